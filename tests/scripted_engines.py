@@ -118,7 +118,7 @@ def script_recognizer(monkeypatch: pytest.MonkeyPatch, *transcripts: str) -> Non
     """Makes every `EngineLoader` load a `SequenceRecognizer` with these transcripts instead of Whisper."""
 
     async def make(loader: EngineLoader) -> SequenceRecognizer:
-        loader._record_choice("stt", SCRIPTED, "", "as scripted", asyncio.get_running_loop().time())
+        loader.record_choice("stt", SCRIPTED, "", "as scripted", asyncio.get_running_loop().time())
         return SequenceRecognizer(transcripts)
 
     monkeypatch.setattr(EngineLoader, "_make_recognizer", make)

@@ -62,7 +62,7 @@ class SpokenEngineLoader(EngineLoader):
 
     async def _make_recognizer(self) -> SequenceRecognizer:
         now_s = asyncio.get_running_loop().time()
-        self._record_choice("stt", SCRIPTED, "", "as scripted", now_s)
+        self.record_choice("stt", SCRIPTED, "", "as scripted", now_s)
         return SequenceRecognizer(self.transcripts)
 
 

@@ -9,11 +9,11 @@ With `server.redis_url`, a conversation of another gateway is continued as well 
 import asyncio
 import logging
 import secrets
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.events import Problem, SessionEvent, TurnFinished
@@ -32,25 +32,24 @@ from web.client_microphone import ClientMicrophone
 from web.client_socket import ClientSocket
 from web.client_speaker import ClientSpeaker
 from web.engine_pool import EnginePool
-from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
 from web.garbage import GarbageCollection
+from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
-from web.handover.keeper import HandoverKeeper
-from web.handover.running import Claimed, config_of, continue_session, keeper_of
-from web.hang_up import has_hung_up
+from web.handover.running import config_of, continue_session, keeper_of
 from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
-from web.session_acceptor import busy_while, ended_by, held_back, is_guest
+from web.running_conversation import RunningConversation
+from web.session_acceptor import busy_while, ended_by, is_guest
 from web.session_choices import SessionChoices
 from web.session_limits import DRAINING, AudioThrottle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.shared_limits import SharedLimits
+from web.socket_reader import SocketReader
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
-from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import received_ms_of, reply_of
 from web.wire.session_config import SessionConfig
@@ -58,49 +57,10 @@ from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
 
-GOODBYE_S = 0.3
-"""Time limit for reading the close frame of a client that has hung up."""
-
-GOODBYE_WITHIN = 2
-"""Maximum number of unread messages before the close frame. With more of them, the connection counts as lost."""
-
-RESUMED_ELSEWHERE = "session_resumed: the conversation continues on another connection"
-
-FULL_LOOK_S = 0.25
-"""Interval of checks whether a client that is not read has disconnected."""
-
 REFILL_AFTER_S = 1.0
 """Delay before the next engines are made, so that the new conversation can start first."""
 REFILL_TRIES = 20
 """Attempts to find the conversation idle. Making engines takes a core for some 40 ms."""
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """A conversation and its current socket.
-
-    Attributes:
-        lost_s: Loop time at which its last socket was lost.
-        handover: Lets other gateways continue it; None: they cannot.
-        hand_over: Whether it ends here although its client may resume it at another gateway.
-    """
-
-    realtime_session: RealtimeSession
-    token: str
-    client_socket: ClientSocket | None = None
-    lost_s: float = 0.0
-    has_socket: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: bool = False
-    handover: HandoverKeeper | None = None
-    hand_over: bool = False
-
-    def on_taken(self) -> None:
-        """Ends the conversation here, because another gateway continues it."""
-        self.ended = True
-        self.has_socket.set()
-        if self.client_socket is not None:
-            self.client_socket.farewell = RESUMED_ELSEWHERE
-            self.client_socket.lost.set()
 
 
 @dataclass(slots=True)
@@ -115,12 +75,12 @@ class Connections:
     traces: TraceStream = field(default_factory=TraceStream)
     _share: FairShare = field(default_factory=FairShare)
     _shared: SharedLimits = field(default_factory=SharedLimits)
-    _conversations: dict[str, _Conversation] = field(default_factory=dict)
+    _conversations: dict[str, RunningConversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
     _garbage: GarbageCollection = field(init=False)
 
     def __post_init__(self) -> None:
-        self._garbage = GarbageCollection(lambda: any(self._busy(one) for one in self._conversations.values()))
+        self._garbage = GarbageCollection(lambda: any(one.busy for one in self._conversations.values()))
         self._losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     async def log_losses(self) -> None:
@@ -141,28 +101,20 @@ class Connections:
         """Returns whether this token continues a conversation of another gateway."""
         return self.handovers is not None and await self.handovers.keeps(token)
 
-    def _find_resumable(self, token: str) -> _Conversation | None:
+    def _find_resumable(self, token: str) -> RunningConversation | None:
         conversation = self._conversations.get(token)
         return None if conversation is None or conversation.ended else conversation
 
     @property
-    def waiting(self) -> tuple[_Conversation, ...]:
+    def waiting(self) -> tuple[RunningConversation, ...]:
         """The conversations whose clients are disconnected and may reconnect."""
         return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
-
-    def _busy(self, conversation: _Conversation) -> bool:
-        """Returns whether a turn or a response is in progress and the client is connected."""
-        realtime_session, session = conversation.realtime_session, conversation.realtime_session.session
-        busy = not session.idle or realtime_session.responses.pending or bool(session.out_of_band.active)
-        return conversation.client_socket is not None and busy
 
     def make_room(self) -> bool:
         """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""
         if not self.waiting:
             return False
-        longest = min(self.waiting, key=lambda one: one.lost_s)
-        longest.ended = longest.hand_over = True
-        longest.has_socket.set()
+        min(self.waiting, key=lambda one: one.lost_s).make_room()
         return True
 
     async def converse(self, websocket: WebSocket) -> None:
@@ -171,27 +123,18 @@ class Connections:
         if conversation is not None:
             await self._resume(conversation, websocket)
             return
-        claimed = await self._claim(websocket)
         try:
-            async with AsyncExitStack() as stack:
-                try:
-                    engines = await stack.enter_async_context(self.engine_pool.engines())
-                except BaseException:
-                    if claimed is not None and self.handovers is not None:  # another gateway may have engines
-                        await self.handovers.save(claimed.token, claimed.owner, claimed.snapshot)
-                    raise
+            async with self._claimed(websocket) as claimed, self.engine_pool.engines() as engines:
                 await self._run_new(websocket, engines, claimed)
         finally:
             self._garbage.conversation_ended()
 
-    async def _claim(self, websocket: WebSocket) -> Claimed | None:
+    def _claimed(self, websocket: WebSocket) -> AbstractAsyncContextManager[Claimed | None]:
         """Takes over the conversation of another gateway that the client wants to resume, if there is one."""
         token = websocket.query_params.get("resume", "")
         if self.handovers is None or not token or call_of(websocket.scope) is not None:
-            return None
-        owner = secrets.token_hex(8)
-        snapshot = await self.handovers.claim(token, owner)
-        return None if snapshot is None else Claimed(token, owner, snapshot)
+            return nullcontext()
+        return claimed_conversation(self.handovers, token)
 
     # ---- a new conversation ----
 
@@ -207,6 +150,8 @@ class Connections:
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
+        if claimed is not None:
+            claimed.begun = True
         try:
             await self._run(conversation, trace, websocket, claimed)
         except BaseException:
@@ -217,7 +162,7 @@ class Connections:
                 await conversation.handover.end(keep=conversation.hand_over)
 
     async def _run(
-        self, conversation: _Conversation, trace: TraceFile, websocket: WebSocket, claimed: Claimed | None
+        self, conversation: RunningConversation, trace: TraceFile, websocket: WebSocket, claimed: Claimed | None
     ) -> None:
         """Runs the conversation until it is over."""
         realtime_session, handover = conversation.realtime_session, conversation.handover
@@ -234,7 +179,7 @@ class Connections:
                         realtime_session.realtime.begin()
                     else:
                         continue_session(realtime_session, claimed.snapshot)
-                    with busy_while(websocket.scope, lambda: self._busy(conversation)):
+                    with busy_while(websocket.scope, lambda: conversation.busy):
                         await self._run_socket(conversation, websocket)
                         await self._wait_for_reconnects(conversation)
                 finally:
@@ -251,7 +196,7 @@ class Connections:
                 await session
             writer.cancel()
 
-    async def _wait_for_reconnects(self, conversation: _Conversation) -> None:
+    async def _wait_for_reconnects(self, conversation: RunningConversation) -> None:
         """Waits until a disconnected client has stayed away for too long, or has left."""
         while not conversation.ended:
             try:
@@ -275,7 +220,7 @@ class Connections:
         claimed: Claimed | None,
         *,
         is_guest: bool,
-    ) -> tuple[_Conversation, TraceFile]:
+    ) -> tuple[RunningConversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24) if claimed is None else claimed.token
@@ -295,7 +240,7 @@ class Connections:
             choices=SessionChoices(self.engine_pool.choices, switched),
         )
         self._shared.apply_to(realtime_session)
-        conversation = _Conversation(realtime_session, token)
+        conversation = RunningConversation(realtime_session, token)
         if self.handovers is not None and call_id is None:
             conversation.handover = keeper_of(
                 self.handovers,
@@ -352,7 +297,7 @@ class Connections:
         lasts_s = self.engine_pool.engine_loader.settings.server.max_session_s
         return int((datetime.now(UTC) + timedelta(seconds=lasts_s)).timestamp())
 
-    def _on_event(self, conversation: _Conversation, name: str, event: SessionEvent) -> None:
+    def _on_event(self, conversation: RunningConversation, name: str, event: SessionEvent) -> None:
         if isinstance(event, TurnFinished):
             if conversation.handover is not None:
                 conversation.handover.note_change()
@@ -376,30 +321,21 @@ class Connections:
 
     # ---- sockets ----
 
-    async def _run_socket(self, conversation: _Conversation, websocket: WebSocket) -> None:
+    async def _run_socket(self, conversation: RunningConversation, websocket: WebSocket) -> None:
         """Runs the conversation on this socket until it is lost."""
         realtime_session = conversation.realtime_session
         client_socket = ClientSocket(websocket, realtime_session.realtime)
-        if conversation.client_socket is not None:
-            conversation.client_socket.farewell = RESUMED_ELSEWHERE
-            conversation.client_socket.lost.set()  # the handler of the old socket ends
-        conversation.client_socket = client_socket
-        conversation.has_socket.set()
-        realtime_session.changed = client_socket.changed.set
-        client_socket.changed.set()
+        conversation.take_socket(client_socket)
         broke_off = True
         backlog = AudioBacklog(self._shared.backlog)
-        pacer = AudioPacer(
-            AudioThrottle(REPLY_RATE_HZ),
-            lambda wait_s: self._rest(client_socket, wait_s),
-            lambda: not client_socket.lost.is_set(),
-            backlog,
-        )
+        longest = self.engine_pool.engine_loader.settings.server.max_message_bytes
+        reader = SocketReader(client_socket, realtime_session, backlog, self._share, self.metrics, longest)
+        pacer = AudioPacer(AudioThrottle(REPLY_RATE_HZ), reader.rest, lambda: not client_socket.lost.is_set(), backlog)
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(client_socket.write(self.metrics), name="write"),
-                    tasks.create_task(self._read(client_socket, realtime_session, pacer, backlog), name="read"),
+                    tasks.create_task(reader.run(pacer), name="read"),
                     tasks.create_task(realtime_session.feed(pacer), name="feed"),
                 ]
                 await client_socket.lost.wait()
@@ -409,98 +345,17 @@ class Connections:
         finally:
             backlog.close()
             if conversation.client_socket is client_socket:
-                conversation.client_socket = None
-                conversation.lost_s = asyncio.get_running_loop().time()
-                conversation.has_socket.clear()
                 # A client that knows that the session is over does not reconnect.
                 left = client_socket.left or broke_off or call_of(websocket.scope) is not None
-                conversation.ended = conversation.ended or left
-                if ended_by(websocket.scope) is DRAINING:
-                    conversation.hand_over = True
-                realtime_session.on_disconnect()
-                if conversation.handover is not None:
-                    conversation.handover.note_change()
+                conversation.lose_socket(ended=left, draining=ended_by(websocket.scope) is DRAINING)
             client_socket.released.set()
         if not client_socket.left:
             await client_socket.close()
 
-    async def _rest(self, client_socket: ClientSocket, wait_s: float) -> bool:
-        """Waits because the client's audio is ahead of real time. The client does not count as idle."""
-        self.metrics.throttled(wait_s)
-        held_back(client_socket.socket.scope)
-        await asyncio.sleep(wait_s)
-        return True
-
-    async def _read(
-        self, client_socket: ClientSocket, realtime_session: RealtimeSession, pacer: AudioPacer, backlog: AudioBacklog
-    ) -> None:
-        budget = EventBudget()
-        longest = self.engine_pool.engine_loader.settings.server.max_message_bytes
-        loop = asyncio.get_running_loop()
-        try:
-            while True:
-                try:
-                    message = await client_socket.receive()
-                except (WebSocketDisconnect, RuntimeError):
-                    return  # RuntimeError: Starlette's, for a socket that is closed already
-                if client_socket.lost.is_set():
-                    return  # another socket has taken over and got the current state
-                if message["type"] == "websocket.disconnect":
-                    client_socket.left = client_socket.left_on_purpose(message)
-                    return
-                began_s = loop.time()
-                text, cost = message.get("text"), 0
-                if text is None:
-                    realtime_session.realtime.report(_BINARY)
-                    cost = len(message.get("bytes") or b"")
-                elif (refused := refusal(text, size := utf8_bytes(text), longest)) is not None:
-                    realtime_session.realtime.report(refused)
-                    cost = size
-                elif not await realtime_session.receive(text, pacer):  # audio has its own pace
-                    cost = cost_of(text, size)
-                worked_s = loop.time() - began_s
-                cost += await client_socket.answered() // ANSWER_SHARE
-                if (wait_s := budget.wait_s(cost, loop.time())) > 0:
-                    self.metrics.throttled(wait_s)
-                    held_back(client_socket.socket.scope)
-                    await client_socket.rest(wait_s)
-                elif cost > COSTLY_BYTES:
-                    await asyncio.sleep(0)
-                if not backlog.empty:
-                    await self._share.pause(worked_s)
-                    await _room_in(backlog, client_socket)
-                    if has_hung_up(client_socket.socket.scope):
-                        client_socket.left = await _said_goodbye(client_socket)
-                        return
-        finally:
-            client_socket.lost.set()
-
-    async def _resume(self, conversation: _Conversation, websocket: WebSocket) -> None:
+    async def _resume(self, conversation: RunningConversation, websocket: WebSocket) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
         query = websocket.query_params
         reply, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
         conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
-        with busy_while(websocket.scope, lambda: self._busy(conversation)):
+        with busy_while(websocket.scope, lambda: conversation.busy):
             await self._run_socket(conversation, websocket)
-
-
-async def _said_goodbye(client_socket: ClientSocket) -> bool:
-    """Returns whether a client that has hung up sent a close frame, which may follow unread messages."""
-    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
-        async with asyncio.timeout(GOODBYE_S):
-            for _ in range(GOODBYE_WITHIN):
-                message = await client_socket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return client_socket.left_on_purpose(message)
-    return False
-
-
-async def _room_in(backlog: AudioBacklog, client_socket: ClientSocket) -> None:
-    """Waits while the backlog is full, unless the client leaves."""
-    while backlog.full and await client_socket.rest(FULL_LOOK_S) and not has_hung_up(client_socket.socket.scope):
-        pass
-
-
-_BINARY = ProtocolError(
-    "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
-)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from assistant.pipeline.engines import Engines
 from assistant.setup.chosen_engines import EngineChoices
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from web.health import EngineState, State
 from web.metrics import Metrics
 

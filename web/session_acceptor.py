@@ -217,7 +217,7 @@ class SessionAcceptor:
                 await _send_close_notice(websocket, close_notice)
         finally:
             if not resuming:
-                self._session_limits.leave()
+                self._session_limits.leave(lifetime.lasted_s)
                 self._slot_freed.set()
                 self._metrics.session_ended(lifetime.lasted_s)
             self._lifetimes.discard(lifetime)

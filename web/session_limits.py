@@ -104,6 +104,10 @@ class LoadLimit(Protocol):
         """Counts a conversation that begins."""
         ...
 
+    def ended(self, lasted_s: float) -> None:
+        """Counts a conversation that ends, with its duration."""
+        ...
+
 
 class SessionLimits:
     """Counts the sessions in use.
@@ -166,10 +170,12 @@ class SessionLimits:
             return NO_DESCRIPTORS
         return None if self._load_limit is None else self._load_limit.refusal(self.current)
 
-    def leave(self) -> None:
-        """Frees a slot."""
+    def leave(self, lasted_s: float = math.inf) -> None:
+        """Frees a slot of a conversation that lasted this long."""
         assert self.current > 0
         self.current -= 1
+        if self._load_limit is not None:
+            self._load_limit.ended(lasted_s)
 
     def close(self) -> None:
         """Refuses new sessions from now on."""

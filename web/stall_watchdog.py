@@ -22,7 +22,8 @@ MAX_FRAMES = 12
 """Innermost frames of the stack that are logged."""
 
 Cause = Literal["callback", "process"]
-"""callback: code on the event loop held it. process: the process did not run, or the loop waited for a processor."""
+"""callback: code on the event loop held it. process: no thread ran, as the process was stopped or a library held the
+interpreter, or the loop waited for a processor."""
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ from assistant.config.settings import Settings
 from assistant.events import Problem
 from assistant.pipeline.engines import Engines
 from assistant.setup import build, new_session
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from assistant.support.atomic_file import is_among
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits

@@ -16,9 +16,10 @@ from assistant.models.needs import Need
 from assistant.models.whisper_choice import candidates
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.engine_options import ESPEAK, EngineOptions, base_of, engine_options, settings_in, voice_in_use
 from assistant.setup.llm_clients import clients_of
+from assistant.setup.loading import close_engine
 from assistant.skills import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError

@@ -13,11 +13,11 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
-from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS, EndpointSection
+from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
+from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.models.whisper_choice import DecodeTime, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
@@ -25,15 +25,20 @@ from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.pipeline.no_voice import NoVoice
 from assistant.setup import answer_cache, build, services
-from assistant.setup.derived_settings import knows_grammar, needs
-from assistant.setup.listening_sound import make_listening_sound
+from assistant.setup.cluster_engines import load_cluster_recognizer, load_cluster_voice
+from assistant.setup.derived_settings import needs
+from assistant.setup.end_of_turn_loader import load_end_of_turn_model
+from assistant.setup.language_model_loader import load_language_model
+from assistant.setup.listening_sound import load_listening_sound
+from assistant.setup.loading import close_engine, now_s
+from assistant.setup.voice_loader import load_voice
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
-from audio.errors import EngineError, EngineLoadError, TtsError
-from audio.execution_provider import SHOWN, ProviderUnavailableError, ProviderUser
+from audio.errors import EngineLoadError
+from audio.execution_provider import SHOWN, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueuedEngine, QueueWait
 from audio.stt import Recognizer
@@ -41,7 +46,6 @@ from audio.tts import Voice
 from audio.vad import NetworkVad, Vad
 from llm.cache import CacheStoreError
 from llm.chat import ChatModel, Message
-from llm.errors import LlmError
 
 if TYPE_CHECKING:
     from assistant.setup.answer_cache import AnswerCache
@@ -53,9 +57,7 @@ log = logging.getLogger(__name__)
 
 LOAD_TIMEOUT_S = 60.0
 MEASURE_TIMEOUT_S = 30.0
-SOUND_TIMEOUT_S = 10.0
 CACHE_TIMEOUT_S = 10.0
-CLOSE_TIMEOUT_S = 3.0
 
 
 @dataclass(slots=True)
@@ -79,7 +81,6 @@ class EngineLoader:
     _cache: "AnswerCache | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _cluster: "ClusterConnection | None" = None
-    _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
@@ -113,18 +114,18 @@ class EngineLoader:
             )
         skills = build.skills()
         skills.services = services.service_skills(self.settings, self.environ)
-        await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
+        await self.with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
     async def _open(self, skills: "Skills") -> None:
         """Loads the other shared engines."""
         try:
-            self._voice = await self._make_voice()
-            self._listening_sound = await self._make_listening_sound(self._voice)
-            self._model = await self._make_model(skills)
+            self._voice = await self._make_voice() if self.speaks else NoVoice()
+            self._listening_sound = await load_listening_sound(self, self._voice)
+            self._model = await load_language_model(self, skills, self._local_reason)
             await self._open_cache()
             await self._open_tools()
-            self._end_of_turn_model = await self._make_end_of_turn_model()
+            self._end_of_turn_model = await load_end_of_turn_model(self, self._need("smart-turn"), self._connection)
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             for opened in (skills, self):
@@ -222,7 +223,7 @@ class EngineLoader:
 
     def _make_vads(self) -> tuple[Vad, Vad]:
         spare = build.spare_vad()
-        began_s, wanted = _now_s(), self.settings.vad.engine
+        began_s, wanted = now_s(), self.settings.vad.engine
         try:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
@@ -231,64 +232,8 @@ class EngineLoader:
         detail = (
             f"20 ms frames, computed by {vad.runtime}" if isinstance(vad, NetworkVad) and unusual else "20 ms frames"
         )
-        self._record_choice("vad", vad.name, detail, why, began_s, fallback=fallback)
+        self.record_choice("vad", vad.name, detail, why, began_s, fallback=fallback)
         return vad, spare
-
-    # ---- end of turn ----
-
-    async def _make_end_of_turn_model(self) -> AudioEndOfTurnModel | None:
-        """Returns Smart Turn if its model is available and the end of turn is estimated at all."""
-        began_s = _now_s()
-        if fixed_ms := self.settings.turn.hangover_ms:
-            self._record_choice("turn", "fixed silence", f"{fixed_ms} ms", "as configured", began_s)
-            return None
-        if self.settings.turn.smart_turn == "ray":
-            return await self._cluster_smart_turn()
-        need = self._need("smart-turn")
-        assert need is not None, "every other configuration needs it"
-        place = at_hand(need)
-        sources = "sound and words" if knows_grammar(self.settings) else "sound"
-        if place is None:
-            why = f"without Smart Turn, because {lacking_model(need)}"
-            self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
-            return None
-        service = build.smart_turn(self.settings, place)
-        try:
-            await self._with_timeout("Smart Turn", service.load())
-        except ProviderUnavailableError:
-            raise
-        except (EngineLoadError, EngineError) as error:
-            self._record_choice(
-                "turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True
-            )
-            return None
-        less = "; ".join(filter(None, (service.fallback and f"Smart Turn {service.fallback}", service.slow)))
-        what = f"of {sources}, with {need.name}, {self._provider_of('turn', service)}"
-        self._record_choice("turn", "estimate", what, less or "as configured", began_s, fallback=bool(less))
-        return service
-
-    def _provider_of(self, stage: str, engine: ProviderUser) -> str:
-        """Returns the name of the provider in which a loaded engine computes, and keeps it for the trace."""
-        assert engine.provider is not None, "it is loaded"
-        shown = SHOWN[engine.provider]
-        self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
-        return shown
-
-    async def _cluster_smart_turn(self) -> AudioEndOfTurnModel | None:
-        """Returns Smart Turn on the cluster, or none, with the reason."""
-        began_s, sources = _now_s(), "sound and words" if knows_grammar(self.settings) else "sound"
-        model = build.cluster_smart_turn(self._connection())
-        try:
-            await self._with_timeout("Smart Turn on the cluster", model.load())
-        except EngineLoadError as error:
-            log.warning("turn: without Smart Turn: %s", error)
-            why = f"without Smart Turn: {error}"
-            self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
-            return None
-        self._record_choice("turn", "estimate", f"of {sources}, with {model.detail}", "as configured", began_s)
-        return model
-
-    # ---- cluster ----
 
     def _connection(self) -> "ClusterConnection":
         """Returns the connection to the cluster, which the engines share. Raises EngineLoadError without the extra."""
@@ -318,11 +263,13 @@ class EngineLoader:
         if self.shared_whisper is not None and self.shared_whisper.works:
             return self.shared_whisper.transcriber()
         if self.settings.stt.engine == "ray":
-            return await self._cluster_recognizer()
+            if self.shared_whisper is None:
+                self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
+            return await load_cluster_recognizer(self, self.shared_whisper)
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
-            self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
+            self.record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), now_s(), fallback=True)
             return NoRecognizer(lacking)
         if self.shared_whisper is None:
             # Chosen once: another process, or a measurement that took too long, may add times meanwhile.
@@ -332,24 +279,13 @@ class EngineLoader:
             self.shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
         shared = self.shared_whisper
         if not shared.works:
-            began_s = _now_s()
-            await self._with_timeout(shared.name, shared.load())
+            began_s = now_s()
+            await self.with_timeout(shared.name, shared.load())
             why = self._why_model or (
                 "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
             )
-            self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
+            self.record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
-
-    async def _cluster_recognizer(self) -> Recognizer:
-        """Returns a conversation's recognizer on the cluster. Raises EngineLoadError if no replica answers."""
-        began_s = _now_s()
-        if self.shared_whisper is None:
-            self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
-        shared = self.shared_whisper
-        await self._with_timeout("the recognizer on the cluster", shared.load())
-        recognizer = shared.transcriber()
-        self._record_choice("stt", "ray", recognizer.detail, "as configured", began_s)
-        return recognizer
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
@@ -376,166 +312,18 @@ class EngineLoader:
     def _need(self, kind: Kind) -> Need | None:
         return next((need for need in needs(self.settings) if need.kind == kind), None)
 
-    # ---- text to speech ----
+    # ---- voice, cache and tools ----
 
     async def _make_voice(self) -> Voice:
-        """Returns Piper with the configured voice, or the language's default, or any other of the language.
-
-        With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
-        """
-        if not self.speaks or self.settings.tts.engine == "ray":
-            return await self._cluster_voice() if self.speaks else NoVoice()
-        wanted, need = self.settings.tts.engine, self._need("piper")
-        if wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice)):
-            return await self._espeak("")
-        lacking, why = self._missing("piper"), "auto: its voice is downloaded"
-        if lacking and not self.settings.tts.voice and (other := other_voice(self.settings.assistant.language)):
-            need, lacking, why = other, "", f"auto: {lacking.partition(';')[0]}"
-        if wanted == "piper":
-            assert need is not None, "a configuration with Piper needs a voice, even if none is named"
-            return await self._piper(need, "as configured")
-        if lacking or need is None:
-            return await self._espeak(lacking)
-        try:
-            return await self._piper(need, why)
-        except ProviderUnavailableError:
-            raise
-        except EngineLoadError as error:
-            return await self._espeak(str(error))
-
-    async def _cluster_voice(self) -> Voice:
-        """Returns the voice on the cluster. Raises EngineLoadError if no replica answers."""
-        began_s = _now_s()
-        voice = build.cluster_voice(self.settings, self._connection())
-        await self._with_timeout("the voice on the cluster", voice.load())
-        self._record_choice("tts", voice.name, voice.detail, "as configured", began_s)
-        return voice
-
-    async def _piper(self, need: Need, why: str) -> Voice:
-        began_s = _now_s()
-        voice = build.piper(self.settings, build.place_of(need))
-        await self._with_timeout(voice.name, voice.load())
-        self._provider_of("tts", voice)
-        why = voice.fallback or why
-        self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))
-        return voice
-
-    async def _espeak(self, lacking: str) -> Voice:
-        began_s = _now_s()
-        voice = build.espeak(self.settings)
-        await self._with_timeout(voice.name, voice.load())
-        why = f"instead of piper, because {lacking}" if lacking else "as configured"
-        if lacking:
-            log.info("tts: espeak-ng, %s", why)
-        self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
-        return voice
-
-    async def _make_listening_sound(self, voice: Voice) -> ListeningSound | None:
-        """Returns the voice's listening sound, if it is wanted. Without one, pauses are not attended."""
-        if not self.settings.turn.listening_sounds:
-            return None
-        began_s = _now_s()
-        try:
-            async with asyncio.timeout(SOUND_TIMEOUT_S):
-                settings = self.settings
-                return await make_listening_sound(voice, settings.assistant.language, settings.tts.volume_dbfs)
-        except (TtsError, TimeoutError) as error:
-            why = f"instead of turn.listening_sounds, because {error or 'the voice is too slow'}"
-            log.warning("listening sounds: none, %s", why)
-            self._record_choice("listening", "none", "", why, began_s, fallback=True)
-            return None
-
-    # ---- language model ----
-
-    async def _make_model(self, skills: "Skills") -> ChatModel | None:
-        """Returns the client of the endpoints; None if only the skills answer."""
-        began_s = _now_s()
-        model: ChatModel | None = None
-        fallback = True
-        if not self.settings.llm.endpoints:
-            why = "instead of a language model, because none is configured in [[llm.endpoints]]"
-            why += f", and {self._local_reason}" if self._local_reason else ""
-            self.local_problem = self._local_reason
-        else:
-            why, fallback = self._local_reason or "as configured", False
-            try:
-                model = await self._open_model()
-            except EngineLoadError as error:
-                if not (self._local_reason and self.settings.skills.enabled):
-                    raise
-                self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=()))
-                why, fallback = f"instead of the model on this machine, because {error}", True
-                self.local_problem = str(error)
-            else:
-                if self._left_out:
-                    why, fallback = "; ".join(self._left_out), True
-        shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
-        self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=fallback)
-        return model
-
-    async def _open_model(self) -> ChatModel:
-        """Returns the loaded client of the endpoints, without fallbacks that cannot start. Raises EngineLoadError."""
-        clients = self._make_clients()
-        self._model = model = build.joined(self.settings, clients)
-        try:
-            started = await self._start_local_models(clients)
-            if len(started) < len(clients):
-                self._model = model = build.joined(self.settings, started)
-            await self._with_timeout(model.name, model.load())
-        except BaseException:
-            self._model = None
-            await close_engine(model, lambda _what: None)
-            raise
-        return model
-
-    def _make_clients(self) -> list[ChatModel]:
-        """Returns the clients of the endpoints. Raises EngineLoadError."""
-        clients = []
-        for endpoint in self.settings.llm.endpoints:
-            try:
-                clients.append(build.client(endpoint, self.settings, self.environ))
-            except EngineLoadError as error:
-                self._leave_out(endpoint, error)
-        return clients
-
-    async def _start_local_models(self, clients: Sequence[ChatModel]) -> list[ChatModel]:
-        """Starts the models that run on this machine. Returns the clients of all endpoints that are left.
-
-        Raises EngineLoadError if a model that is no fallback cannot be started.
-        """
-        left = []
-        for endpoint, client in zip(self.settings.llm.endpoints, clients, strict=True):
-            try:
-                if endpoint.kind == "local":
-                    await self._start(client)
-            except EngineLoadError as error:
-                self._leave_out(endpoint, error)
-                await close_engine(client, lambda _what: None)
-            else:
-                left.append(client)
-        return left
-
-    async def _start(self, client: ChatModel) -> None:
-        try:
-            await self._with_timeout(client.name, client.load())
-        except LlmError as error:
-            raise EngineLoadError(str(error)) from error
-
-    def _leave_out(self, endpoint: EndpointSection, error: EngineLoadError) -> None:
-        """Continues without a fallback that cannot start, and reports it. Raises the error for any other endpoint."""
-        if not build.is_fallback(endpoint, self.settings):
-            raise error
-        left = tuple(other for other in self.settings.llm.endpoints if other != endpoint)
-        self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=left))
-        why = f"without the fallback {endpoint.name}: {error}"
-        self._left_out.append(why)
-        log.warning("llm: %s", why)
+        if self.settings.tts.engine == "ray":
+            return await load_cluster_voice(self, self._connection())
+        return await load_voice(self, self._need("piper"), self._missing("piper"))
 
     async def _open_cache(self) -> None:
         """Opens the answer cache; without it, or if it cannot be used, the language model is asked."""
         if not self.settings.cache.enabled or self._model is None:
             return
-        began_s, problem = _now_s(), ""
+        began_s, problem = now_s(), ""
         try:
             self._cache = answer_cache.answer_cache(self.settings, self.environ)
             async with asyncio.timeout(CACHE_TIMEOUT_S):
@@ -549,17 +337,17 @@ class EngineLoader:
         if self._voice is not None and self._cache is not None:
             self._voice = answer_cache.remembered(self._voice)
         name, detail = ("none", "") if self._cache is None else (self.settings.cache.store, self._cache.detail)
-        self._record_choice("cache", name, detail, problem or "as configured", began_s, fallback=bool(problem))
+        self.record_choice("cache", name, detail, problem or "as configured", began_s, fallback=bool(problem))
 
     async def _open_tools(self) -> None:
         """Opens the tools of the configured servers; none without a model that could call them."""
         servers = self.settings.tools.servers
         if not servers:
             return
-        began_s = _now_s()
+        began_s = now_s()
         if self._model is None:
             why = "instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
-            self._record_choice("tools", "none", "", why, began_s, fallback=True)
+            self.record_choice("tools", "none", "", why, began_s, fallback=True)
             return
         without_functions = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
         if len(without_functions) == len(self.settings.llm.endpoints):
@@ -570,13 +358,23 @@ class EngineLoader:
             )
         # Assigned before loading, so that a caller that stops waiting can close it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
-        await self._with_timeout(tools.name, tools.load())
+        await self.with_timeout(tools.name, tools.load())
         unfit = [f"{name} does not support functions and cannot answer" for name in without_functions]
         troubles = [*unfit, *tools.troubles]
         why = f"with problems: {'; '.join(troubles)}" if troubles else "as configured"
-        self._record_choice("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
+        self.record_choice("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
 
-    async def _with_timeout(self, name: str, loading: Awaitable[None]) -> None:
+    # ---- what the loaders of single engines use (assistant/setup/loading.py) ----
+
+    def provider_of(self, stage: str, engine: ProviderUser) -> str:
+        """Returns the name of the provider in which a loaded engine computes, and keeps it for the trace."""
+        assert engine.provider is not None, "it is loaded"
+        shown = SHOWN[engine.provider]
+        self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
+        return shown
+
+    async def with_timeout(self, name: str, loading: Awaitable[None]) -> None:
+        """Waits for a load. Raises EngineLoadError if it takes too long."""
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await loading
@@ -585,20 +383,12 @@ class EngineLoader:
                 f"{name} did not load within {LOAD_TIMEOUT_S:g} s: run `repartee doctor`, then try again"
             ) from error
 
-    def _record_choice(
+    def record_choice(
         self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False
     ) -> None:
+        """Records the engine of a stage, and why it was chosen."""
         if all(chosen.stage != stage for chosen in self.chosen):  # all conversations have the engines of the first
-            self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
-
-
-async def close_engine(engine: services.Closable, report: Callable[[str], None]) -> None:
-    """Closes an engine with a time limit."""
-    try:
-        async with asyncio.timeout(CLOSE_TIMEOUT_S):
-            await engine.aclose()
-    except TimeoutError:
-        report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
+            self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (now_s() - began_s) * 1000))
 
 
 def _ignored(_messages: Sequence[Message]) -> None:
@@ -608,7 +398,3 @@ def _ignored(_messages: Sequence[Message]) -> None:
 def _said(pronunciations: Pronunciations, language: str, text: str) -> str:
     """Returns written text as it is spoken."""
     return spoken(pronunciations.respelled(text), language)
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

@@ -1,5 +1,7 @@
 """Synthesizes the listening sound of a voice, once when the voice is loaded."""
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import aclosing
 from types import MappingProxyType
@@ -7,10 +9,13 @@ from types import MappingProxyType
 import numpy as np
 
 from assistant.pipeline.listening_sounds import ListeningSound
+from assistant.setup.loading import Loading, now_s
 from audio.errors import TtsError
 from audio.level import gain_for, soften
 from audio.tts import Voice
 from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+
+log = logging.getLogger(__name__)
 
 LISTENING_SOUNDS: Mapping[str, str] = MappingProxyType({"en": "Mm-hmm.", "de": "Mhm.", "fr": "Mhm.", "es": "Ajá."})
 """Text of the listening sound by language; English for other languages.
@@ -24,10 +29,29 @@ MAX_MS = 900.0
 MAX_GAIN = 10.0
 """Largest factor that brings a soft sound to the level of replies."""
 
+SOUND_TIMEOUT_S = 10.0
+"""Time limit of the synthesis."""
+
 _SILENT_SHARE = 0.03
 """Share of the peak below which the beginning and the end count as silence."""
 
 _FADE_SAMPLES: int = reply_samples_of_ms(10)
+
+
+async def load_listening_sound(loading: Loading, voice: Voice) -> ListeningSound | None:
+    """Returns the voice's listening sound, if it is wanted. Without one, pauses are not attended."""
+    if not loading.settings.turn.listening_sounds:
+        return None
+    began_s = now_s()
+    try:
+        async with asyncio.timeout(SOUND_TIMEOUT_S):
+            settings = loading.settings
+            return await make_listening_sound(voice, settings.assistant.language, settings.tts.volume_dbfs)
+    except (TtsError, TimeoutError) as error:
+        why = f"instead of turn.listening_sounds, because {error or 'the voice is too slow'}"
+        log.warning("listening sounds: none, %s", why)
+        loading.record_choice("listening", "none", "", why, began_s, fallback=True)
+        return None
 
 
 async def make_listening_sound(voice: Voice, language: str, level_dbfs: float) -> ListeningSound:

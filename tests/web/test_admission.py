@@ -213,8 +213,23 @@ def test_conversations_that_begin_together_are_admitted_in_steps() -> None:
 def test_short_conversations_one_after_another_are_admitted() -> None:
     admission = Admission(LoadEstimate(), Clock())
     for _ in range(100):
-        assert admission.refusal(3) is None
+        assert admission.refusal(8) is None
         admission.began()
+        admission.ended(0.5)
+
+
+def test_end_of_an_older_conversation_makes_no_place_for_a_new_one() -> None:
+    clock = Clock()
+    admission = Admission(LoadEstimate(), clock)
+    for _ in range(LIMITS.settling_sessions):
+        admission.began()
+    clock.now_s += 4.0
+    admission.ended(LIMITS.settling_s)
+    assert admission.refusal(9) is not None
+    admission.ended(4.0)
+    assert admission.refusal(8) is None
+    admission.began()
+    assert admission.refusal(9) is not None
 
 
 def test_admission_follows_the_load() -> None:

@@ -15,8 +15,8 @@ from wire_client import SERVICE, Client, Event
 from assistant.history.items import ROOT, SoundPart, UserMessage
 from audio.errors import SttError
 from web import recording_transcriber
-from web.connection import Connections, _Conversation
 from web.recording_transcriber import MAX_WAITING
+from web.running_conversation import RunningConversation
 from web.shared_limits import SharedLimits
 from web.wire.realtime import Realtime
 from web.wire.session_config import SessionOffer
@@ -275,12 +275,11 @@ def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() ->
     async def scene(harness: SessionHarness) -> None:
         assert isinstance(harness, ItemHarness)
         socket: Any = object()
-        conversation = _Conversation(harness.talk, "token", client_socket=socket)
-        connections: Any = None
+        conversation = RunningConversation(harness.talk, "token", client_socket=socket)
         await harness.add(sound())
-        assert not Connections._busy(connections, conversation)
+        assert not conversation.busy
         await harness.send("response.create")
-        assert Connections._busy(connections, conversation)
+        assert conversation.busy
 
     run_scene(scene, ItemHarness())
 

@@ -38,8 +38,8 @@ from audio.errors import EngineLoadError
 from audio.units import Pcm
 from web import audio_backlog, client_socket, connection, garbage, serve
 from web.audio_throttle import AudioPacer
-from web.connection import RESUMED_ELSEWHERE
 from web.realtime_session import RealtimeSession
+from web.running_conversation import RESUMED_ELSEWHERE
 from web.wire.commands import Command
 
 TRACED = {"type": "realtime", "repartee": {"events": True}}

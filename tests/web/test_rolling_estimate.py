@@ -1,5 +1,6 @@
 """Percentiles of recent samples."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,21 +14,37 @@ def test_estimate_without_samples_is_unknown() -> None:
 
 def test_samples_outside_the_window_are_ignored() -> None:
     estimate = RollingEstimate(60.0, 20.0)
-    estimate.add(9.0, 0.0)
+    for _ in range(3):
+        estimate.add(9.0, 0.0)
     estimate.add(1.0, 30.0)
-    assert (estimate.quantile(0.95, 59.0), estimate.count(59.0)) == (9.0, 2)
+    assert (estimate.quantile(0.95, 59.0), estimate.count(59.0)) == (9.0, 4)
     assert (estimate.quantile(0.95, 61.0), estimate.count(61.0)) == (1.0, 1)
     estimate.clear()
+    assert estimate.count(61.0) == 0
     assert estimate.quantile(0.95, 61.0) is None
 
 
 def test_newer_samples_count_more() -> None:
     estimate = RollingEstimate(60.0, 20.0)
-    for _ in range(3):
+    for _ in range(5):
         estimate.add(9.0, 0.0)
+    estimate.add(1.0, 40.0)
     estimate.add(1.0, 40.0)
     assert estimate.quantile(0.5, 40.0) == 1.0
     assert estimate.quantile(0.8, 40.0) == 9.0
+
+
+@pytest.mark.parametrize("samples", [3, 8, 20, 200])
+def test_two_slow_samples_are_no_percentile(samples: int) -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    for number in range(samples - 2):
+        estimate.add(0.1, number / 1000)
+    estimate.add(9.0, 50.0)
+    estimate.add(9.0, 50.0)
+    assert estimate.quantile(0.95, 50.0) == 0.1
+    estimate.add(9.0, 50.0)
+    if samples <= 20:
+        assert estimate.quantile(0.95, 50.0) == 9.0
 
 
 def test_number_of_samples_is_bounded() -> None:
@@ -36,6 +53,9 @@ def test_number_of_samples_is_bounded() -> None:
         estimate.add(float(number), 1.0)
     assert estimate.count(1.0) == MAX_SAMPLES
     assert estimate.quantile(0.0, 1.0) == 2.0 * MAX_SAMPLES
+    estimate.clear()
+    estimate.add(5.0, 2.0)
+    assert (estimate.quantile(0.5, 2.0), estimate.count(2.0)) == (5.0, 1)
 
 
 @given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 9)), min_size=1, max_size=50), st.floats(0, 1))

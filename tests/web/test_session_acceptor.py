@@ -226,6 +226,9 @@ class Overload:
     def began(self) -> None:
         self.begun += 1
 
+    def ended(self, lasted_s: float) -> None:
+        pass
+
 
 def test_sessions_refused_by_the_load_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:

@@ -244,6 +244,9 @@ class HighLoad:
     def began(self) -> None:
         raise AssertionError("nothing may begin")
 
+    def ended(self, lasted_s: float) -> None:
+        pass
+
 
 def test_busy_server_names_the_retry_time_in_the_header(tmp_path: Path) -> None:
     async def main() -> None:

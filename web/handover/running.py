@@ -2,33 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.pipeline.session import Session
 from assistant.setup.build import local_now
 from assistant.skills.stored_timers import StoredTimer, entry_of, row_of
 from assistant.skills.timers import Timers
+from web.handover.claims import Claimed
 from web.handover.handovers import Handovers
 from web.handover.keeper import RENEW_EVERY_S, HandoverKeeper
 from web.handover.snapshot import Snapshot
 from web.realtime_session import RealtimeSession
 from web.wire.session_config import SessionConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A conversation of another gateway that continues here.
-
-    Attributes:
-        token: Its resume token, which stays.
-        owner: Names the running conversation in Redis.
-        snapshot: What the other gateway has written.
-    """
-
-    token: str
-    owner: str
-    snapshot: Snapshot
 
 
 def keeper_of(

@@ -5,6 +5,7 @@ it, and the timers that belong to this conversation alone. Speech of the user th
 """
 
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assistant.config.mcp_hosts import NO_HOSTS
@@ -43,6 +44,8 @@ VERSION = 1
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""
+COMPRESSED_IMAGE = 0.75
+"""Size of an image's data after compression, as a share: base64 has 6 bits in a byte."""
 MAX_TEXT_BYTES = 64_000_000
 """Longest snapshot before its compression."""
 
@@ -66,6 +69,10 @@ class Snapshot:
     last_turn: int = 0
     timers: tuple[StoredTimer, ...] = ()
     is_guest: bool = False
+
+
+_LINE_END = b"\n"
+"""Stands before the data of each image. JSON of the codec and base64 have none."""
 
 
 class SnapshotError(Exception):
@@ -115,10 +122,10 @@ def encoded(snapshot: Snapshot) -> bytes:
         # The next gateway lists the tools of MCP servers itself.
         history=_with_items(snapshot.history, [one for one in snapshot.history.items if type(one) is not McpListTools]),
     )
-    packed = _packed(plain)
-    if len(packed) > MAX_BYTES:
-        without = _with_items(plain.history, list(map(_without_images, plain.history.items)))
-        packed = _packed(replace(plain, history=without))
+    data = [image.data for image in _images_of(plain.history)]
+    plain = replace(plain, history=_with_images(plain.history, [""] * len(data)))
+    if sum(map(len, data)) * COMPRESSED_IMAGE > MAX_BYTES or len(packed := _packed(plain, data)) > MAX_BYTES:
+        packed = _packed(plain)
     if len(packed) > MAX_BYTES:
         raise SnapshotError(f"the conversation has {len(packed)} bytes; the limit is {MAX_BYTES}")
     return packed
@@ -126,10 +133,10 @@ def encoded(snapshot: Snapshot) -> bytes:
 
 def decoded(packed: bytes) -> Snapshot:
     """Returns the snapshot. Raises SnapshotError."""
-    snapshot = _unpacked(packed)
+    snapshot, data = _unpacked(packed)
     if not isinstance(snapshot, Snapshot):
         raise SnapshotError("this is no conversation")
-    return snapshot
+    return replace(snapshot, history=_with_images(snapshot.history, data)) if data else snapshot
 
 
 def encoded_config(config: SessionConfig) -> bytes:
@@ -139,29 +146,37 @@ def encoded_config(config: SessionConfig) -> bytes:
 
 def decoded_config(packed: bytes) -> SessionConfig:
     """Returns a client's settings, without the hosts of MCP servers. Raises SnapshotError."""
-    config = _unpacked(packed)
+    config, _ = _unpacked(packed)
     if not isinstance(config, SessionConfig):
         raise SnapshotError("these are no settings")
     return config
 
 
-def _packed(value: Snapshot | SessionConfig) -> bytes:
+def _packed(value: Snapshot | SessionConfig, images: Sequence[str] = ()) -> bytes:
+    """Returns JSON, and the data of each image after a line end, compressed.
+
+    Encoding 8 MB of images as JSON would hold the interpreter, and with it the event loop, for 20 ms.
+    """
+    packing = zlib.compressobj(1)
     try:
-        return zlib.compress(CODEC.encode(value), 1)
+        parts = [packing.compress(CODEC.encode(value))]
     except CodecError as error:
         raise SnapshotError(str(error)) from error
+    parts += [packing.compress(_LINE_END + data.encode()) for data in images]
+    return b"".join([*parts, packing.flush()])
 
 
-def _unpacked(packed: bytes) -> object:
+def _unpacked(packed: bytes) -> tuple[object, list[str]]:
+    """Returns the object and the data of its images, if they were packed."""
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(packed, MAX_TEXT_BYTES)
         if not unpacking.eof:
             raise SnapshotError("it is too long or incomplete")
-        found: object = CODEC.decode(text)
-    except (zlib.error, CodecError) as error:
+        json, *images = text.split(_LINE_END)
+        return CODEC.decode(json), [data.decode() for data in images]
+    except (zlib.error, CodecError, UnicodeDecodeError) as error:
         raise SnapshotError(str(error)) from error
-    return found
 
 
 def _portable(config: SessionConfig) -> SessionConfig:
@@ -174,8 +189,22 @@ def _with_items(history: HistorySnapshot, items: list[Item]) -> HistorySnapshot:
     return replace(history, items=tuple(items))
 
 
-def _without_images(item: Item) -> Item:
-    if not isinstance(item, UserMessage) or not item.images:
+def _images_of(history: HistorySnapshot) -> list[Image]:
+    messages = (item for item in history.items if isinstance(item, UserMessage))
+    return [part for message in messages for part in message.parts if isinstance(part, Image)]
+
+
+def _with_images(history: HistorySnapshot, data: Sequence[str]) -> HistorySnapshot:
+    """Returns the history with this data in its images, in order. Raises SnapshotError if their numbers differ."""
+    images = len(_images_of(history))
+    if images != len(data):
+        raise SnapshotError(f"the conversation has {images} images, and the data of {len(data)}")
+    left = iter(data)
+    return _with_items(history, [_filled(item, left) for item in history.items])
+
+
+def _filled(item: Item, data: Iterator[str]) -> Item:
+    if not isinstance(item, UserMessage) or not any(isinstance(part, Image) for part in item.parts):
         return item
-    parts = tuple(replace(part, data="") if isinstance(part, Image) else part for part in item.parts)
-    return replace(item, parts=parts)
+    parts = [replace(part, data=next(data)) if isinstance(part, Image) else part for part in item.parts]
+    return replace(item, parts=tuple(parts))

@@ -13,12 +13,15 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from audio.extra import installing
+from web.handover.loop_time_limit import loop_time_limit
 from web.handover.sealing import token_hash
 
 PREFIX = "repartee:conversation:"
 SECRETS = "repartee:secret:"
 TIMEOUT_S = 0.5
-"""Longest wait for a connection and an answer of Redis."""
+"""Longest wait for a connection and an answer of Redis, without the time in which the event loop does not run."""
+BACKSTOP = 10
+"""The package's own limits are this many times longer: they count a loop that is held."""
 MAX_CONNECTIONS = 8
 """Connections of one gateway to Redis; further calls wait for one."""
 
@@ -83,11 +86,11 @@ class HandoverStore:
         pool: Any = BlockingConnectionPool.from_url(
             url,
             max_connections=MAX_CONNECTIONS,
-            timeout=timeout_s,
+            timeout=BACKSTOP * timeout_s,
             # Without retries, which would wait for seconds.
             retry=Retry(NoBackoff(), 0),
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
+            socket_timeout=BACKSTOP * timeout_s,
+            socket_connect_timeout=BACKSTOP * timeout_s,
             **({} if password is None else {"password": password}),
         )
         self._redis: Any = Redis.from_pool(pool)
@@ -152,7 +155,7 @@ class HandoverStore:
     @asynccontextmanager
     async def _limit(self) -> AsyncGenerator[None]:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with loop_time_limit(self._timeout_s):
                 yield
         except (self._error, OSError, ValueError, TypeError) as error:  # TimeoutError is an OSError
             cause = error.__cause__ or error.__context__  # as of a connection that failed for a refused password

@@ -104,7 +104,8 @@ async def _measure(settings: Settings, stage: "Stage", name: str) -> "EngineMeas
 
 async def _conversation(settings: Settings) -> Found:
     """Loads the engines of one conversation as the program does. Reports those chosen before an error, too."""
-    from assistant.setup.engine_loader import EngineLoader, close_engine
+    from assistant.setup.engine_loader import EngineLoader
+    from assistant.setup.loading import close_engine
 
     loader = EngineLoader(settings, measures=False)
     error = ""

@@ -14,7 +14,8 @@ from assistant.events import ChunkSpoken, Problem, ReplySent, ReplyStopped, Sess
 from assistant.pipeline.engines import Engines, ReplyOptions
 from assistant.pipeline.session import Session
 from assistant.setup import build, new_session
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from audio.silent_microphone import SilentMicrophone

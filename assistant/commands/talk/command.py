@@ -22,7 +22,8 @@ from assistant.events import Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
 from assistant.setup import build, new_session
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile

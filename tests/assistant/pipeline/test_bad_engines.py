@@ -20,7 +20,8 @@ from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import Engines
 from assistant.setup.derived_settings import session_settings, turn_settings
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from audio.recording import open_recording
 from audio.tts.espeak_library import EspeakLibrary
 from audio.tts.espeak_worker import SHARED

@@ -9,7 +9,8 @@ from llm_server import answer, serving
 
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import EngineChoice
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from llm.chat import AnsweringEndpoint, Message
 
 CAPITAL = "What is the capital of Peru?"

@@ -18,10 +18,13 @@ from synthetic_smart_turn import counting_network
 
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import AUTO
+from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.end_of_turn_loader import load_end_of_turn_model
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from assistant.text.normalization.alignment import align
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
@@ -34,6 +37,11 @@ from llm.routing.sized_answer import SizeRules
 
 WHAT_TIME = (Message("user", "what time is it"),)
 STORY = (Message("user", "tell me a story"),)
+
+
+async def end_of_turn_model(loader: EngineLoader) -> AudioEndOfTurnModel | None:
+    """Returns the model that this loader loads."""
+    return await load_end_of_turn_model(loader, loader._need("smart-turn"), loader._connection)
 
 
 def loader_of(*overrides: str, environ: dict[str, str] | None = None) -> EngineLoader:
@@ -207,10 +215,10 @@ class _Unfit:
 
 
 def test_failing_smart_turn_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: tmp_path)
+    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: tmp_path)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service.SmartTurn", _Unfit)
     loader = loader_of()
-    assert asyncio.run(loader._make_end_of_turn_model()) is None
+    assert asyncio.run(end_of_turn_model(loader)) is None
     (turn,) = loader.chosen
     assert (turn.name, turn.fallback) == ("estimate", True)
     assert "without Smart Turn: Smart Turn failed" in turn.why
@@ -491,10 +499,10 @@ def test_talk_modes_reach_turn_taking() -> None:
 def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
-    monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)
+    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
     loader = loader_of()
-    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    assert asyncio.run(end_of_turn_model(loader)) is not None
     assert loader.fallbacks == [
         "turn: estimate, Smart Turn uses 4 s of speech: for 8 s it takes 262 ms on this machine"
     ]
@@ -503,14 +511,14 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
 def _with_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
-    monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)
+    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.0)
 
 
 def test_trace_names_provider_of_smart_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _with_network(tmp_path, monkeypatch)
     loader = loader_of("turn.provider=cpu")
-    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    assert asyncio.run(end_of_turn_model(loader)) is not None
     assert loader.traced["turn_provider"] == "CPU"
     assert loader.chosen[0].detail.endswith(", CPU")
     assert loader.fallbacks == []
@@ -528,7 +536,7 @@ def test_provider_fallback_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
         lambda model, options, *, providers, **_more: real(model, options, providers=[providers[-1]]),
     )
     loader = loader_of()
-    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    assert asyncio.run(end_of_turn_model(loader)) is not None
     reason = "on the CPU, because onnxruntime cannot start CUDA here (its libraries or the GPU are missing)"
     assert loader.fallbacks == [f"turn: estimate, Smart Turn {reason}"]
     assert loader.traced["turn_provider"] == f"CPU; {reason}"
@@ -538,7 +546,7 @@ def test_missing_configured_provider_is_an_error(tmp_path: Path, monkeypatch: py
     _with_network(tmp_path, monkeypatch)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     with pytest.raises(EngineLoadError, match=r'turn\.provider = "tensorrt": .*onnxruntime-gpu'):
-        asyncio.run(loader_of("turn.provider=tensorrt")._make_end_of_turn_model())
+        asyncio.run(end_of_turn_model(loader_of("turn.provider=tensorrt")))
 
 
 def test_missing_provider_of_piper_is_no_reason_for_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

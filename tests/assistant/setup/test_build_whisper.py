@@ -14,7 +14,8 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import ComputeType
 from assistant.pipeline.engines import Engines
 from assistant.setup.engine_catalog import transcriber
-from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.loading import close_engine
 from audio.errors import EngineLoadError
 from audio.stt import SegmentId
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings

@@ -122,7 +122,7 @@ def test_voice_without_a_sound_is_a_fallback(
     async def refuse(_voice: object, _language: str, _level_dbfs: float) -> ListeningSound:
         raise TtsError("it spells the letters")
 
-    monkeypatch.setattr("assistant.setup.engine_loader.make_listening_sound", refuse)
+    monkeypatch.setattr("assistant.setup.listening_sound.make_listening_sound", refuse)
     overrides = [f"tts.voice={tone_voice(tmp_path)}", *phrase_settings(), "turn.listening_sounds=true"]
     loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
     with caplog.at_level(logging.WARNING):

@@ -2,6 +2,7 @@
 
 import hashlib
 import typing
+import zlib
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 
@@ -116,6 +117,24 @@ def test_images_are_left_out_of_a_long_conversation(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(snapshot_module, "MAX_BYTES", 100)
     with pytest.raises(SnapshotError, match="the limit is 100"):
         encoded(long)
+
+
+def test_several_images_keep_their_places() -> None:
+    pictures = [Image("image/png", data, 1, 2) for data in ("AAAA", "", "BBBB")]
+    items = tuple(UserMessage.of_parts(item(n), (TextPart("a\nb"), *pictures[n:])) for n in (0, 1))
+    several = replace(FULL, history=replace(HISTORY, items=items))
+    assert decoded(encoded(several)) == several
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_other_number_of_images_is_refused(number: int) -> None:
+    text = zlib.decompress(encoded(FULL)).partition(b"\n")[0]
+    damaged = zlib.compress(text + b"\nAAAA" * number)
+    if number:
+        with pytest.raises(SnapshotError, match="the conversation has 1 images, and the data of 2"):
+            decoded(damaged)
+    else:
+        assert decoded(damaged) != FULL, "they were left out"
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", encoded(FULL)[:-9], encoded(FULL)[:40]])

@@ -1,0 +1,66 @@
+"""The time limit that counts only time in which the event loop runs."""
+
+import asyncio
+import socket
+import time
+
+import pytest
+from virtual_time import run_virtual
+
+from web.handover.loop_time_limit import loop_time_limit
+
+
+def test_block_that_takes_too_long_ends_with_an_error() -> None:
+    async def main() -> float:
+        began_s = asyncio.get_running_loop().time()
+        with pytest.raises(TimeoutError):
+            async with loop_time_limit(0.5):
+                await asyncio.sleep(60)
+        return asyncio.get_running_loop().time() - began_s
+
+    assert run_virtual(main()) == pytest.approx(0.5)
+
+
+def test_block_that_ends_in_time_is_not_cancelled_later() -> None:
+    async def main() -> int:
+        async with loop_time_limit(0.5):
+            await asyncio.sleep(0.4)
+        await asyncio.sleep(60)
+        return asyncio.current_task().cancelling()  # type: ignore[union-attr]  # it is this task
+
+    assert run_virtual(main()) == 0
+
+
+def test_cancellation_is_no_timeout() -> None:
+    async def main() -> None:
+        async def limited() -> None:
+            async with loop_time_limit(0.5):
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(limited())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(main())
+
+
+def test_answer_that_arrived_while_the_loop_was_held_is_read() -> None:
+    async def main() -> bytes:
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+
+        def answer_and_hold() -> None:
+            theirs.sendall(b"answer\n")
+            time.sleep(0.3)
+
+        with theirs:
+            try:
+                async with loop_time_limit(0.2):
+                    asyncio.get_running_loop().call_soon(answer_and_hold)
+                    return await reader.readline()
+            finally:
+                writer.close()
+
+    assert asyncio.run(main()) == b"answer\n"
