@@ -50,8 +50,8 @@ class Row:
 
     def text(self) -> str:
         """Returns the row of the table."""
-        added = np.subtract(self.cluster_ms, self.direct_ms)
-        cells = [_p(self.direct_ms), _p(self.cluster_ms), _p(added.tolist())]
+        added = [there - here for there, here in zip(self.cluster_ms, self.direct_ms, strict=True)]
+        cells = [_p(self.direct_ms), _p(self.cluster_ms), _p(added)]
         return f"| {self.name} | {' | '.join(cells)} |"
 
 

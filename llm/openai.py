@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Unpack
 
+from llm.answer_length import asked_tokens
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
@@ -100,7 +101,8 @@ class OpenAIChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
-        events = with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        most = asked_tokens(options, self._max_tokens, self._fixed)
+        events = with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
         # Only in private networks: an additional request to a public service might cost money.
         return self._wakeup.watch(events) if self._service.private_address else events
 
@@ -111,10 +113,7 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         private = self._service.private(messages)
-        wanted = None if self._limit in self._fixed else self._max_tokens  # a parameter overrides the setting
-        most = wanted if options.max_tokens is None else options.max_tokens
-        parser = OpenAIStream(self.name, private=private, habit=self._habit, max_tokens=most)
-        return self._incoming(messages, options, private), parser
+        return self._incoming(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 
     async def _incoming(
         self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]

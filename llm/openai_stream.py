@@ -19,12 +19,6 @@ from llm.token_probability import mean_probability
 MAX_ANSWER_CHARS = 256 * 1024
 """Maximum length of an answer, about five hours of speech; anything longer is a fault."""
 
-LONG_TOKEN_CHARS = 40
-"""Characters of a long token. Most have 3 or 4; runs of blanks or dashes may be one token."""
-
-SPARE_CHARS = 4096
-"""Characters that an answer may have beyond its tokens' length: services count differently."""
-
 MAX_CALLS = 16
 """Maximum number of function calls in one answer."""
 
@@ -49,11 +43,6 @@ _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 AnswerEvent = Token | CallInProgress | FunctionCall | Finished
 
 
-def longest_answer_chars(max_tokens: int | None) -> int:
-    """Returns the characters after which an answer is broken off, because its service ignores the limit."""
-    return min(MAX_ANSWER_CHARS, max_tokens * LONG_TOKEN_CHARS + SPARE_CHARS) if max_tokens else MAX_ANSWER_CHARS
-
-
 class OpenAIStream:
     """Parses one response body.
 
@@ -62,28 +51,17 @@ class OpenAIStream:
         finishing: Whether the service gave its finish_reason; only token counts and the end mark can follow.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        *,
-        private: Sequence[str] = (),
-        habit: ReasoningHabit | None = None,
-        max_tokens: int | None = None,
-    ) -> None:
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
         """Initializes the parser.
 
-        Args:
-            endpoint: The endpoint's name, for errors.
-            private: Texts that errors must not quote.
-            habit: How the model reasons, known from earlier answers.
-            max_tokens: Longest answer that the service was asked for; None: it was asked for no limit.
+        `private`: texts that errors must not quote. `habit`: how the model reasons, known from earlier answers.
         """
         self.begun = False
         self.finishing = False
         self._endpoint = endpoint
         self._private = private
         self._sse = SseReader()
-        self._most_chars = self._chars_left = longest_answer_chars(max_tokens)
+        self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
         self._reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
         self._reasoned = False
@@ -230,7 +208,7 @@ class OpenAIStream:
     def _count_chars(self, chars: int) -> None:
         self._chars_left -= chars
         if self._chars_left < 0:
-            raise self._broken(f"sent more than {self._most_chars} characters: check that it keeps to max_tokens")
+            raise self._broken(f"sent more than {MAX_ANSWER_CHARS} characters: set max_tokens")
 
     def _check_reason(self) -> None:
         if self._reason in _FAILURE_REASONS:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import datetime
 from typing import Unpack
 
+from llm.answer_length import asked_tokens
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
@@ -94,7 +95,8 @@ class TgiChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        most = asked_tokens(options, None, self._parameters, always=True)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

@@ -9,7 +9,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Protocol, Self, TypedDict, runtime_checkable
 
-from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired
+from llm.answer_length import AnswerLength
+from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmError, LlmTooSlow
 
 USAGE_TIMEOUT_S = 0.5
@@ -113,7 +114,7 @@ class TokenDeadlines:
 
 
 async def with_deadlines(
-    ask: Callable[[], tuple[IncomingStream, StreamParser]], deadlines: TokenDeadlines
+    ask: Callable[[], tuple[IncomingStream, StreamParser]], deadlines: TokenDeadlines, max_tokens: int | None = None
 ) -> AsyncGenerator[ChatEvent]:
     """Yields the events of an answer and enforces its deadlines.
 
@@ -121,14 +122,17 @@ async def with_deadlines(
         ask: Called at the first iteration, so that its errors reach the consumer. Returns the incoming bytes, which are
             closed here, and their parser. Read to its end: leaving earlier, even at Finished, closes the connection.
         deadlines: The deadlines; the one for the first token starts at the first iteration.
+        max_tokens: The tokens to which the request limits the answer; None: to none.
 
     Raises:
         LlmTooSlow: A deadline passed.
+        LlmBroken: The answer is much longer than was asked for.
         LlmError: As `ask`, the incoming stream and the parser raise it.
     """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + deadlines.first_token_timeout_s
     waiting_for = "connection"
+    length = AnswerLength(deadlines.endpoint, max_tokens)
     incoming, parser = ask()
     async with aclosing(incoming):
         while True:
@@ -152,6 +156,8 @@ async def with_deadlines(
                 continue
             was_finishing = parser.finishing
             for event in parser.end() if item is None else parser.feed(item):
+                if isinstance(event, Token):
+                    length.add(event.text)
                 yield event
                 if isinstance(event, Finished):
                     await _drain(incoming)

@@ -1,6 +1,7 @@
 """Gateways of the tests: real servers with scripted engines that share one Redis."""
 
 import os
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -65,8 +66,9 @@ async def gateway(
 class SharedRedis:
     """What the gateways have in Redis, for the tests."""
 
-    def __init__(self, url: str) -> None:
-        self.client: Any = redis_client.Redis.from_url(url)
+    def __init__(self, url: str, password: str | None = None) -> None:
+        self.client: Any = redis_client.Redis.from_url(url, password=password)
+        weakref.finalize(self, self.client.connection_pool.disconnect)  # a socket that is left open fails a test
 
     def sealed(self, token: str) -> bytes | None:
         """Returns the sealed conversation; None if there is none that could be claimed."""

@@ -13,60 +13,68 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from assistant.commands.cluster.head import head_command, node_environment
 from audio.cluster.ray_connection import prepare_environment
 
-STARTS_WITHIN_S = 90.0
+STARTS_WITHIN_S = 120.0
 STOPS_WITHIN_S = 30.0
-
-
-def free_port() -> int:
-    """Returns a port of this machine that nothing uses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+DRAINS_WITHIN_S = 5.0
+"""Wait before the head's processes are killed. They keep nothing that anyone needs."""
 
 
 @contextmanager
 def ray_cluster(cpus: int = 8) -> Generator[str]:
-    """Starts a head and yields its address; ends all its processes afterwards."""
-    from assistant.commands.cluster.head import head_command, node_environment  # noqa: PLC0415 - needs the extra
+    """Starts a head and yields its address; ends all its processes afterwards.
 
-    prepare_environment()
+    Meanwhile the environment has what the processes of a cluster need, also its token.
+    """
+    before = dict(os.environ)
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # paths of sockets are at most 107 bytes long
-    port = free_port()
+    prepare_environment()
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(16)
+    os.environ.update(node_environment(os.environ, folder))
+    port = _free_port()
     command = head_command(sys.executable, port=port, cpus=cpus, folder=folder)
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
-    environment = node_environment(os.environ, folder)
-    head = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=environment
-    )
+    with Path(folder, "head.log").open("wb") as log:
+        head = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait_for(head, port)
+        _wait_for(head, port, Path(folder, "head.log"))
         yield f"127.0.0.1:{port}"
     finally:
         _stop(head)
         shutil.rmtree(folder, ignore_errors=True)
+        os.environ.clear()
+        os.environ.update(before)
 
 
-def _wait_for(head: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline_s = time.monotonic() + STARTS_WITHIN_S
+def _free_port() -> int:
+    """Returns a port of this machine that nothing uses, nor the next one, which Ray's client server takes."""
     while True:
-        assert head.poll() is None, "the head has ended"
-        assert time.monotonic() < deadline_s, "the head has not started"
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
+        with socket.socket() as found, socket.socket() as following:
+            found.bind(("127.0.0.1", 0))
+            port = int(found.getsockname()[1])
+            try:
+                following.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
+def _wait_for(head: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    """Waits until the whole node runs, not only its port: the head then says how to stop it."""
+    deadline_s = time.monotonic() + STARTS_WITHIN_S
+    while "ray stop" not in (text := log.read_text(errors="replace")):
+        assert head.poll() is None, text
+        assert time.monotonic() < deadline_s, text
+        time.sleep(0.1)
+    socket.create_connection(("127.0.0.1", port), 5).close()
 
 
 def _stop(head: "subprocess.Popen[bytes]") -> None:
     """Ends the head's processes: they are in its session."""
     head.send_signal(signal.SIGTERM)
     try:
-        head.wait(STOPS_WITHIN_S)
+        head.wait(DRAINS_WITHIN_S)
     except subprocess.TimeoutExpired:
         os.killpg(head.pid, signal.SIGKILL)
         head.wait(STOPS_WITHIN_S)

@@ -281,7 +281,7 @@ class _Gate:
             await preflight_answer()(scope, receive, with_origin(scope, send))
             return
         request = _request_of(scope)
-        refusal = self._refusal(request, scope)
+        refusal = await self._refusal(request, scope)
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
@@ -290,12 +290,12 @@ class _Gate:
         else:
             await self._app(scope, receive, send)
 
-    def _refusal(self, request: Request, scope: Scope) -> Refusal | None:
+    async def _refusal(self, request: Request, scope: Scope) -> Refusal | None:
         """Returns why a request is refused. A client beyond its rate gets 429, whether or not its key is right."""
         refusal = self._access_control.decide_sender(request) or self._too_fast(request, scope)
         if refusal is not None:
             return refusal
-        refusal = self._access_control.decide_key(self._with_secret(request, scope))
+        refusal = self._access_control.decide_key(await self._with_secret(request, scope))
         # The first steps are open to all, and tell whether the token is right.
         wrong = refusal is not None or (
             request.path == SETUP_PATH and not self._access_control.accepts_token(request, ())
@@ -304,14 +304,14 @@ class _Gate:
             return _TOO_MANY_KEYS
         return refusal
 
-    def _with_secret(self, request: Request, scope: Scope) -> Request:
+    async def _with_secret(self, request: Request, scope: Scope) -> Request:
         """Looks up the client secret with which a session begins, and passes its settings to the session."""
         if self._client_secrets is None or (scope["type"] != "websocket" and scope["path"] != CALLS_PATH):
             return request
         sent = [key for key in request.keys if is_client_secret(key)][:MAX_SECRETS_SENT]
         if not sent:
             return request
-        config = self._client_secrets.find(sent)
+        config = await self._client_secrets.find_anywhere(sent)
         pass_config(scope, config)
         return replace(request, secret_is_valid=config is not None)
 

@@ -7,7 +7,6 @@ With `server.redis_url`, a conversation of another gateway is continued as well 
 """
 
 import asyncio
-import gc
 import logging
 import secrets
 from contextlib import AsyncExitStack, suppress
@@ -35,6 +34,7 @@ from web.client_speaker import ClientSpeaker
 from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
+from web.garbage import GarbageCollection
 from web.handover.handovers import Handovers
 from web.handover.keeper import HandoverKeeper
 from web.handover.running import Claimed, config_of, continue_session, keeper_of
@@ -80,18 +80,18 @@ class _Conversation:
     """A conversation and its current socket.
 
     Attributes:
-        handover: Lets other gateways continue it; None: they cannot.
         lost_s: Loop time at which its last socket was lost.
+        handover: Lets other gateways continue it; None: they cannot.
         hand_over: Whether it ends here although its client may resume it at another gateway.
     """
 
     realtime_session: RealtimeSession
     token: str
-    handover: HandoverKeeper | None = None
     client_socket: ClientSocket | None = None
     lost_s: float = 0.0
     has_socket: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
+    handover: HandoverKeeper | None = None
     hand_over: bool = False
 
     def on_taken(self) -> None:
@@ -117,8 +117,10 @@ class Connections:
     _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
+    _garbage: GarbageCollection = field(init=False)
 
     def __post_init__(self) -> None:
+        self._garbage = GarbageCollection(lambda: any(self._busy(one) for one in self._conversations.values()))
         self._losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     async def log_losses(self) -> None:
@@ -134,6 +136,10 @@ class Connections:
         conversation = self._find_resumable(token)
         if conversation is not None and conversation.handover is not None:
             await conversation.handover.confirm()
+
+    async def kept_elsewhere(self, token: str) -> bool:
+        """Returns whether this token continues a conversation of another gateway."""
+        return self.handovers is not None and await self.handovers.keeps(token)
 
     def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
@@ -176,7 +182,7 @@ class Connections:
                     raise
                 await self._run_new(websocket, engines, claimed)
         finally:
-            asyncio.get_running_loop().call_soon(_collect_garbage)
+            self._garbage.conversation_ended()
 
     async def _claim(self, websocket: WebSocket) -> Claimed | None:
         """Takes over the conversation of another gateway that the client wants to resume, if there is one."""
@@ -493,16 +499,6 @@ async def _room_in(backlog: AudioBacklog, client_socket: ClientSocket) -> None:
     """Waits while the backlog is full, unless the client leaves."""
     while backlog.full and await client_socket.rest(FULL_LOOK_S) and not has_hung_up(client_socket.socket.scope):
         pass
-
-
-def _collect_garbage() -> None:
-    """Frees the memory of an ended conversation, 2 MB in reference cycles.
-
-    The garbage collector would run only every few hundred conversations. A run takes 1 to 14 ms if the loaded modules
-    and engines were frozen, as `web.serve` does.
-    """
-    if gc.get_freeze_count():
-        gc.collect()
 
 
 _BINARY = ProtocolError(

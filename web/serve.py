@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import ipaddress
 import logging
 import logging.config
@@ -24,12 +23,14 @@ from uvicorn.config import STARTUP_FAILURE
 
 from assistant.commands.doctor.machine import certificate_finding, trace_finding
 from assistant.config.loading import ConfigError, Loaded
+from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
 from web.admission import Admission
 from web.app import make_app
+from web.garbage import freeze_loaded_objects
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
 from web.http_api.serving import ServerState
@@ -121,6 +122,7 @@ async def serve(
             resumable=services.resumable,
             make_room=services.make_room,
             confirm=services.confirm,
+            kept_elsewhere=services.kept_elsewhere,
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
@@ -136,7 +138,11 @@ async def serve(
                 failures.append(error)
                 server.should_exit = True
 
-        client_secrets = ClientSecrets(asyncio.get_running_loop().time)
+        client_secrets = ClientSecrets(
+            asyncio.get_running_loop().time,
+            services.handovers,
+            McpHosts.of(loaded.settings.tools.client_mcp_hosts),
+        )
         state = ServerState(services.engine_pool, limits, lambda: session_acceptor.turn_in_progress)
         session_acceptor.at_drain(state.ended.set)
         parts = services.api_parts
@@ -155,7 +161,7 @@ async def serve(
                 *(() if tls is None else (tls.keep_current,)),
             ),
             tls_health=None if tls is None else tls.health,
-            handover_health=services.handover_health,
+            handover_health=None if services.handovers is None else services.handovers.health,
             traces=services.traces,
             api_routes=()
             if parts is None
@@ -184,15 +190,6 @@ async def serve(
     if failures:
         raise failures[0]
     banner.bye()
-
-
-def freeze_loaded_objects() -> None:
-    """Excludes the loaded modules and engines from garbage collection.
-
-    A collection that scans them takes 60 ms, in the middle of a turn (docs/lab/experiments.md).
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:

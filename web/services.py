@@ -19,11 +19,11 @@ from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
-from web.handover.handovers import handovers_of
+from web.handover.handovers import Handovers, handovers_of
 from web.health import EngineHealth
 from web.http_api.routes import ApiParts
 from web.metrics import Metrics
-from web.session_acceptor import Converse, confirm_nothing, never_resumable, no_room
+from web.session_acceptor import Converse, confirm_nothing, kept_nowhere, never_resumable, no_room
 from web.trace_stream import TraceStream
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,8 @@ class Services:
         resumable: Returns whether a conversation with this token waits for its client to reconnect.
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
         confirm: Ends the conversation with this token if another gateway has continued it.
-        handover_health: Returns what /readyz tells about the hand-over; None: there is none.
+        kept_elsewhere: Returns whether this token continues a conversation of another gateway.
+        handovers: Hands conversations over to other gateways; None: there are none.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
         api_parts: What the HTTP endpoints of OpenAI's API need; None: the server has none.
@@ -50,7 +51,8 @@ class Services:
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], bool] = no_room
     confirm: Callable[[str], Awaitable[None]] = confirm_nothing
-    handover_health: Callable[[], str] | None = None
+    kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere
+    handovers: Handovers | None = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
     api_parts: ApiParts | None = None
@@ -81,7 +83,8 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.resumable,
         connections.make_room,
         connections.confirm,
-        None if handovers is None else handovers.health,
+        connections.kept_elsewhere,
+        handovers,
         background_tasks=(
             connections.log_losses,
             *([partial(load_package, hosts)] if hosts.entries else []),

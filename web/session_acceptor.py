@@ -55,6 +55,11 @@ async def confirm_nothing(_token: str) -> None:
     """Default for servers that hand no conversations over."""
 
 
+async def kept_nowhere(_token: str) -> bool:
+    """Default for servers that continue no conversations of others."""
+    return False
+
+
 def no_room() -> bool:
     """Default for servers that cannot free a slot."""
     return False
@@ -121,6 +126,7 @@ class SessionAcceptor:
         resumable: Callable[[str], bool] = never_resumable,
         make_room: Callable[[], bool] = no_room,
         confirm: Callable[[str], Awaitable[None]] = confirm_nothing,
+        kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere,
     ) -> None:
         """Creates the endpoint.
 
@@ -134,8 +140,10 @@ class SessionAcceptor:
             resumable: Returns whether a conversation with this token waits for its client to reconnect.
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
             confirm: Ends the conversation with this token if another gateway has continued it. Has a time limit.
+            kept_elsewhere: Returns whether this token continues a conversation of another gateway. Has a time limit.
         """
         self._confirm = confirm
+        self._kept_elsewhere = kept_elsewhere
         self._converse = converse
         self._engine_pool = engine_pool
         self._session_limits = session_limits
@@ -188,7 +196,11 @@ class SessionAcceptor:
         # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
         resuming = self._resumable(token)
         close_notice = await self._admit(resuming=resuming)
+        if close_notice is not None and close_notice.code == BUSY and token and await self._kept_elsewhere(token):
+            close_notice = self._try_admit(resuming=False, continuing=True)
         if close_notice is not None:
+            if close_notice.code == BUSY:
+                self._log_busy(close_notice)
             self._metrics.session_refused(close_notice.code)
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
@@ -234,9 +246,11 @@ class SessionAcceptor:
             self._waiting -= 1
         return close_notice
 
-    def _try_admit(self, *, resuming: bool) -> CloseNotice | None:
+    def _try_admit(self, *, resuming: bool, continuing: bool = False) -> CloseNotice | None:
         ready = is_ready(self._engine_pool.state())
-        close_notice = self._session_limits.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
+        close_notice = self._session_limits.admit(
+            ready=ready, resuming=resuming, free_descriptors=descriptors.free(), continuing=continuing
+        )
         if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
             self._warned_of_descriptors = True
             _log.warning(
@@ -247,8 +261,6 @@ class SessionAcceptor:
                 descriptors.limit(),
                 close_notice.code,
             )
-        if close_notice is not None and close_notice.code == BUSY:
-            self._log_busy(close_notice)
         return close_notice
 
     def _log_busy(self, close_notice: CloseNotice) -> None:

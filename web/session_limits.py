@@ -121,13 +121,22 @@ class SessionLimits:
         self.current = 0
         self.draining = False
 
-    def admit(self, *, ready: bool, resuming: bool = False, free_descriptors: int | None = None) -> CloseNotice | None:
+    def admit(
+        self,
+        *,
+        ready: bool,
+        resuming: bool = False,
+        free_descriptors: int | None = None,
+        continuing: bool = False,
+    ) -> CloseNotice | None:
         """Takes a slot. Returns why there is none, or None if there is.
 
         Args:
             ready: Whether the engines are loaded.
             resuming: Whether the connection resumes a conversation, which has a slot already.
             free_descriptors: How many file descriptors the process has left; None: unknown.
+            continuing: Whether it continues a conversation of another gateway, which needs a slot and passes the limit
+                on the load.
         """
         if self.draining:
             return DRAINING
@@ -136,10 +145,11 @@ class SessionLimits:
         if resuming:
             return None  # its conversation has a slot
         close_notice = self.refusal(free_descriptors)
-        if close_notice is None:
+        if close_notice is None or (continuing and close_notice.code == BUSY):
             self.current += 1
             if self._load_limit is not None:
                 self._load_limit.began()
+            return None
         return close_notice
 
     def refusal(self, free_descriptors: int | None = None) -> CloseNotice | None:

@@ -83,7 +83,7 @@ def deploy(serve: Any, settings: Settings, service: Service) -> None:
     """
     serve.start(proxy_location="Disabled")
     name = application_of(settings.cluster.application, service)
-    serve.run(_application(serve, settings, service), name=name, route_prefix=None)
+    serve.run(built(serve, settings, service), name=name, route_prefix=None)
 
 
 def remove(serve: Any, settings: Settings, service: Service) -> bool:
@@ -113,7 +113,8 @@ def _status(application: Any, service: Service) -> ServiceStatus:
     return ServiceStatus(service, str(application.status.value), message, replicas)
 
 
-def _application(serve: Any, settings: Settings, service: Service) -> Any:
+def built(serve: Any, settings: Settings, service: Service) -> Any:
+    """Returns the application of a service, for Ray Serve to run."""
     made = {"whisper": WhisperReplica, "voice": VoiceReplica, "turn-end": _batching(serve)}[service]
     cluster, load = settings.cluster, _LOAD[service]
     gpus = {"whisper": cluster.stt_gpus, "voice": cluster.tts_gpus, "turn-end": 0.0}[service]

@@ -51,9 +51,3 @@ class ClusterSection(ConfigSection):
     tts_gpus: Annotated[
         float, KeyInfo("GPUs that are reserved for one replica of the voice.", unit="GPUs", low=0, high=8)
     ] = 0.0
-
-    def __post_init__(self) -> None:
-        """Raises ValueError with the key and the allowed values."""
-        ConfigSection.__post_init__(self)
-        if self.min_replicas > self.max_replicas:
-            raise ValueError(f"max_replicas must be at least min_replicas, which is {self.min_replicas}")

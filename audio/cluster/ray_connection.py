@@ -11,8 +11,9 @@ import os
 import socket
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from audio.cluster import Service
@@ -209,7 +210,7 @@ class RayConnection:
 
     async def _call(self, work: Callable[[Any], T]) -> T:
         await self._connect()
-        return await asyncio.to_thread(work, self._serve)
+        return await _in_thread(partial(work, self._serve))
 
     async def _handle(self, service: Service) -> Any:
         if not self._connected:
@@ -217,8 +218,8 @@ class RayConnection:
         if service not in self._handles:
             name = application_of(self._application, service)
             try:
-                self._handles[service] = await asyncio.to_thread(
-                    self._serve.get_deployment_handle, deployment_of(service), app_name=name
+                self._handles[service] = await _in_thread(
+                    partial(self._serve.get_deployment_handle, deployment_of(service), app_name=name)
                 )
             except Exception as error:
                 raise EngineLoadError(
@@ -232,7 +233,7 @@ class RayConnection:
                 return
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    await asyncio.to_thread(self._connect_now)
+                    await _in_thread(self._connect_now)
             except TimeoutError as error:
                 raise EngineLoadError(f"{self._unreachable} within {self._timeout_s:g} s.") from error
             except EngineLoadError:
@@ -280,7 +281,7 @@ class RayConnection:
             self._forget()
             for handle in handles:  # their threads would otherwise use Ray after its end
                 await handle.shutdown_async()
-            await asyncio.to_thread(self._ray.shutdown)
+            await _in_thread(self._ray.shutdown)
 
     def _translated(self, service: Service, error: Exception) -> AudioError:
         """Returns an error of Ray, or of an engine in a replica, as one of this package. Texts hold no words."""
@@ -298,3 +299,21 @@ class RayConnection:
         if isinstance(error, serve.exceptions.BackPressureError):
             return EngineError(f"the replicas of {service} have too many requests: allow more in cluster.max_replicas")
         return EngineError(f"the cluster failed for {service} ({type(error).__name__}): {HELP}")
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Runs `work` in a daemon thread: a call of Ray that never returns must not keep the process from ending."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found = work()
+        except Exception as error:  # noqa: BLE001 - raised where the result is awaited
+            with suppress(InvalidStateError):  # the caller has given up
+                result.set_exception(error)
+        else:
+            with suppress(InvalidStateError):
+                result.set_result(found)
+
+    threading.Thread(target=run, name="ray call", daemon=True).start()
+    return await asyncio.wrap_future(result)

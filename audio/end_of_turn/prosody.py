@@ -22,6 +22,8 @@ UNVOICED = 0.0
 _HOPS = FRAME_SAMPLES // HOP_SAMPLES
 _MAX_WAITING_FRAMES = 10
 """Number of frames that are computed at once: 200 ms; takes 0.3 ms of CPU time, three times that after a rest."""
+_MAX_RESTING_FRAMES = 25
+"""The same while nobody speaks: 10 us a frame become 6 us."""
 
 _SILENCE_DB = -100.0
 
@@ -64,7 +66,7 @@ class ProsodyTrack:
         self.resting = False
         self._rows = np.zeros((6, HISTORY_HOPS), dtype=np.float32)
         self._pitch, self._clarity, self._level_db, self._tilt_db, self._change_db, self._probability = self._rows
-        self._sound = np.zeros(_LEAD_SAMPLES + _MAX_WAITING_FRAMES * FRAME_SAMPLES, dtype=np.float32)
+        self._sound = np.zeros(_LEAD_SAMPLES + _MAX_RESTING_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._waiting: list[VadResult] = []  # results of the frames after the lead of `_sound`
         self._hann = np.hanning(_FFT + 1)[:-1].astype(np.float32)
         self._lags = np.arange(1, _MAX_LAG + 1, dtype=np.float32)
@@ -139,7 +141,7 @@ class ProsodyTrack:
         self._waiting.append(vad_result)
         self.end = frame.end
         self.hops = min(self.hops + _HOPS, HISTORY_HOPS)
-        if len(self._waiting) == _MAX_WAITING_FRAMES:
+        if len(self._waiting) >= (_MAX_RESTING_FRAMES if self.resting else _MAX_WAITING_FRAMES):
             self._catch_up()
 
     def _catch_up(self) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from assistant.config.endpoint_settings import EndpointSection
 from deploy.aws.clients import DeployError, aws_client
-from deploy.aws.expiry import expiry, full_name
+from deploy.aws.expiry import delete_each, expiry, full_name
 from deploy.aws.measuring import measure_answers, table_of
 from deploy.aws.provisioned_model import arn_of, create_provisioned, delete_provisioned, expired_provisioned
 from deploy.aws.waiting import Waiting
@@ -73,8 +73,8 @@ def delete(
     if bool(name) == expired:
         raise DeployError("name a throughput, or use --expired")
     client, waiting = aws_client("bedrock", region), Waiting(LIMIT_S, say=typer.echo)
-    for each in expired_provisioned(client, datetime.now(UTC)) if expired else [full_name(name)]:
-        delete_provisioned(client, each, waiting)
+    names = expired_provisioned(client, datetime.now(UTC)) if expired else [full_name(name)]
+    delete_each(names, lambda each: delete_provisioned(client, each, waiting))
 
 
 @app.command()

@@ -1,7 +1,9 @@
 """A tag that says when a resource is to be deleted, so that nothing is forgotten and paid for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+
+from deploy.aws.clients import DeployError
 
 DELETE_AFTER = "repartee-delete-after"
 PREFIX = "repartee-"
@@ -24,6 +26,18 @@ def has_expired(tags: Iterable[Mapping[str, str]], now: datetime) -> bool:
         if fields["key"] == DELETE_AFTER:
             return datetime.strptime(fields["value"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) <= now
     return False
+
+
+def delete_each(names: Iterable[str], delete: Callable[[str], None]) -> None:
+    """Deletes each, also after a failure. Raises DeployError with all failures."""
+    failures = []
+    for name in names:
+        try:
+            delete(name)
+        except DeployError as error:
+            failures.append(str(error))
+    if failures:
+        raise DeployError("; ".join(failures))
 
 
 def full_name(name: str) -> str:

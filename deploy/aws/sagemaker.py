@@ -16,7 +16,7 @@ import typer
 
 from assistant.config.endpoint_settings import EndpointSection
 from deploy.aws.clients import DeployError, aws_client
-from deploy.aws.expiry import expiry, full_name
+from deploy.aws.expiry import delete_each, expiry, full_name
 from deploy.aws.measuring import measure_answers, table_of
 from deploy.aws.sagemaker_endpoint import (
     EndpointPlan,
@@ -123,8 +123,8 @@ def delete(
     if bool(name) == expired:
         raise DeployError("name an endpoint, or use --expired")
     client, waiting = aws_client("sagemaker", region), Waiting(DELETE_LIMIT_S, say=typer.echo)
-    for each in expired_endpoints(client, datetime.now(UTC)) if expired else [full_name(name)]:
-        delete_endpoint(client, each, waiting)
+    names = expired_endpoints(client, datetime.now(UTC)) if expired else [full_name(name)]
+    delete_each(names, lambda each: delete_endpoint(client, each, waiting))
 
 
 @app.command()

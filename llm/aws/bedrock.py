@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, Unpack, get_args
 
+from llm.answer_length import asked_tokens
 from llm.answer_state import AnswerState
 from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
 from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventParser, Llama
@@ -105,7 +106,8 @@ class BedrockChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        most = asked_tokens(options, self._fixed.max_tokens, self._parameters)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Unpack
 
+from llm.answer_length import asked_tokens
 from llm.aws.payload import PAYLOADS, Payload, parser_for
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
@@ -96,7 +97,8 @@ class SageMakerChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions if it uses a prompt."""
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        most = asked_tokens(options, self._max_tokens, self._parameters)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

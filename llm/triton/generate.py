@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Unpack
 from urllib.parse import quote
 
+from llm.answer_length import asked_tokens
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
@@ -153,7 +154,9 @@ class TritonChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        own = self._parameters.get(self._inputs.max_tokens)
+        most = asked_tokens(options, own if isinstance(own, int) else None, {}, always=True)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Unpack, get_args
 
 from llm.address import checked_headers
+from llm.answer_length import asked_tokens
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpSettings
@@ -154,7 +155,8 @@ class TritonGrpcChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return with_deadlines(lambda: self._ask(messages, options), self._deadlines)
+        most = asked_tokens(options, None, self._parameters, always=True)
+        return with_deadlines(lambda: self._ask(messages, options), self._deadlines, most)
 
     async def aclose(self) -> None:
         """Closes the connection. Idempotent; bounded in time."""

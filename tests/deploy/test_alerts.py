@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from assistant.trace.record import Outcome
-from web.metrics import Metrics
+from web.metrics import HandoverOutcome, Metrics
+from web.stall_watchdog import Cause
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 ALERTS: list[dict[str, Any]] = [
@@ -48,9 +49,16 @@ def test_alert_uses_metrics_of_the_server(alert: dict[str, Any]) -> None:
     assert shown <= (labels or OF_PROMETHEUS.union(*(known[name] for name in named)))
 
 
-def test_alert_on_failed_turns_names_an_outcome() -> None:
+def test_alerts_name_values_that_exist() -> None:
     expressions = " ".join(alert["expr"] for alert in ALERTS)
-    assert set(re.findall(r'outcome="(\w+)"', expressions)) == {"failed"} <= set(get_args(Outcome))
+    for metric, label, known in (
+        ("repartee_turns_total", "outcome", Outcome),
+        ("repartee_handovers_total", "outcome", HandoverOutcome),
+        ("repartee_event_loop_stalls_total", "cause", Cause),
+    ):
+        named = re.findall(rf'{metric}\{{{label}=~?"([\w|]+)"', expressions)
+        assert named
+        assert {value for each in named for value in each.split("|")} <= set(get_args(known))
 
 
 def test_alerts_have_names_severity_and_remedy() -> None:

@@ -84,7 +84,7 @@ def test_configuration_names_the_services_of_the_file() -> None:
         assert f"--port={address(service, endpoint.url)}" in SERVICES[service]["command"]
     assert f"--served-model-name={endpoint.model}" in SERVICES["vllm"]["command"]
     assert SETTINGS.cache.store == "redis"
-    assert address("redis", SETTINGS.cache.redis_url) == "6379"
+    assert address("redis", SETTINGS.cache.redis_url) == address("redis", SETTINGS.server.redis_url) == "6379"
     assert address("jaeger", SETTINGS.trace.otlp_url) == "4318"
 
 

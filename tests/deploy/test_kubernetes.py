@@ -119,7 +119,7 @@ def test_host_of_ingress_is_allowed() -> None:
 
 def test_configuration_finds_redis() -> None:
     (port,) = only(MANIFESTS, "Service", "redis")["spec"]["ports"]
-    assert SETTINGS.cache.redis_url == f"redis://redis:{port['port']}/0"
+    assert SETTINGS.cache.redis_url == SETTINGS.server.redis_url == f"redis://redis:{port['port']}/0"
     policy = only(MANIFESTS, "NetworkPolicy", "redis")["spec"]["ingress"][0]
     assert policy["ports"] == [{"protocol": "TCP", "port": port["port"]}]
 

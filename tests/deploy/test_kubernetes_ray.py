@@ -4,26 +4,38 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from deploy_manifests import DEPLOY, Manifest, check_with_schemas, kustomization, manifests_of, only
+from deploy_manifests import DEPLOY, Manifest, check_with_schemas, documents_of, kustomization, manifests_of, only
+
+from assistant.cluster.application import services_of
+from assistant.config.loading import OTHER_VARIABLES, load_settings
+from assistant.config.sources import unknown_variables
+from assistant.setup.derived_settings import needs
+from audio.cluster.ray_connection import application_of, deployment_of
 
 FOLDER = DEPLOY / "kubernetes-ray"
 SERVICE = only(manifests_of(FOLDER), "RayService", "engines")
 CLUSTER: dict[str, Any] = SERVICE["spec"]["rayClusterConfig"]
 GROUPS = [CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]]
+CONFIG = FOLDER / "config.toml"
+SETTINGS = load_settings(CONFIG, {}, []).settings
 SCHEMA = Path(__file__).parent / "kuberay_schema.json"
 
 READ = """
 import json, sys, yaml
+from pathlib import Path
 from ray.serve.schema import ServeDeploySchema
-read = ServeDeploySchema.model_validate(yaml.safe_load(sys.stdin.read()))
-print(json.dumps([[each.name, each.import_path, each.route_prefix, each.args] for each in read.applications]))
+from assistant.cluster.app import build
+read = ServeDeploySchema.model_validate(yaml.safe_load(Path(sys.argv[1]).read_text("utf-8"))).applications
+built = [build({**each.args, "config": sys.argv[2]})._bound_deployment.name for each in read]
+told = [[each.name, each.import_path, each.route_prefix, each.args] for each in read]
+Path(sys.argv[3]).write_text(json.dumps([told, built]), encoding="utf-8")
 """
 
 
@@ -46,15 +58,34 @@ def test_schemas_of_kubernetes_accept_pods(tmp_path: Path) -> None:
     check_with_schemas(templates, tmp_path)
 
 
-def test_ray_serve_accepts_its_configuration() -> None:
-    reading = [sys.executable, "-c", READ]
-    done = subprocess.run(
-        reading, input=SERVICE["spec"]["serveConfigV2"], capture_output=True, text=True, check=False, timeout=110
-    )
+@pytest.mark.slow
+def test_ray_serve_builds_the_applications_of_its_configuration(tmp_path: Path) -> None:
+    given, told = tmp_path / "serve.yaml", tmp_path / "told.json"
+    given.write_text(SERVICE["spec"]["serveConfigV2"], encoding="utf-8")
+    reading = [sys.executable, "-c", READ, str(given), str(CONFIG), str(told)]
+    done = subprocess.run(reading, cwd=DEPLOY.parent, capture_output=True, text=True, check=False, timeout=110)
     assert done.returncode == 0, done.stderr
-    ((name, import_path, route, args),) = json.loads(done.stdout)
-    assert (name, import_path, route) == ("repartee", "assistant.cluster.app:build", None)
-    assert args == {"config": "/etc/repartee/config.toml"}
+    read, built = json.loads(told.read_text(encoding="utf-8"))
+    assert built == [deployment_of(args["service"]) for *_, args in read]
+    for name, import_path, route, args in read:
+        assert (import_path, route) == ("assistant.cluster.app:build", None)
+        assert name == application_of(SETTINGS.cluster.application, args["service"])
+        assert args["config"] == "/etc/repartee/config.toml"
+    assert sorted(args["service"] for *_, args in read) == sorted(services_of(SETTINGS))
+
+
+def test_gateways_join_the_cluster_of_the_service() -> None:
+    assert SETTINGS.cluster.address == f"{SERVICE['metadata']['name']}-head-svc:6379"
+    (patch,) = documents_of(FOLDER / "gateways.yaml")
+    (node,) = [each for each in patch["spec"]["template"]["spec"]["initContainers"] if each["name"] == "ray-node"]
+    assert f"--address={SETTINGS.cluster.address}" in node["args"]
+    assert node["restartPolicy"] == "Always"
+
+
+def test_configuration_differs_from_other_gateways_only_by_the_engines() -> None:
+    other = load_settings(DEPLOY / "kubernetes" / "config.toml", {}, []).settings
+    assert replace(SETTINGS.server, max_sessions=other.server.max_sessions) == other.server
+    assert (SETTINGS.cache, SETTINGS.trace, SETTINGS.llm) == (other.cache, other.trace, other.llm)
 
 
 def test_every_node_has_the_configuration_and_the_image() -> None:
@@ -63,11 +94,20 @@ def test_every_node_has_the_configuration_and_the_image() -> None:
         for container in (*pods["containers"], *pods.get("initContainers", ())):
             assert container["image"] == "repartee-cluster"
             assert {"name": "config", "mountPath": "/etc/repartee", "readOnly": True} in container["volumeMounts"]
-        assert {"name": "config", "configMap": {"name": "repartee-config"}} in pods["volumes"]
+        assert {"name": "config", "configMap": {"name": "engines-config"}} in pods["volumes"]
 
 
 def test_version_of_ray_is_the_locked_one() -> None:
     assert CLUSTER["rayVersion"] == metadata.version("ray")
+
+
+def test_workers_download_the_models_of_their_replicas() -> None:
+    for group in CLUSTER["workerGroupSpecs"]:
+        (models,) = group["template"]["spec"]["initContainers"]
+        environment = {variable["name"]: variable["value"] for variable in models["env"]}
+        assert unknown_variables(environment, OTHER_VARIABLES) == []
+        wanted = needs(load_settings(CONFIG, environment, []).settings)
+        assert {need.kind for need in wanted if need.name} >= {"whisper", "piper", "smart-turn"}
 
 
 def test_groups_have_room_to_grow() -> None:
@@ -77,25 +117,33 @@ def test_groups_have_room_to_grow() -> None:
 
 def test_kustomization_lists_each_file_once() -> None:
     listed = kustomization(FOLDER)
-    files = [*(name for name in listed["resources"] if name.endswith(".yaml")), *listed["configurations"]]
+    patches = [patch["path"] for patch in listed["patches"]]
+    files = [*(name for name in listed["resources"] if name.endswith(".yaml")), *listed["configurations"], *patches]
     assert sorted(files) == sorted(file.name for file in FOLDER.glob("*.yaml") if file.name != "kustomization.yaml")
     assert "../kubernetes" in listed["resources"]
 
 
-def test_kustomize_puts_image_and_configuration_into_rayservice() -> None:
+def test_kustomize_puts_image_and_configuration_into_rayservice(tmp_path: Path) -> None:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         pytest.skip("kubectl is not installed")
     done = subprocess.run([kubectl, "kustomize", FOLDER], capture_output=True, check=True, timeout=100)
     rendered = [document for document in yaml.safe_load_all(done.stdout) if document]
-    (configuration,) = [each for each in rendered if each["kind"] == "ConfigMap"]
-    assert tomllib.loads(configuration["data"]["config.toml"])
+    configurations = {each["metadata"]["name"]: each["data"] for each in rendered if each["kind"] == "ConfigMap"}
+    of_gateways, of_engines = sorted(configurations, key=lambda name: name == "engines-config")
+    assert of_gateways.startswith("repartee-config-")
+    assert of_engines == "engines-config"
+    assert list(configurations.values()) == [{"config.toml": CONFIG.read_text(encoding="utf-8")}] * 2
+    check_with_schemas([each for each in rendered if each["kind"] != "RayService"], tmp_path)
+    gateway = only(rendered, "Deployment", "gateway")["spec"]["template"]["spec"]
+    assert {each["image"] for each in (*gateway["containers"], *gateway["initContainers"])} == {
+        "registry.example/repartee-cluster:0.1.0"
+    }
+    assert {each["configMap"]["name"] for each in gateway["volumes"] if "configMap" in each} == {of_gateways}
     cluster = only(rendered, "RayService", "engines")["spec"]["rayClusterConfig"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pods = group["template"]["spec"]
-        assert {each["configMap"]["name"] for each in pods["volumes"] if "configMap" in each} == {
-            configuration["metadata"]["name"]
-        }
+        assert {each["configMap"]["name"] for each in pods["volumes"] if "configMap" in each} == {of_engines}
         images = {each["image"] for each in (*pods["containers"], *pods.get("initContainers", ()))}
         assert len(images) == 1
         assert images != {"repartee-cluster"}

@@ -48,7 +48,7 @@ def hostile(status: int) -> tuple[bytes, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [302, 400, 401, 500])
+@pytest.mark.parametrize("status", [302, 401])
 def test_secrets_reach_no_output(status: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 

@@ -1,7 +1,6 @@
 """The server as a process: start, refused settings, and shutdown."""
 
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -15,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import program
@@ -29,7 +28,7 @@ from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
 from web.listening_sockets import listen
-from web.serve import freeze_loaded_objects, proxies_of, token_of
+from web.serve import proxies_of, token_of
 from web.server_log import LogFilter
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,6 +41,7 @@ SCRIPTED = textwrap.dedent(
     from rich.console import Console
     from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
+    from audio.queue_wait import QueueWait
     from web.services import Services
     from web.serve import serve
     from web_server import ScriptedEnginePool, echo
@@ -60,7 +60,15 @@ SCRIPTED = textwrap.dedent(
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
+    def long_waits():
+        waits = QueueWait()
+        for _ in range(8):
+            waits.record(9.0)
+        return {"stt": waits}
+
     def create_services(settings, environ, metrics):
+        if "overloaded" in sys.argv:
+            metrics.load.queue_waits = long_waits
         engine_pool = ScriptedEnginePool()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, engine_pool.may_load.set)
         engine_pool.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
@@ -277,6 +285,33 @@ def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("admission", ["measured", "fixed"])
+def test_overloaded_server_refuses_the_third_conversation_if_it_measures(admission: str) -> None:
+    with process("overloaded", f"server.admission={admission}") as running, ExitStack() as clients:
+        port = port_of(running)
+
+        def answer() -> str:
+            client = clients.enter_context(connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None))
+            return str(client.recv(20))
+
+        def refusing() -> str | None:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
+                reason: str | None = json.load(ready)["refusing"]
+                return reason
+
+        assert [answer(), answer()] == ["", ""]
+        if admission == "fixed":
+            assert (answer(), refusing()) == ("", None)
+            return
+        until_s = time.monotonic() + 60
+        while refusing() is None and time.monotonic() < until_s:
+            time.sleep(0.05)
+        error = json.loads(answer())["error"]
+        assert (error["code"], error["retry_after_s"]) == ("server_busy", 10)
+        assert "the wait for stt is 9000 ms at p95, limit 300 ms" in error["message"]
+
+
+@pytest.mark.slow
 def test_server_continues_if_its_output_is_closed() -> None:
     def is_ready(port: int) -> bool:
         try:
@@ -452,14 +487,3 @@ def test_engine_error_is_one_line() -> None:
         "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
         "add an endpoint.\n"
     )
-
-
-def test_loaded_modules_are_excluded_from_collection() -> None:
-    loaded = [[number] for number in range(1000)]
-    before = gc.get_freeze_count()
-    freeze_loaded_objects()
-    try:
-        assert gc.get_freeze_count() >= before + len(loaded)
-        assert not any(one is loaded for one in gc.get_objects())
-    finally:
-        gc.unfreeze()

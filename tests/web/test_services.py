@@ -38,11 +38,11 @@ def test_timers_are_stored_unless_the_setting_is_off() -> None:
 
 def test_conversations_are_handed_over_only_with_redis_url() -> None:
     without = create_services(Settings(), {}, Metrics())
-    assert without.handover_health is None
+    assert without.handovers is None
     shared = replace(Settings(), server=ServerSection(redis_url="redis://127.0.0.1:1"))
     made = create_services(shared, {"REPARTEE_TOKEN": "x" * 16}, Metrics())
     assert len(made.background_tasks) == len(without.background_tasks) + 1
-    assert made.handover_health is not None
-    assert made.handover_health() == "ready"
+    assert made.handovers is not None
+    assert made.handovers.health() == "ready"
     with pytest.raises(ConfigError, match="REPARTEE_TOKEN"):
         create_services(shared, {}, Metrics())

@@ -66,10 +66,15 @@ class AcceptorHarness:
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = lambda _token: False,
         load_limit: LoadLimit | None = None,
+        kept_elsewhere: str = "",
     ) -> None:
         self.engine_pool = ScriptedEnginePool()
         self.session_limits = SessionLimits(seats, load_limit)
         self.metrics = Metrics()
+
+        async def keeps(token: str) -> bool:
+            return token == kept_elsewhere
+
         self.acceptor = SessionAcceptor(
             converse,
             self.engine_pool,
@@ -78,6 +83,7 @@ class AcceptorHarness:
             max_session_s=max_session_s,
             idle_timeout_s=idle_timeout_s,
             resumable=resumable,
+            kept_elsewhere=keeps,
         )
 
     async def serve(self, client: Client) -> float:
@@ -259,6 +265,30 @@ def test_resumed_conversation_is_admitted_by_a_busy_server() -> None:
         )
         assert await harness.serve(back) == pytest.approx(5.0)
         assert (back.codes, overload.begun) == ([], 0)
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(("token", "codes"), [("kept", []), ("unknown", ["server_busy"])])
+def test_busy_server_continues_conversations_of_other_gateways(token: str, codes: list[str]) -> None:
+    async def main() -> None:
+        overload = Overload()
+        harness = AcceptorHarness(load_limit=overload, kept_elsewhere="kept")
+        client = Client(query=f"resume={token}")
+        client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await harness.serve(client)
+        assert client.codes == codes
+        assert (harness.session_limits.current, overload.begun) == (0, 0 if codes else 1)
+
+    run_virtual(main())
+
+
+def test_full_server_does_not_continue_conversations_of_other_gateways() -> None:
+    async def main() -> None:
+        harness = AcceptorHarness(seats=0, load_limit=Overload(), kept_elsewhere="kept")
+        client = Client(query="resume=kept")
+        await harness.serve(client)
+        assert client.codes == ["server_full"]
 
     run_virtual(main())
 

@@ -28,6 +28,7 @@ from webrtc_caller import WebRtcCaller, has_network, in_call, offered
 
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api import bodies
+from web.session_limits import CloseNotice, busy
 from web.webrtc import call as webrtc_call
 from web.webrtc import calls as webrtc_calls
 from web.webrtc.candidates import with_checked_candidates
@@ -229,6 +230,30 @@ def test_full_server_refuses_with_an_error(tmp_path: Path) -> None:
             caller = await offered()
             status, answer = await post_offer(server, caller)
             assert (status, json.loads(answer)["error"]["code"]) == (503, "server_full")
+            await caller.peer.close()
+
+    run(main)
+
+
+class HighLoad:
+    """Refuses every conversation."""
+
+    def refusal(self, _sessions: int) -> CloseNotice | None:
+        return busy("event loop lag p99 is 61 ms, limit 50 ms", 10.0)
+
+    def began(self) -> None:
+        raise AssertionError("nothing may begin")
+
+
+def test_busy_server_names_the_retry_time_in_the_header(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            server.limits._load_limit = HighLoad()
+            caller = await offered()
+            async with httpx.AsyncClient(timeout=20, headers=SDP) as http:
+                answer = await http.post(f"{server.openai}/realtime/calls", content=caller.peer.localDescription.sdp)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "server_busy")
+            assert answer.headers["Retry-After"] == "10"
             await caller.peer.close()
 
     run(main)

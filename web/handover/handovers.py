@@ -12,9 +12,18 @@ from typing import Literal
 from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
 from web.handover.sealing import Seal, SealError
-from web.handover.snapshot import VERSION, Snapshot, SnapshotError, decoded, encoded
+from web.handover.snapshot import (
+    VERSION,
+    Snapshot,
+    SnapshotError,
+    decoded,
+    decoded_config,
+    encoded,
+    encoded_config,
+)
 from web.handover.store import HandoverStore, StoreError
 from web.metrics import Metrics
+from web.wire.session_config import SessionConfig
 
 WATCH_EVERY_S = 5.0
 """Interval at which Redis is checked, also without any conversation."""
@@ -116,6 +125,39 @@ class Handovers:
         self._works()
         self._metrics.handover("continued")
         return snapshot
+
+    async def keeps(self, token: str) -> bool:
+        """Returns whether another gateway's conversation can be continued with this token. Changes nothing."""
+        if not 0 < len(token) <= MAX_TOKEN_CHARS:
+            return False
+        try:
+            return await self._store.keeps(token, self._version)
+        except StoreError as error:
+            self._failed(error)
+            return False
+
+    async def publish_secret(self, value: str, config: SessionConfig, seconds: float) -> None:
+        """Makes a client secret known to the other gateways, with the settings of its sessions."""
+        try:
+            sealed = self._seal.close(value, self._version, encoded_config(config))
+            await self._store.put_secret(value, self._version, sealed, seconds)
+        except StoreError as error:
+            self._failed(error)
+        except SnapshotError as error:
+            self._metrics.trouble("handover")
+            _log.warning("a client secret is valid at this gateway only: %s", error)
+
+    async def find_secret(self, value: str) -> SessionConfig | None:
+        """Returns the settings of a client secret that another gateway has issued; None: it is unknown."""
+        try:
+            sealed = await self._store.secret(value, self._version)
+            return None if sealed is None else decoded_config(self._seal.open(value, self._version, sealed))
+        except StoreError as error:
+            self._failed(error)
+        except (SealError, SnapshotError) as error:
+            self._metrics.trouble("handover")
+            _log.warning("a client secret of another gateway cannot be read: %s", error)
+        return None
 
     def _sealed(self, token: str, snapshot: Snapshot) -> bytes:
         return self._seal.close(token, self._version, encoded(snapshot))

@@ -59,6 +59,8 @@ class HandoverKeeper:
 
     async def confirm(self) -> None:
         """Checks whether another gateway has taken the conversation, before a client resumes it here."""
+        if self.handovers.failing:
+            return  # it would not answer, and the client would wait for the time limit
         if await self.handovers.renew(self.token, self.owner) == "taken":
             self._end_here()
 

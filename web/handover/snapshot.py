@@ -126,24 +126,42 @@ def encoded(snapshot: Snapshot) -> bytes:
 
 def decoded(packed: bytes) -> Snapshot:
     """Returns the snapshot. Raises SnapshotError."""
-    unpacking = zlib.decompressobj()
-    try:
-        text = unpacking.decompress(packed, MAX_TEXT_BYTES)
-        if not unpacking.eof:
-            raise SnapshotError("the conversation is too long or incomplete")
-        snapshot = CODEC.decode(text)
-    except (zlib.error, CodecError) as error:
-        raise SnapshotError(str(error)) from error
+    snapshot = _unpacked(packed)
     if not isinstance(snapshot, Snapshot):
         raise SnapshotError("this is no conversation")
     return snapshot
 
 
-def _packed(snapshot: Snapshot) -> bytes:
+def encoded_config(config: SessionConfig) -> bytes:
+    """Returns a client's settings, compressed. Raises SnapshotError."""
+    return _packed(_portable(config))
+
+
+def decoded_config(packed: bytes) -> SessionConfig:
+    """Returns a client's settings, without the hosts of MCP servers. Raises SnapshotError."""
+    config = _unpacked(packed)
+    if not isinstance(config, SessionConfig):
+        raise SnapshotError("these are no settings")
+    return config
+
+
+def _packed(value: Snapshot | SessionConfig) -> bytes:
     try:
-        return zlib.compress(CODEC.encode(snapshot), 1)
+        return zlib.compress(CODEC.encode(value), 1)
     except CodecError as error:
         raise SnapshotError(str(error)) from error
+
+
+def _unpacked(packed: bytes) -> object:
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(packed, MAX_TEXT_BYTES)
+        if not unpacking.eof:
+            raise SnapshotError("it is too long or incomplete")
+        found: object = CODEC.decode(text)
+    except (zlib.error, CodecError) as error:
+        raise SnapshotError(str(error)) from error
+    return found
 
 
 def _portable(config: SessionConfig) -> SessionConfig:

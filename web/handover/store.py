@@ -3,6 +3,8 @@
 The hash `repartee:conversation:HASH` has the fields `version`, `owner` and `sealed`. The owner is the running
 conversation that may write. A claim takes `sealed` away and sets the owner in one step, so that exactly one gateway
 gets each snapshot; the earlier owner notices when it next writes. Every call has a time limit.
+
+`repartee:secret:HASH` is the sealed session settings of a client secret, until it expires.
 """
 
 import asyncio
@@ -14,6 +16,7 @@ from audio.extra import installing
 from web.handover.sealing import token_hash
 
 PREFIX = "repartee:conversation:"
+SECRETS = "repartee:secret:"
 TIMEOUT_S = 0.5
 """Longest wait for a connection and an answer of Redis."""
 MAX_CONNECTIONS = 8
@@ -104,6 +107,13 @@ class HandoverStore:
             return bytes(sealed)
         return "other_version" if outcome == b"other_version" else "none"
 
+    async def keeps(self, token: str, version: int) -> bool:
+        """Returns whether `claim` would find a conversation now. Changes nothing. Raises StoreError."""
+        async with self._limit():
+            kept_version = await self._redis.hget(_key(token), "version")
+            sealed = await self._redis.hexists(_key(token), "sealed")
+        return bool(sealed) and kept_version == str(version).encode()
+
     async def renew(self, token: str, owner: str) -> Literal["renewed", "missing", "taken"]:
         """Lets a conversation be kept on. `missing`: Redis does not have it. Raises StoreError."""
         async with self._limit():
@@ -114,6 +124,17 @@ class HandoverStore:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""
         async with self._limit():
             await self._drop(keys=[_key(token)], args=[owner])
+
+    async def put_secret(self, value: str, version: int, sealed: bytes, keep_s: float) -> None:
+        """Keeps the settings of a client secret until it expires. Raises StoreError."""
+        async with self._limit():
+            await self._redis.set(_secret_key(value, version), sealed, px=max(1, round(keep_s * 1000)))
+
+    async def secret(self, value: str, version: int) -> bytes | None:
+        """Returns the settings of a client secret; None if it is unknown or has expired. Raises StoreError."""
+        async with self._limit():
+            found: bytes | None = await self._redis.get(_secret_key(value, version))
+        return found
 
     async def ping(self) -> None:
         """Checks that Redis answers. Raises StoreError."""
@@ -140,3 +161,7 @@ class HandoverStore:
 
 def _key(token: str) -> str:
     return PREFIX + token_hash(token)
+
+
+def _secret_key(value: str, version: int) -> str:
+    return f"{SECRETS}{version}:{token_hash(value)}"

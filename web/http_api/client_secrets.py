@@ -1,15 +1,19 @@
 """Keeps client secrets: short-lived keys for one client, bound to the settings of its session.
 
 A page of another server gets one from its own server, so that it never sees the token of this one. Only hashes are
-kept, in memory: they end with the process. Has no I/O; the clock is passed in.
+kept, in memory: they end with the process. With several gateways, each also knows the secrets of the others. Has no
+I/O of its own; the clock is passed in.
 """
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
 from web.wire.session_config import SessionConfig
 
 PREFIX = "ek_"
@@ -22,6 +26,22 @@ MAX_SECRETS = 1000
 """Secrets that are valid at a time."""
 MAX_BYTES = 64 << 20
 """Length of all their session settings together, as they were sent."""
+
+
+_SHAPE = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
+"""No other key is looked up at the other gateways."""
+
+
+class OtherGateways(Protocol):
+    """Exchanges client secrets with the other gateways. Never raises; has a time limit."""
+
+    async def publish_secret(self, value: str, config: SessionConfig, seconds: float) -> None:
+        """Makes a secret known to the others until it expires."""
+        ...
+
+    async def find_secret(self, value: str) -> SessionConfig | None:
+        """Returns the settings of a secret that another gateway has issued."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +58,13 @@ class ClientSecrets:
 
     Attributes:
         now_s: The clock, monotonic, in seconds.
+        others: The other gateways; None: there are none.
+        mcp_hosts: Hosts of MCP servers that this gateway allows to the sessions of others' secrets.
     """
 
     now_s: Callable[[], float]
+    others: OtherGateways | None = None
+    mcp_hosts: McpHosts = NO_HOSTS
     _secrets: list[_Secret] = field(default_factory=list)
 
     def make(self, config: SessionConfig, seconds: float, size_bytes: int = 0) -> str | None:
@@ -55,6 +79,23 @@ class ClientSecrets:
         value = f"{PREFIX}{secrets.token_urlsafe(32)}"
         self._secrets.append(_Secret(_digest(value), config, size_bytes, self.now_s() + seconds))
         return value
+
+    async def publish(self, value: str, config: SessionConfig, seconds: float) -> None:
+        """Makes a new secret known to the other gateways, if there are any."""
+        if self.others is not None:
+            await self.others.publish_secret(value, config, seconds)
+
+    async def find_anywhere(self, keys: Iterable[str]) -> SessionConfig | None:
+        """Returns the same as `find`, also for secrets that another gateway has issued."""
+        sent = tuple(keys)
+        config = self.find(sent)
+        if config is not None or self.others is None:
+            return config
+        for key in filter(_SHAPE.fullmatch, sent):
+            config = await self.others.find_secret(key)
+            if config is not None:
+                return replace(config, mcp_hosts=self.mcp_hosts)
+        return None
 
     def find(self, keys: Iterable[str]) -> SessionConfig | None:
         """Returns the settings of the first key that is a valid secret; None if there is none.

@@ -63,12 +63,12 @@ class SecretEndpoints:
         except FieldError as error:
             raise ApiError.of_field(error) from error
         session = found.get("session", {})
-        value, expires_at, shown = self._made(session, found.get("expires_after", DEFAULT_SECONDS))
+        value, expires_at, shown = await self._made(session, found.get("expires_after", DEFAULT_SECONDS))
         await respond(request, JSONResponse({"value": value, "expires_at": expires_at, "session": shown}), send)
 
     async def session(self, request: Request, send: Send) -> None:
         """Answers POST /v1/realtime/sessions, whose body is the session itself."""
-        value, expires_at, shown = self._made(await self._body(request), DEFAULT_SECONDS)
+        value, expires_at, shown = await self._made(await self._body(request), DEFAULT_SECONDS)
         answer = {**shown, "client_secret": {"value": value, "expires_at": expires_at}}
         await respond(request, JSONResponse(answer), send)
 
@@ -77,13 +77,14 @@ class SecretEndpoints:
         check_rate(self.rates, "client_secrets", request)
         return await self.bodies.json_object(request)
 
-    def _made(self, session: object, seconds: int) -> tuple[str, int, dict[str, Any]]:
+    async def _made(self, session: object, seconds: int) -> tuple[str, int, dict[str, Any]]:
         """Returns a new secret, when it expires, in seconds since 1970, and its session as it is shown."""
         config, service = self._config(session), self.service()
         expires_at = int(datetime.now(UTC).timestamp()) + seconds
         value = self.client_secrets.make(config, seconds, len(json.dumps(session)))
         if value is None:
             raise ApiError.busy("too many client secrets are valid; try again when some have expired", 60)
+        await self.client_secrets.publish(value, config, seconds)
         shown = dict(session_object(SessionDescription(f"sess_{secrets.token_hex(8)}", service), config))
         del shown["repartee"]  # what only a connection has
         return value, expires_at, shown

@@ -46,6 +46,7 @@ class CallBridge:
         delay_s: Time from sending a frame to its sound at the client.
         resumable: Whether the client knows that a session can be resumed.
         refused: Code and message of an error that came before the session began.
+        retry_after_s: Time after which the client should try again, as that error says; None: it says nothing.
         began: Whether the session began.
     """
 
@@ -60,6 +61,7 @@ class CallBridge:
         self.resumable = False
         self.began = False
         self.refused: tuple[str, str] | None = None
+        self.retry_after_s: float | None = None
         self._beside: deque[str] = deque(maxlen=_MOST_BESIDE)  # out-of-band responses
         self._cleared: str | None = None  # the response whose sound was dropped last
         self._played_ms: dict[str, float] = {}
@@ -148,6 +150,7 @@ class CallBridge:
             event = json.loads(text)
             if kind == "error":
                 self.refused = (str(event["error"]["code"]), str(event["error"]["message"]))
+                self.retry_after_s = event["error"].get("retry_after_s")
             self.began = kind == "session.created"
             if self.began and event["session"].get("repartee", {}).get("events"):
                 self.resumable = True  # it was declared in the form, or on an earlier connection

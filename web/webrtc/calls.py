@@ -187,7 +187,9 @@ def _check_began(call: "Call") -> None:
     code, message = call.bridge.refused or ("internal_error", "the session ended at once")
     if code == "not_supported":
         raise ApiError(400, code, message)
-    raise ApiError(503, code, message, headers=_RETRY_AFTER)
+    wait_s = call.bridge.retry_after_s
+    headers = _RETRY_AFTER if wait_s is None else {"Retry-After": f"{wait_s:.0f}"}
+    raise ApiError(503, code, message, headers=headers)
 
 
 def _make_call() -> "type[Call] | None":

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 
+import orjson
+
 from web.wire.server_events import EventType
 
 
@@ -15,7 +17,7 @@ class Outbox:
 
     def add(self, kind: EventType, fields: Mapping[str, object]) -> None:
         """Adds an event."""
-        self._texts.append(json.dumps({"type": kind, "event_id": self._next_id(), **fields}, separators=(",", ":")))
+        self._texts.append(_json({"type": kind, "event_id": self._next_id(), **fields}))
 
     def add_written(self, start: str) -> None:
         """Adds an event that is JSON already, without its id and last brace, so that audio is not escaped again."""
@@ -29,3 +31,11 @@ class Outbox:
     def _next_id(self) -> str:
         self._count += 1
         return f"event_{self._count}"
+
+
+def _json(event: Mapping[str, object]) -> str:
+    """Encodes an event. A half character or a number of more than 64 bits, which orjson refuses, is escaped."""
+    try:
+        return orjson.dumps(event).decode()
+    except TypeError:
+        return json.dumps(event, separators=(",", ":"))

@@ -19,12 +19,15 @@ DESCRIBE_TIMEOUT_S = 10.0
 
 
 def used_services(settings: Settings) -> tuple[Service, ...]:
-    """Returns the services that the settings use. Raises ConfigError if there are none."""
+    """Returns the services that the settings use. Raises ConfigError if there are none, or if the limits contradict."""
     services = application.services_of(settings)
     if not services:
         raise ConfigError(
             ['no engine is on a cluster: set stt.engine = "ray", tts.engine = "ray" or turn.smart_turn = "ray"']
         )
+    least, most = settings.cluster.min_replicas, settings.cluster.max_replicas
+    if least > most:
+        raise ConfigError([f"cluster.max_replicas = {most}: must be at least cluster.min_replicas, which is {least}"])
     return services
 
 

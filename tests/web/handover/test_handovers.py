@@ -30,10 +30,13 @@ def test_one_gateway_of_many_gets_a_conversation(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         metrics = Metrics()
         first, gateways = handovers(url), [handovers(url, metrics) for _ in range(8)]
+        assert not await gateways[0].keeps("token")
         assert await first.save("token", "first", SNAPSHOT) == "kept"
+        assert await gateways[0].keeps("token"), "asking takes nothing"
         claims = [gateway.claim("token", f"owner {number}") for number, gateway in enumerate(gateways)]
         assert sorted(await asyncio.gather(*claims), key=lambda one: one is None) == [SNAPSHOT, *[None] * 7]
         assert outcomes(metrics) == {"continued": 1, "none": 7}
+        assert not await gateways[0].keeps("token")
         # The first owner notices it, and can neither write nor delete any more.
         assert await first.renew("token", "first") == "taken"
         assert await first.save("token", "first", SNAPSHOT) == "taken"
@@ -69,6 +72,7 @@ def test_other_version_is_refused_and_left_for_its_gateways(tmp_path: Path) -> N
         metrics = Metrics()
         newer, older = handovers(url, version=VERSION + 1), handovers(url, metrics)
         await newer.save("token", "newer", SNAPSHOT)
+        assert not await older.keeps("token")
         assert await older.claim("token", "older") is None
         assert outcomes(metrics) == {"other_version": 1}
         assert await newer.renew("token", "newer") == "kept"

@@ -109,10 +109,10 @@ async def ask(client: RecordingClient) -> None:
 
 
 @asynccontextmanager
-async def both(folder: Path, url: str) -> AsyncGenerator[list[SessionServer]]:
+async def both(folder: Path, url: str, *assignments: str) -> AsyncGenerator[list[SessionServer]]:
     async with (
-        gateway(loader(folder / "a"), url, behind=HOST) as a,
-        gateway(loader(folder / "b"), url, behind=HOST) as b,
+        gateway(loader(folder / "a", *assignments), url, behind=HOST) as a,
+        gateway(loader(folder / "b", *assignments), url, behind=HOST) as b,
     ):
         yield [a, b]
 
@@ -180,6 +180,33 @@ def test_proxy_agrees_with_access_control(kind: str, tmp_path: Path) -> None:
                     plain = await http.get(f"http://127.0.0.1:{proxy.plain_port}/", headers={"Host": HOST})
                 assert plain.status_code == 308
                 assert plain.headers["location"] == f"https://{HOST}/"
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+@pytest.mark.slow
+def test_full_gateway_gets_no_new_client_and_says_so_if_all_are_full(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        async with both(tmp_path, url, "server.max_sessions=1") as servers:
+            with running_proxy("haproxy", tmp_path, [one.port for one in servers]) as proxy:
+                async with Visitor(proxy).session():
+                    (full,) = [one for one in servers if one.limits.current]
+                    name = "ab"[servers.index(full)]
+                    await logged(proxy, f"Server repartee_new/{name} is DOWN")
+                    async with Visitor(proxy).session():
+                        assert [one.limits.current for one in servers] == [1, 1]
+                        for one in "ab":
+                            await logged(proxy, f"Server repartee_new/{one} is DOWN")
+                        with pytest.raises(ConnectionClosed) as refused:
+                            async with Visitor(proxy).session():
+                                pass
+                        assert refused.value.rcvd is not None
+                        assert refused.value.rcvd.code == 1013
+                        assert refused.value.rcvd.reason.startswith("server_full")
+
+    async def logged(proxy: Proxy, line: str) -> None:
+        await eventually(lambda: line in proxy.log.read_text(encoding="utf-8"), within_s=60)
 
     with redis_process(tmp_path) as url:
         asyncio.run(main(url))

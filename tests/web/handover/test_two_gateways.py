@@ -10,7 +10,7 @@ from gateways import SECRET, TRACED, SharedRedis, gateway, handovers, loader, re
 from proxies import HOST
 from redis_process import RedisProcess, redis_process, running_redis
 from session_server import RecordingClient, SessionServer, connected_client, eventually
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from assistant.history.history import HistorySnapshot
 from assistant.skills import PauseTimers, SetTimer
@@ -245,21 +245,58 @@ def test_timers_of_the_conversation_run_on_at_another_gateway(tmp_path: Path) ->
         run(main(url))
 
 
+async def secret_of(server: SessionServer) -> str:
+    """Returns a new client secret of a server that requires the token."""
+    async with httpx.AsyncClient() as http:
+        made = await http.post(
+            f"{server.openai}/realtime/client_secrets",
+            json={"session": {"type": "realtime", "instructions": "Be brief."}},
+            headers={"Authorization": f"Bearer {SECRET}"},
+        )
+    return str(made.json()["value"])
+
+
+def test_client_secret_is_valid_at_every_gateway(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        redis = SharedRedis(url)
+        async with (
+            gateway(loader(tmp_path / "a"), url, behind=HOST) as a,
+            gateway(loader(tmp_path / "b"), url, behind=HOST) as b,
+        ):
+            secret = await secret_of(a)
+            async with connected_client(b, {"Authorization": f"Bearer {secret}"}) as client:
+                assert client.events_of("session.created")[0]["session"]["instructions"] == "Be brief."
+            (key,) = redis.client.keys("repartee:secret:*")
+            assert 0 < redis.client.ttl(key) <= 600
+            assert secret.encode() not in key + redis.client.get(key)
+            assert b"brief" not in redis.client.get(key)
+            # One that was changed or has expired is refused, and so is one that nobody has issued.
+            for content in (b"x" * 60, b""):
+                redis.client.set(key, content) if content else redis.client.delete(key)
+                with pytest.raises(InvalidStatus) as refused:
+                    async with connected_client(b, {"Authorization": f"Bearer {secret}"}):
+                        pass
+                assert refused.value.response.status_code == 401
+            async with connected_client(a, {"Authorization": f"Bearer {secret}"}) as client:
+                assert client.token
+
+    with redis_process(tmp_path) as url:
+        run(main(url))
+
+
 def test_guest_stays_a_guest_at_another_gateway(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         redis = SharedRedis(url)
-        async with gateway(loader(tmp_path / "a"), url, behind=HOST) as a, gateway(loader(tmp_path / "b"), url) as b:
-            async with httpx.AsyncClient() as http:
-                made = await http.post(
-                    f"{a.openai}/realtime/client_secrets",
-                    json={"session": {"type": "realtime", "instructions": "Be brief."}},
-                    headers={"Authorization": f"Bearer {SECRET}"},
-                )
-            async with connected_client(a, {"Authorization": f"Bearer {made.json()['value']}"}) as first:
+        async with (
+            gateway(loader(tmp_path / "a"), url, behind=HOST) as a,
+            gateway(loader(tmp_path / "b"), url, behind=HOST) as b,
+        ):
+            guest = {"Authorization": f"Bearer {await secret_of(a)}"}
+            async with connected_client(a, guest) as first:
                 await ask(first)
                 await eventually(lambda: stored(redis, first.token))
                 first.break_connection()
-            async with connected_client(b, resume=first.token) as second:
+            async with connected_client(b, guest, resume=first.token) as second:
                 assert second.events_of("session.created")[0]["session"]["instructions"] == "Be brief."
                 await ask(second)
                 await eventually(lambda: stored(redis, first.token, 2))

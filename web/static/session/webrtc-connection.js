@@ -125,7 +125,9 @@ export class WebRtcConnection extends EventTarget {
     const body = await response.json().catch(() => null); // a proxy's error page is not JSON
     if (this._peer !== peer) return;
     if (NO_WEBRTC.has(response.status)) return this._unavailable(body?.error?.message ?? "");
-    this._handleClose({ status: response.status, error: body?.error ?? null });
+    const error = body?.error ?? null;
+    if (error?.code === "server_busy") error.retry_after_s = Number(response.headers.get("Retry-After"));
+    this._handleClose({ status: response.status, error });
   }
 
   _handleMessage(data) {

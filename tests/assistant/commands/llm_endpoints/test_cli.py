@@ -40,6 +40,18 @@ def test_endpoint_is_added_listed_and_removed(folder: Path) -> None:
     assert (folder / "config.toml").read_text(encoding="utf-8") == before
 
 
+def test_comparison_without_answers_says_so(folder: Path) -> None:
+    (folder / "config.toml").write_text(
+        f'[[llm.endpoints]]\nname = "near"\nurl = "{CLOSED}"\nmodel = "m"\n', encoding="utf-8"
+    )
+    done = repartee(folder, "endpoints", "--compare", "--requests", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no answer: near (repartee endpoints says why)" in done.stdout
+    assert "No endpoint answered, so there is nothing to compare." in done.stdout
+    compared = json.loads(repartee(folder, "endpoints", "--compare", "--json").stdout)["comparison"]
+    assert compared["silent"] == ["near"]
+
+
 def test_another_file_can_be_named(folder: Path) -> None:
     done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m", "--config", "new.toml")
     assert "created new.toml: near" in done.stdout

@@ -1,0 +1,158 @@
+"""The engines of replicas, without Ray."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from phrase_whisper import PHRASE, phrase_whisper
+from synthetic_piper import tone_voice
+from synthetic_smart_turn import counting_network
+
+from assistant.cluster import application
+from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WhisperReplica, local_settings
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+from assistant.setup import build
+from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
+from audio.end_of_turn.smart_turn import SmartTurn
+from audio.errors import EngineLoadError
+from audio.units import MIC_RATE_HZ
+
+LOUD = np.random.default_rng(0).normal(0, 3000, 3 * MIC_RATE_HZ).astype(np.int16)
+
+
+def settings_with(*assignments: str) -> Settings:
+    engines = ("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray", "stt.device=cpu", "stt.threads=1")
+    return load_settings(None, {}, [*engines, *assignments]).settings
+
+
+def run(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(scene())
+
+
+@pytest.fixture(scope="module")
+def whisper() -> WhisperReplica:
+    return WhisperReplica(local_settings(settings_with(f"stt.model={phrase_whisper()}")), "1.0+abc")
+
+
+def test_whisper_replica_decodes_and_counts(whisper: WhisperReplica) -> None:
+    async def scene() -> None:
+        before = received_info(await whisper.describe())
+        decoded = await whisper.decode(sent_pcm(LOUD), "en", True, False)
+        assert decoded is not None
+        assert received_decode(decoded, LOUD).text == PHRASE
+        info = received_info(await whisper.describe())
+        assert (info.served, info.ongoing) == (before.served + 1, 0)
+        assert (info.version, info.device, info.multilingual) == ("1.0+abc", "cpu", True)
+        assert "int8" in info.detail
+
+    run(scene)
+
+
+def test_whisper_replica_hears_first_word_and_language(whisper: WhisperReplica) -> None:
+    async def scene() -> None:
+        word = received_decode(await whisper.first_word(sent_pcm(LOUD), "en"), LOUD)
+        assert word.first_word is not None
+        language, probability = await whisper.detect_language(sent_pcm(LOUD))
+        assert language
+        assert 0 < probability <= 1
+
+    run(scene)
+
+
+def test_cancelled_decode_becomes_unwanted(whisper: WhisperReplica, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    class Model:
+        def decode(self, *_given: object, wanted: Callable[[], bool], **_more: object) -> None:
+            began.set()
+            while wanted():
+                time.sleep(0.001)
+            ended.set()
+
+    async def scene() -> None:
+        monkeypatch.setattr(whisper, "_model", Model())
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(whisper.decode(sent_pcm(LOUD), "en", True, False))
+            assert await asyncio.to_thread(began.wait, 30)
+            assert not ended.is_set()
+            task.cancel()
+        assert await asyncio.to_thread(ended.wait, 30)
+
+    run(scene)
+
+
+def test_voice_replica_speaks_after_its_health_was_checked(tmp_path: Path) -> None:
+    async def scene() -> None:
+        replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
+        await replica.check_health()
+        assert "en_US-tone-low" in received_info(await replica.describe()).detail
+        chunks = [received_chunk(item) async for item in replica.speak("Hello there.", 1.0)]
+        assert sum(chunk.pcm.size for chunk in chunks) > 5000
+        assert received_info(await replica.describe()).served == 1
+        await replica._voice.aclose()
+
+    run(scene)
+
+
+def test_voice_replica_without_piper_says_why() -> None:
+    async def scene() -> None:
+        replica = VoiceReplica(local_settings(settings_with()), "1.0+abc")
+        detail = received_info(await replica.describe()).detail
+        assert detail.startswith("espeak-ng")
+        assert "instead of piper, because" in detail
+        await replica._voice.aclose()
+
+    run(scene)
+
+
+def test_replica_without_its_model_names_the_command() -> None:
+    with pytest.raises(EngineLoadError, match="models pull"):
+        WhisperReplica(local_settings(settings_with("stt.model=tiny.en")), "1.0+abc")
+
+
+def test_network_without_batches_judges_one_sound_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(counting_network())  # its shape is for one sound
+    network = SmartTurn(path)
+    assert not network.use_batches()
+    sounds = [LOUD, LOUD[:8000], LOUD // 2]
+    assert network.probabilities(sounds) == [network.probability(sound) for sound in sounds]
+
+
+def test_turn_end_replica_judges_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(counting_network())
+    monkeypatch.setattr(build, "place_of", lambda _need: path)
+
+    async def scene() -> None:
+        replica = TurnEndReplica(local_settings(settings_with()), "1.0+abc")
+        found = await replica.judge([sent_pcm(LOUD), sent_pcm(LOUD // 2)])
+        assert len(found) == 2
+        assert all(0 <= one <= 1 for one in found)
+        assert received_info(await replica.describe()).served == 2
+
+    run(scene)
+
+
+def test_replicas_get_no_addresses_and_instructions() -> None:
+    sent = local_settings(settings_with("home.url=http://home.example:8123", "assistant.instructions=Be brief."))
+    assert sent.home.url == ""
+    assert sent.assistant.instructions == ""
+    assert (sent.stt.engine, sent.tts.engine, sent.turn.smart_turn) == ("faster-whisper", "auto", "auto")
+
+
+def test_version_changes_with_the_settings_of_replicas_only() -> None:
+    version = application.version_of(settings_with())
+    assert application.version_of(settings_with("server.port=9000")) == version
+    assert application.version_of(settings_with("tts.speed=1.5")) != version
+
+
+def test_only_engines_set_to_ray_are_deployed() -> None:
+    assert application.services_of(settings_with("tts.engine=auto")) == ("whisper", "turn-end")
+    assert application.services_of(load_settings(None, {}, []).settings) == ()

@@ -1,0 +1,79 @@
+"""Engines that are set to ray are loaded from the cluster, and never replaced silently."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from scripted_cluster import ScriptedCluster
+
+from assistant.config.loading import load_settings
+from assistant.setup import build
+from assistant.setup.derived_settings import needs
+from assistant.setup.engine_loader import EngineLoader
+from audio.errors import EngineLoadError
+
+RAY = ("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray")
+UNREACHABLE = EngineLoadError("the Ray cluster cannot be reached.")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> ScriptedCluster:
+    made = ScriptedCluster()
+    monkeypatch.setattr(build, "cluster", lambda _settings: made)
+    return made
+
+
+def run(scene: Callable[[EngineLoader], Coroutine[Any, Any, None]], *assignments: str) -> None:
+    async def within() -> None:
+        loader = EngineLoader(load_settings(None, {}, assignments).settings, os.environ)
+        try:
+            await scene(loader)
+        finally:
+            await loader.aclose()
+
+    asyncio.run(within())
+
+
+def test_engines_set_to_ray_are_those_of_the_cluster(cluster: ScriptedCluster) -> None:
+    async def scene(loader: EngineLoader) -> None:
+        engines = await loader.engines()
+        names = {choice.stage: (choice.name, choice.fallback) for choice in loader.chosen}
+        assert names["stt"] == names["tts"] == ("ray", False)
+        assert names["turn"] == ("estimate", False)
+        assert engines.recognizer.works
+        assert "on the cluster" in engines.voice.detail
+        assert {request[0] for request in cluster.requests} == {"whisper", "voice", "turn-end"}
+
+    run(scene, *RAY)
+
+
+@pytest.mark.parametrize("engine", ["stt.engine=ray", "tts.engine=ray"])
+def test_unreachable_cluster_is_an_error_without_fallback(cluster: ScriptedCluster, engine: str) -> None:
+    cluster.answers["describe"] = [UNREACHABLE]
+
+    async def scene(loader: EngineLoader) -> None:
+        with pytest.raises(EngineLoadError, match="cannot be reached"):
+            await loader.engines()
+
+    run(scene, "tts.engine=espeak-ng", engine)
+
+
+def test_turn_end_without_the_cluster_is_estimated_and_reported(cluster: ScriptedCluster) -> None:
+    cluster.answers["describe"] = [UNREACHABLE]
+
+    async def scene(loader: EngineLoader) -> None:
+        await loader.open()
+        (fallback,) = [one for one in loader.fallbacks if one.startswith("turn")]
+        assert "cannot be reached" in fallback
+
+    run(scene, "tts.engine=espeak-ng", "turn.smart_turn=ray")
+
+
+def test_models_of_engines_on_the_cluster_are_not_needed_here() -> None:
+    kinds = {need.kind for need in needs(load_settings(None, {}, RAY).settings)}
+    assert not kinds & {"whisper", "piper", "smart-turn"}
+    kinds = {need.kind for need in needs(load_settings(None, {}, ["stt.engine=ray"]).settings)}
+    assert kinds >= {"piper", "smart-turn"}
+    assert "whisper" not in kinds
