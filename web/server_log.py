@@ -12,7 +12,7 @@ LOGGING: Mapping[str, object] = {
     "disable_existing_loggers": False,
     "filters": {"ours": {"()": "web.server_log.LogFilter"}},
     "formatters": {"short": {"()": "web.server_log.LogFormatter", "format": "repartee: %(message)s"}},
-    "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
+    "handlers": {"screen": {"class": "web.log_writer.LogWriter", "formatter": "short", "filters": ["ours"]}},
     "loggers": {"web.phone": {"level": "INFO"}},  # the beginning and the end of every call
     "root": {"handlers": ["screen"], "level": "WARNING"},
 }

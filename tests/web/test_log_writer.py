@@ -1,0 +1,77 @@
+"""The server's log on an output that does not take it."""
+
+import logging
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from web.log_writer import LOST, MAX_LINES, LogWriter
+from web.server_log import LOGGING
+
+WAIT_S = 20.0
+
+
+@contextmanager
+def logger_on(handler: logging.Handler) -> Generator[logging.Logger]:
+    """Yields a logger with this handler alone."""
+    logger = logging.getLogger("tests.log_writer")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield logger
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = True
+
+
+def test_blocked_output_stops_nobody_and_lost_lines_are_counted() -> None:
+    reading, writing = os.pipe()
+    lines = 3 * MAX_LINES
+    with os.fdopen(reading, encoding="utf-8") as output:
+        with os.fdopen(writing, "w", encoding="utf-8") as stream, logger_on(LogWriter(stream)) as logger:
+            for number in range(lines):  # would wait forever on the pipe, which holds 64 KiB
+                logger.warning("%d %s", number, "x" * 200)
+            read: list[str] = []
+            reader = threading.Thread(target=lambda: read.extend(iter(output.readline, "")), daemon=True)
+            reader.start()
+            (writer,) = logger.handlers
+            assert isinstance(writer, LogWriter)
+            assert writer._all_written.wait(WAIT_S)
+        reader.join(WAIT_S)
+        assert not reader.is_alive()
+    numbers = [int(line.split()[0]) for line in read if line[0].isdigit()]
+    assert len(numbers) >= MAX_LINES
+    assert numbers == sorted(set(numbers))
+    before, after = LOST.split("{count}")
+    lost = [int(line.removeprefix(before).split()[0]) for line in read if line.startswith(before)]
+    assert all(line.rstrip().endswith(after) for line in read if not line[0].isdigit())
+    assert len(numbers) + sum(lost) == lines
+
+
+def test_lines_are_written_before_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    with os.fdopen(os.dup(2), "w", encoding="utf-8") as stream, logger_on(LogWriter(stream)) as logger:
+        logger.warning("one")
+        logger.warning("two")
+        logger.handlers[0].flush()
+    assert capfd.readouterr().err == "one\ntwo\n"
+
+
+def test_closed_output_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w", encoding="utf-8")
+    with logger_on(LogWriter(stream)) as logger:
+        logger.warning("nobody reads this")
+        logger.handlers[0].flush()
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_server_logs_in_a_thread() -> None:
+    handlers = LOGGING["handlers"]
+    assert isinstance(handlers, dict)
+    assert {one["class"] for one in handlers.values()} == {"web.log_writer.LogWriter"}
