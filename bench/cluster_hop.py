@@ -1,8 +1,10 @@
 """Measures the latency that a hop to a replica on a Ray cluster adds, on this machine at rest.
 
-`python -m bench.cluster_hop` starts a cluster with one replica of each engine and alternates between the engine in this
-process and the same engine in its replica: a decode of 3 s, the first sound of a sentence, and Smart Turn. It needs the
-models of `repartee models pull`, or `--synthetic` ones, which cost almost nothing, so that only the hop is left.
+`OMP_NUM_THREADS=1 python -m bench.cluster_hop` starts a cluster with one replica of each engine and alternates between
+the engine in this process and the same engine in its replica: a decode of 3 s, the first sound of a sentence, and Smart
+Turn. It needs the models of `repartee models pull`; `--synthetic` takes a recognizer and a voice that cost almost
+nothing, so that only the hop is left. Ray gives each replica one thread in numpy's libraries; OMP_NUM_THREADS gives
+this process the same.
 """
 
 import argparse
@@ -63,7 +65,7 @@ def main() -> None:
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder, ray_cluster() as address:
         models = [f"stt.model={phrase_whisper()}", f"tts.voice={tone_voice(Path(folder))}"] if given.synthetic else []
-        engines = ["stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray", "stt.device=cpu"]
+        engines = ["stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray", "stt.device=cpu", "stt.threads=1"]
         cluster = [f"cluster.address={address}", "cluster.replica_cpus=0.5", "cluster.max_replicas=1"]
         settings = load_settings(None, {}, [*engines, *cluster, *models]).settings
         rows = asyncio.run(_measured(settings, given.count))
