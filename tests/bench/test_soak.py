@@ -78,6 +78,7 @@ def test_usage_of_this_process_is_measured() -> None:
 
 @pytest.mark.slow
 @pytest.mark.alone
+@pytest.mark.real_time
 @pytest.mark.timeout(MINUTES * 60 + 300)
 @pytest.mark.skipif(MINUTES == 0, reason="SOAK_MINUTES=0 leaves it out")
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded")
