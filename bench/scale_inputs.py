@@ -12,7 +12,7 @@ Kind = Literal["measured", "assumption", "limit", "list price"]
 PRICES_OF = "2025-07"
 """Month of the list prices: on demand, us-east-1."""
 
-SESSIONS = "eight at once, `python -m bench.serve`, two cores ([performance](performance.md#processor-time))"
+SESSIONS = "16 at once, `python -m bench.load`, two cores ([performance](../performance.md#many-conversations-at-once))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Inputs:
 
     loop_s: Annotated[
         float, About("event loop of a gateway, for each minute of a conversation", "CPU s", "measured", SESSIONS)
-    ] = 1.72
+    ] = 1.46
     threads_s: Annotated[
         float, About("other threads of a gateway (Smart Turn, traces)", "CPU s", "measured", SESSIONS)
-    ] = 0.52
+    ] = 0.51
     engines_s: Annotated[
         float, About("recognizer `tiny.en` and voice espeak-ng on the CPU", "CPU s", "measured", SESSIONS)
-    ] = 1.75
+    ] = 1.63
     piper_s: Annotated[
         float,
         About(
@@ -56,13 +56,11 @@ class Inputs:
         About("what a WebRTC call takes more than a WebSocket", "CPU s", "measured", "[webrtc](webrtc.md)"),
     ] = 1.4
     turns: Annotated[
-        float, About("turns in a minute", "turns", "measured", "32 turns in 4.2 minutes of the same run")
+        float, About("turns in a minute", "turns", "measured", "`python -m bench.serve`: 32 in 4.2 minutes")
     ] = 7.6
     memory_mb: Annotated[
         float,
-        About(
-            "memory of a conversation in its gateway", "MB", "measured", "eight at once, `python -m bench.load --brief`"
-        ),
+        About("memory of a conversation in its gateway", "MB", "measured", SESSIONS),
     ] = 4.4
     user_s: Annotated[float, About("speech of the user in a minute", "s", "assumption", "a dialog with pauses")] = 20.0
     reply_s: Annotated[float, About("speech of the assistant in a minute", "s", "assumption", "the same")] = 25.0
