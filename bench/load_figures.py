@@ -34,7 +34,7 @@ class LoadTurn:
 
 @dataclass(frozen=True, slots=True)
 class ServerUse:
-    """What the server used while the conversations ran. None: unknown on this system.
+    """Resources that the server used while the conversations ran. None: unknown on this system.
 
     Attributes:
         loop_s: Processor time of the event loop's thread.

@@ -33,7 +33,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a number of concurrent conversations needs.
+    """Machines, traffic and cost of a number of concurrent conversations.
 
     Attributes:
         conversations: Their number.

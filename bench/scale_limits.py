@@ -1,4 +1,4 @@
-"""What breaks first as the number of conversations grows: each limit, the number that it carries, and the remedy."""
+"""Limits that are met as the number of conversations grows: the number that each carries, and the remedy."""
 
 from dataclasses import dataclass
 

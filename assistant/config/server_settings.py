@@ -12,7 +12,7 @@ _VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)?"
 
 
 Admission = Literal["measured", "fixed"]
-"""What limits the number of conversations: the measured load, too, or only their number."""
+"""Limits on the number of conversations: their number alone, or also the measured load."""
 
 
 @dataclass(frozen=True, slots=True)

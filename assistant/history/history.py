@@ -45,7 +45,7 @@ UNLIMITED_TOKENS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class HeardReply:
-    """How much of a reply was heard so far.
+    """The part of a reply that was heard so far.
 
     Attributes:
         reply: The reply.

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class AnswerReports:
-    """What the user was told about the sources of answers.
+    """The notices to the user about the sources of answers.
 
     Attributes:
         on_event: Receives the reports.
