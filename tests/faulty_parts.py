@@ -46,7 +46,7 @@ FIRST_TOKEN_TIMEOUT_S = 3.0
 TOKEN_GAP_TIMEOUT_S = 2.0
 SLOW_TOKEN_S = 1.5
 MAX_ENDLESS_WORDS = 2000
-"""What a service's own limit on tokens ends: at the latest then, an endless answer is over."""
+"""Longest answer: the limit on tokens of a service, beyond which an endless answer is broken off."""
 
 TOOL_ARGUMENTS = '{"place": "here"}'
 

@@ -9,7 +9,7 @@ from deploy.aws.clients import DeployError
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How long and how often a state is asked for.
+    """Time limit and interval of the requests for a state.
 
     Attributes:
         limit_s: Longest wait.

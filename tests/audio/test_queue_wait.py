@@ -1,4 +1,4 @@
-"""How long the last jobs of an engine waited."""
+"""Waiting times of the last jobs of an engine."""
 
 import pytest
 

@@ -28,7 +28,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, .
             *("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=auto", "stt.device=cpu", "stt.threads=1"),
             *(f"stt.model={phrase_whisper()}", f"tts.voice={tone_voice(folder)}"),
             *(f"cluster.address={address}", "cluster.replica_cpus=0.5", "cluster.max_replicas=1"),
-            # What a killed replica costs is time: that in which another one starts on a busy machine.
+            # A killed replica costs the time in which another one starts on a busy machine.
             *("stt.timeout_s=60", "tts.timeout_s=60", "turn.stuck_after_s=120", "cluster.timeout_s=120"),
         )
         command("deploy", *made)

@@ -1,4 +1,4 @@
-"""What replicas send is what gateways receive, also from a newer version."""
+"""Tests of the messages between replicas and gateways, also of a newer version."""
 
 import numpy as np
 from scripted_cluster import INFO
