@@ -11,8 +11,10 @@ when the machine is free, or after a minute. On a free machine the first failure
 
 import gc
 import os
+import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import installed_model
@@ -57,6 +59,17 @@ def _freeze_existing_objects() -> None:
     """Excludes objects created before a file's tests from garbage collection, which saves a third of a second."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _signal_handlers_stay() -> Iterator[None]:
+    """Fails a test that leaves a handler of SIGINT or SIGTERM behind: later tests would run with it."""
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    after = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    for one, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+        signal.signal(one, handler)
+    assert after == before, "a test leaves a signal handler behind"
 
 
 def pytest_unconfigure() -> None:

@@ -17,6 +17,7 @@ import soxr
 from complete_lines import complete_lines
 from scripted_engines import SCRIPTED, Answer, SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
+from web_server import InProcessServer
 from websockets.asyncio.client import ClientConnection, connect
 
 from assistant.config.loading import load_settings
@@ -223,7 +224,7 @@ async def session_server(
         ),
         client_secrets=client_secrets,
     )
-    server = Server(uvicorn_config(app, section, {}), acceptor, drain_s=section.drain_s)
+    server = InProcessServer(uvicorn_config(app, section, {}), acceptor, drain_s=section.drain_s)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:

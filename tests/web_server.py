@@ -1,8 +1,10 @@
 """A server for tests: the real app on the real uvicorn, on a free loopback port, with scripted engines and talk."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+import signal
+import threading
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +21,22 @@ from web.session_acceptor import Converse, SessionAcceptor
 from web.session_limits import SessionLimits
 from web.tls import ServerTls
 from web.trace_stream import TraceStream
+
+
+class InProcessServer(Server):
+    """A server that leaves the signal handlers of the tests in place.
+
+    Servers of one test do not end in reverse order of their start: each would restore the handler of the other.
+    """
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+        with super().capture_signals():
+            if threading.current_thread() is threading.main_thread():  # elsewhere no handler is set
+                for one, handler in before.items():
+                    signal.signal(one, handler)
+            yield
 
 
 @dataclass
@@ -105,7 +123,7 @@ async def running_server(
     traces = TraceStream()
     health = None if tls is None else tls.health
     app = make_app(engine_pool, access_control, acceptor, metrics, traces=traces, static=static, tls_health=health)
-    server = Server(uvicorn_config(app, section, {}), acceptor, tls=tls)
+    server = InProcessServer(uvicorn_config(app, section, {}), acceptor, tls=tls)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
