@@ -18,7 +18,7 @@ def aws_client(service: str, region: str) -> Any:
     """Returns a boto3 client. Keys come from AWS's usual places.
 
     Raises:
-        DeployError: boto3 is not installed.
+        DeployError: boto3 is not installed, or its settings are wrong: the region, the profile, the keys.
     """
     try:
         boto3, config = importlib.import_module("boto3"), importlib.import_module("botocore.config")
@@ -29,7 +29,8 @@ def aws_client(service: str, region: str) -> Any:
         read_timeout=READ_TIMEOUT_S,
         retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
     )
-    return boto3.client(service, region_name=region, config=limits)
+    with aws_faults(f"preparing requests to {service}"):
+        return boto3.client(service, region_name=region, config=limits)
 
 
 @contextmanager

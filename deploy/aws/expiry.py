@@ -1,9 +1,7 @@
 """A tag that says when a resource is to be deleted, so that nothing is forgotten and paid for."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-
-from deploy.aws.clients import DeployError
 
 DELETE_AFTER = "repartee-delete-after"
 PREFIX = "repartee-"
@@ -20,24 +18,15 @@ def expiry(now: datetime, hours: float) -> str:
 
 
 def has_expired(tags: Iterable[Mapping[str, str]], now: datetime) -> bool:
-    """Returns whether the tags have an expiry that has passed. `tags`: with the keys Key and Value, in any case."""
+    """Returns whether the tags have an expiry that has passed. Raises ValueError if it is not a time.
+
+    `tags`: with the keys Key and Value, in any case.
+    """
     for tag in tags:
         fields = {name.lower(): value for name, value in tag.items()}
         if fields["key"] == DELETE_AFTER:
             return datetime.strptime(fields["value"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) <= now
     return False
-
-
-def delete_each(names: Iterable[str], delete: Callable[[str], None]) -> None:
-    """Deletes each, also after a failure. Raises DeployError with all failures."""
-    failures = []
-    for name in names:
-        try:
-            delete(name)
-        except DeployError as error:
-            failures.append(str(error))
-    if failures:
-        raise DeployError("; ".join(failures))
 
 
 def full_name(name: str) -> str:

@@ -1,14 +1,16 @@
 """Creates and deletes provisioned throughput of Bedrock: a model with capacity of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from deploy.aws.clients import DeployError, aws_faults, ignoring_missing
-from deploy.aws.expiry import DELETE_AFTER, PREFIX, has_expired
+from deploy.aws.expiry import DELETE_AFTER, PREFIX
+from deploy.aws.lifecycle import FAILED, GONE, delete_and_wait, deleted_after_failure, expired_names, state_in
 from deploy.aws.waiting import Waiting
 
-GONE = "deleted"
+DELETABLE = frozenset({"InService", FAILED})
+PENDING = frozenset({"Creating", "Updating"})
 
 
 def create_provisioned(client: Any, name: str, *, model: str, units: int, delete_after: str, waiting: Waiting) -> str:
@@ -32,7 +34,7 @@ def create_provisioned(client: Any, name: str, *, model: str, units: int, delete
     """
     if state_of(client, name) != GONE:
         raise DeployError(f"{name}: it exists already; delete it first, or choose another name")
-    try:
+    with deleted_after_failure(name, waiting.say, lambda: delete_provisioned(client, name, waiting)):
         with aws_faults("creating the provisioned throughput"):
             created = client.create_provisioned_model_throughput(
                 provisionedModelName=name,
@@ -40,14 +42,7 @@ def create_provisioned(client: Any, name: str, *, model: str, units: int, delete
                 modelUnits=units,
                 tags=[{"key": DELETE_AFTER, "value": delete_after}],
             )
-        waiting.until(name, lambda: state_of(client, name), frozenset({"InService"}), frozenset({"Creating"}))
-    except BaseException as error:
-        waiting.say(f"{name}: it failed, so it is deleted again")
-        try:
-            delete_provisioned(client, name, waiting)
-        except DeployError as second:
-            raise DeployError(f"{error}; and {second}") from error
-        raise
+        waiting.until(name, lambda: state_of(client, name), frozenset({"InService"}), PENDING)
     return str(created["provisionedModelArn"])
 
 
@@ -57,16 +52,13 @@ def delete_provisioned(client: Any, name: str, waiting: Waiting) -> None:
     Raises:
         DeployError: It remains, which costs money.
     """
-    try:
-        settled = frozenset({"InService", "Failed", GONE})
-        if (
-            waiting.until(name, lambda: _short_state(client, name), settled, frozenset({"Creating", "Updating"}))
-            == GONE
-        ):
-            return
+
+    def delete() -> None:
         with ignoring_missing("deleting the provisioned throughput"):
             client.delete_provisioned_model_throughput(provisionedModelId=name)
-        waiting.until(name, lambda: _short_state(client, name), frozenset({GONE}), settled)
+
+    try:
+        delete_and_wait(name, lambda: state_of(client, name), delete, waiting, DELETABLE, PENDING)
     except DeployError as error:
         raise DeployError(f"{name} is not deleted, and costs money: {error}. Delete it in AWS's console.") from error
 
@@ -77,17 +69,16 @@ def arn_of(client: Any, name: str) -> str:
         return str(client.get_provisioned_model_throughput(provisionedModelId=name)["provisionedModelArn"])
 
 
-def expired_provisioned(client: Any, now: datetime) -> list[str]:
+def expired_provisioned(client: Any, now: datetime, say: Callable[[str], None]) -> list[str]:
     """Returns the names of throughputs whose expiry has passed. Raises DeployError."""
-    found = []
     with aws_faults("listing the provisioned throughputs"):
         pages = client.get_paginator("list_provisioned_model_throughputs").paginate(nameContains=PREFIX)
-        for page in pages:
-            for summary in page["provisionedModelSummaries"]:
-                tags = client.list_tags_for_resource(resourceARN=summary["provisionedModelArn"])["tags"]
-                if summary["provisionedModelName"].startswith(PREFIX) and has_expired(tags, now):
-                    found.append(summary["provisionedModelName"])
-    return found
+        found = (
+            (each["provisionedModelName"], each["provisionedModelArn"])
+            for page in pages
+            for each in page["provisionedModelSummaries"]
+        )
+        return expired_names(found, lambda arn: client.list_tags_for_resource(resourceARN=arn)["tags"], now, say)
 
 
 def state_of(client: Any, name: str) -> str:
@@ -95,10 +86,4 @@ def state_of(client: Any, name: str) -> str:
     described: Mapping[str, Any] = {}
     with ignoring_missing("asking for the state of the provisioned throughput"):
         described = client.get_provisioned_model_throughput(provisionedModelId=name)
-    if described.get("status") == "Failed":
-        return f"Failed ({described.get('failureMessage', 'no reason given')})"
-    return str(described.get("status", GONE))
-
-
-def _short_state(client: Any, name: str) -> str:
-    return state_of(client, name).partition(" ")[0]
+    return state_in(described, "status", "failureMessage")

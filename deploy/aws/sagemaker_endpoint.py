@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from deploy.aws.clients import DeployError, aws_faults, ignoring_missing
-from deploy.aws.expiry import DELETE_AFTER, PREFIX, has_expired
+from deploy.aws.expiry import DELETE_AFTER, PREFIX
+from deploy.aws.lifecycle import FAILED, delete_and_wait, deleted_after_failure, expired_names, state_in
 from deploy.aws.waiting import Waiting
 
 CREATING = frozenset({"Creating", "Updating", "SystemUpdating"})
-GONE = "deleted"
-SETTLED = frozenset({"InService", "OutOfService", "Failed", "UpdateRollbackFailed", "Deleting", GONE})
-"""States in which SageMaker takes a request to delete."""
+DELETABLE = frozenset({"InService", "OutOfService", FAILED, "UpdateRollbackFailed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,8 @@ class EndpointPlan:
         role: ARN of the role with which SageMaker reads the image.
         instance_type: Instance.
         environment: Environment variables of the container.
+        ami: Version of the instance's system, with its GPU driver; "" for SageMaker's default.
+        volume_gb: Size of the instance's volume; 0 for instances that have a disk.
         startup_s: Longest time until the container answers.
         delete_after: Value of the tag that says when it is to be deleted.
     """
@@ -34,8 +35,25 @@ class EndpointPlan:
     role: str
     instance_type: str
     environment: Mapping[str, str]
+    ami: str
+    volume_gb: int
     startup_s: int
     delete_after: str
+
+    @property
+    def variant(self) -> Mapping[str, object]:
+        """The only production variant, as in the endpoint configuration."""
+        return {
+            "VariantName": "AllTraffic",
+            "ModelName": self.name,
+            "InstanceType": self.instance_type,
+            "InitialInstanceCount": 1,
+            "InitialVariantWeight": 1.0,
+            "ModelDataDownloadTimeoutInSeconds": self.startup_s,
+            "ContainerStartupHealthCheckTimeoutInSeconds": self.startup_s,
+            **({"InferenceAmiVersion": self.ami} if self.ami else {}),
+            **({"VolumeSizeInGB": self.volume_gb} if self.volume_gb else {}),
+        }
 
 
 def create_endpoint(client: Any, plan: EndpointPlan, waiting: Waiting) -> None:
@@ -51,7 +69,7 @@ def create_endpoint(client: Any, plan: EndpointPlan, waiting: Waiting) -> None:
     """
     _refuse_existing(client, plan.name)
     tags = [{"Key": DELETE_AFTER, "Value": plan.delete_after}]
-    try:
+    with deleted_after_failure(plan.name, waiting.say, lambda: delete_endpoint(client, plan.name, waiting)):
         with aws_faults("creating the SageMaker endpoint"):
             client.create_model(
                 ModelName=plan.name,
@@ -60,26 +78,10 @@ def create_endpoint(client: Any, plan: EndpointPlan, waiting: Waiting) -> None:
                 Tags=tags,
             )
             client.create_endpoint_config(
-                EndpointConfigName=plan.name,
-                ProductionVariants=[
-                    {
-                        "VariantName": "AllTraffic",
-                        "ModelName": plan.name,
-                        "InstanceType": plan.instance_type,
-                        "InitialInstanceCount": 1,
-                        "InitialVariantWeight": 1.0,
-                        "ModelDataDownloadTimeoutInSeconds": plan.startup_s,
-                        "ContainerStartupHealthCheckTimeoutInSeconds": plan.startup_s,
-                    }
-                ],
-                Tags=tags,
+                EndpointConfigName=plan.name, ProductionVariants=[dict(plan.variant)], Tags=tags
             )
             client.create_endpoint(EndpointName=plan.name, EndpointConfigName=plan.name, Tags=tags)
         waiting.until(plan.name, lambda: state_of(client, plan.name), frozenset({"InService"}), CREATING)
-    except BaseException as error:
-        waiting.say(f"{plan.name}: it failed, so everything is deleted again")
-        _delete_after_failure(client, plan.name, waiting, error)
-        raise
 
 
 def delete_endpoint(client: Any, name: str, waiting: Waiting) -> None:
@@ -107,16 +109,12 @@ def delete_endpoint(client: Any, name: str, waiting: Waiting) -> None:
     waiting.say(f"{name}: deleted")
 
 
-def expired_endpoints(client: Any, now: datetime) -> list[str]:
+def expired_endpoints(client: Any, now: datetime, say: Callable[[str], None]) -> list[str]:
     """Returns the names of endpoints whose expiry has passed. Raises DeployError."""
-    found = []
     with aws_faults("listing the SageMaker endpoints"):
-        for page in client.get_paginator("list_endpoints").paginate(NameContains=PREFIX):
-            for endpoint in page["Endpoints"]:
-                tags = client.list_tags(ResourceArn=endpoint["EndpointArn"])["Tags"]
-                if endpoint["EndpointName"].startswith(PREFIX) and has_expired(tags, now):
-                    found.append(endpoint["EndpointName"])
-    return found
+        pages = client.get_paginator("list_endpoints").paginate(NameContains=PREFIX)
+        found = ((each["EndpointName"], each["EndpointArn"]) for page in pages for each in page["Endpoints"])
+        return expired_names(found, lambda arn: client.list_tags(ResourceArn=arn)["Tags"], now, say)
 
 
 def state_of(client: Any, name: str) -> str:
@@ -124,9 +122,7 @@ def state_of(client: Any, name: str) -> str:
     described: Mapping[str, Any] = {}
     with ignoring_missing("asking for the endpoint's state"):
         described = client.describe_endpoint(EndpointName=name)
-    if described.get("EndpointStatus") == "Failed":
-        return f"Failed ({described.get('FailureReason', 'no reason given')})"
-    return str(described.get("EndpointStatus", GONE))
+    return state_in(described, "EndpointStatus", "FailureReason")
 
 
 def _refuse_existing(client: Any, name: str) -> None:
@@ -143,16 +139,11 @@ def _refuse_existing(client: Any, name: str) -> None:
 
 
 def _delete_running(client: Any, name: str, waiting: Waiting) -> None:
-    def state() -> str:
-        return state_of(client, name).partition(" ")[0]
-
-    waiting.until(name, state, SETTLED, CREATING | {"RollingBack"})
-    client.delete_endpoint(EndpointName=name)
-    waiting.until(name, state, frozenset({GONE}), SETTLED)
-
-
-def _delete_after_failure(client: Any, name: str, waiting: Waiting, error: BaseException) -> None:
-    try:
-        delete_endpoint(client, name, waiting)
-    except DeployError as second:
-        raise DeployError(f"{error}; and {second}") from error
+    delete_and_wait(
+        name,
+        lambda: state_of(client, name),
+        lambda: client.delete_endpoint(EndpointName=name),
+        waiting,
+        DELETABLE,
+        CREATING | {"RollingBack"},
+    )

@@ -15,6 +15,12 @@ Accelerator = Literal["gpu", "neuron"]
 ACCOUNT = "763104351884"
 """AWS account of the images, in most regions; the others need --image."""
 
+AMI_WITH_CUDA_12 = "al2-ami-sagemaker-inference-gpu-3-1"
+"""Version of the instance's system with GPU driver 550; the default on g5 has 470, older than these images expect."""
+
+VOLUME_GB = 128
+"""Volume of instances without a disk, instead of 30 GB: model, compiled model and the copies in between."""
+
 CONTEXT_TOKENS = 4096
 ANSWER_TOKENS = 512
 
@@ -41,6 +47,7 @@ class Variant:
         model: Default model, by its name on the Hugging Face hub.
         environment: Environment variables of the container, besides the model's name.
         startup_s: Longest time until the container answers; Inferentia compiles models.
+        ami: Version of the instance's system; "" for SageMaker's default.
     """
 
     image: str
@@ -48,6 +55,7 @@ class Variant:
     model: str
     environment: Mapping[str, str]
     startup_s: int
+    ami: str = ""
 
 
 VARIANTS: Mapping[tuple[Container, Accelerator], Variant] = MappingProxyType(
@@ -63,6 +71,7 @@ VARIANTS: Mapping[tuple[Container, Accelerator], Variant] = MappingProxyType(
                 "MAX_TOTAL_TOKENS": str(CONTEXT_TOKENS),
             },
             900,
+            AMI_WITH_CUDA_12,
         ),
         ("lmi", "gpu"): Variant(
             "djl-inference:0.36.0-lmi20.0.0-cu128",
@@ -76,6 +85,7 @@ VARIANTS: Mapping[tuple[Container, Accelerator], Variant] = MappingProxyType(
                 "OPTION_MAX_MODEL_LEN": str(CONTEXT_TOKENS),
             },
             900,
+            AMI_WITH_CUDA_12,
         ),
         ("tgi", "neuron"): Variant(
             "huggingface-pytorch-tgi-inference:2.1.2-optimum0.0.28-neuronx-py310-ubuntu22.04-v1.2",
@@ -113,6 +123,11 @@ VARIANTS: Mapping[tuple[Container, Accelerator], Variant] = MappingProxyType(
 def image_uri(image: str, region: str) -> str:
     """Returns the address of an image of AWS; an image with a registry of its own is returned as it is."""
     return image if "/" in image else f"{ACCOUNT}.dkr.ecr.{region}.amazonaws.com/{image}"
+
+
+def volume_gb(instance_type: str) -> int:
+    """Returns the size of the volume that an instance needs; 0 if it has a disk, for which AWS refuses a size."""
+    return VOLUME_GB if instance_type.startswith("ml.inf") else 0
 
 
 def cost_hint(instance_type: str, hours: float) -> str:

@@ -12,7 +12,7 @@ from aws_server import own_environment
 from typer.testing import CliRunner
 
 from assistant.config.loading import load_settings
-from deploy.aws import bedrock
+from deploy.aws import bedrock, commands
 from deploy.aws.clients import DeployError, aws_client
 from deploy.aws.expiry import DELETE_AFTER
 from deploy.aws.measuring import table_of
@@ -166,7 +166,7 @@ def test_only_due_throughput_is_expired(aws: Stubbed) -> None:
         listed = {"provisionedModelSummaries": [summary]}
         aws.stub.add_response("list_provisioned_model_throughputs", listed, {"nameContains": "repartee-"})
         aws.stub.add_response("list_tags_for_resource", {"tags": CREATED["tags"]}, {"resourceARN": ARN})
-        assert expired_provisioned(aws.client, AT + timedelta(hours=hours)) == expected
+        assert expired_provisioned(aws.client, AT + timedelta(hours=hours), str) == expected
 
 
 def test_run_deletes_the_throughput_if_its_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +180,8 @@ def test_run_deletes_the_throughput_if_its_test_fails(monkeypatch: pytest.Monkey
         get_provisioned_model_throughput=[missing, running, running, running, missing],
         delete_provisioned_model_throughput=[{}],
     )
-    monkeypatch.setattr(bedrock, "aws_client", lambda *_: client)
-    monkeypatch.setattr(bedrock, "measure_answers", fails)
+    monkeypatch.setattr(commands, "aws_client", lambda *_: client)
+    monkeypatch.setattr(commands, "measure_answers", fails)
     done = CliRunner().invoke(bedrock.app, ["run", "voice", "--region", REGION, "--model", MODEL])
     assert str(done.exception) == "it does not answer"
     assert "costs about 20 to 80 USD an hour" in done.output
@@ -190,6 +190,6 @@ def test_run_deletes_the_throughput_if_its_test_fails(monkeypatch: pytest.Monkey
 
 def test_printed_table_is_accepted_by_the_configuration(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text(table_of(bedrock.section_of(ARN, REGION)), encoding="utf-8")
+    file.write_text(table_of(bedrock.BEDROCK.section_of(ARN, REGION)), encoding="utf-8")
     (endpoint,) = load_settings(file, {}, []).settings.llm.endpoints
     assert (endpoint.kind, endpoint.model, endpoint.region) == ("bedrock", ARN, REGION)

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deploy.aws.clients import DeployError
-from deploy.aws.expiry import DELETE_AFTER, delete_each, expiry, full_name, has_expired
+from deploy.aws.expiry import DELETE_AFTER, expiry, full_name, has_expired
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -30,16 +29,3 @@ def test_names_have_the_prefix_once() -> None:
 def test_name_that_aws_would_refuse_is_an_error(name: str) -> None:
     with pytest.raises(ValueError, match="the name must have letters, digits and single hyphens"):
         full_name(name)
-
-
-def test_all_are_deleted_although_one_fails() -> None:
-    deleted: list[str] = []
-
-    def delete(name: str) -> None:
-        if name == "b":
-            raise DeployError("b remains")
-        deleted.append(name)
-
-    with pytest.raises(DeployError, match="b remains"):
-        delete_each(["a", "b", "c"], delete)
-    assert deleted == ["a", "c"]

@@ -16,7 +16,7 @@ from endpoint_services import serving_kind
 from typer.testing import CliRunner
 
 from assistant.config.loading import load_settings
-from deploy.aws import sagemaker
+from deploy.aws import commands, sagemaker
 from deploy.aws.clients import DeployError, aws_client
 from deploy.aws.expiry import DELETE_AFTER
 from deploy.aws.measuring import measure_answers, table_of
@@ -71,6 +71,8 @@ def test_endpoint_of_each_container_is_created_and_deleted(
     assert model["Image"] == f"763104351884.dkr.ecr.us-west-2.amazonaws.com/{VARIANTS[container, accelerator].image}"
     assert model["Environment"]["HF_MODEL_ID"] == VARIANTS[container, accelerator].model
     assert ("inf2" in variant["InstanceType"]) == (accelerator == "neuron")
+    assert ("VolumeSizeInGB" in variant) == (accelerator == "neuron")
+    assert ("InferenceAmiVersion" in variant) == (accelerator == "gpu")
     assert state_of(client, NAME) == "InService"
     delete_endpoint(client, NAME, wait.waiting())
     assert everything(client) == []
@@ -93,7 +95,7 @@ def test_endpoint_that_takes_too_long_is_deleted(client: Any) -> None:
     with pytest.raises(DeployError, match=r"^repartee-voice: still Creating after 600 s$"):
         create_endpoint(scripted, plan(), wait.waiting(600))
     assert everything(client) == []
-    assert "repartee-voice: it failed, so everything is deleted again" in wait.said
+    assert "repartee-voice: it failed, so what was begun is deleted again" in wait.said
 
 
 def test_interrupted_creation_is_deleted(client: Any) -> None:
@@ -135,11 +137,11 @@ def test_deleting_what_is_gone_succeeds(client: Any) -> None:
 def test_only_due_endpoints_are_expired(client: Any) -> None:
     create_endpoint(client, plan(hours=2.0), VirtualWait().waiting())
     now = datetime.now(UTC)
-    assert expired_endpoints(client, now + timedelta(hours=1)) == []
-    assert expired_endpoints(client, now + timedelta(hours=3)) == [NAME]
+    assert expired_endpoints(client, now + timedelta(hours=1), str) == []
+    assert expired_endpoints(client, now + timedelta(hours=3), str) == [NAME]
     arn = client.describe_endpoint(EndpointName=NAME)["EndpointArn"]
     client.delete_tags(ResourceArn=arn, TagKeys=[DELETE_AFTER])
-    assert expired_endpoints(client, now + timedelta(hours=3)) == []
+    assert expired_endpoints(client, now + timedelta(hours=3), str) == []
 
 
 def test_commands_create_and_delete(client: Any) -> None:
@@ -158,7 +160,7 @@ def test_run_deletes_the_endpoint_if_its_test_fails(client: Any, monkeypatch: py
     def fails(*_arguments: object) -> None:
         raise DeployError("it does not answer")
 
-    monkeypatch.setattr(sagemaker, "measure_answers", fails)
+    monkeypatch.setattr(commands, "measure_answers", fails)
     done = CliRunner().invoke(sagemaker.app, ["run", "voice", "--region", REGION, "--role", ROLE])
     assert str(done.exception) == "it does not answer"
     assert everything(client) == []
@@ -166,13 +168,13 @@ def test_run_deletes_the_endpoint_if_its_test_fails(client: Any, monkeypatch: py
 
 @pytest.mark.parametrize("hours", [0.0, -1.0, 100.0])
 def test_unlimited_time_is_refused(hours: float) -> None:
-    with pytest.raises(DeployError, match="hours must be more than 0 and at most 72"):
+    with pytest.raises(ValueError, match="hours must be more than 0 and at most 72"):
         plan(hours=hours)
 
 
 def test_printed_table_is_accepted_by_the_configuration(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text(table_of(sagemaker.section_of("voice", REGION)), encoding="utf-8")
+    file.write_text(table_of(sagemaker.SAGEMAKER.section_of(NAME, REGION)), encoding="utf-8")
     (endpoint,) = load_settings(file, {}, []).settings.llm.endpoints
     assert (endpoint.kind, endpoint.model, endpoint.region) == ("sagemaker", NAME, REGION)
 
@@ -193,14 +195,14 @@ def test_endpoint_is_measured_as_by_repartee_endpoints(monkeypatch: pytest.Monke
     server.start()
     try:
         assert ready.wait(30)
-        measure_answers(sagemaker.section_of("voice", SERVED_REGION, urls[0]), 2, said.append)
+        measure_answers(sagemaker.SAGEMAKER.section_of(NAME, SERVED_REGION, urls[0]), 2, said.append)
     finally:
         done.set()
         server.join(60)
     assert len(said) == 1
     assert "(p50 / p95 of 2 answers)" in said[0]
     with pytest.raises(DeployError, match=r"^sagemaker: no answer: "):
-        measure_answers(sagemaker.section_of("voice", SERVED_REGION, "http://127.0.0.1:9"), 1, said.append)
+        measure_answers(sagemaker.SAGEMAKER.section_of(NAME, SERVED_REGION, "http://127.0.0.1:9"), 1, said.append)
 
 
 def test_image_of_another_registry_is_kept() -> None:
