@@ -3,6 +3,7 @@
 import base64
 import importlib
 import ipaddress
+import os
 import re
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def test_each_place_has_a_machine_with_an_address(aws: Any, stack: Stack) -> Non
         found[place] = address["PublicIp"]
     assert len(set(found.values())) == 3
     named = {record["Name"].partition(".")[0]: record for record in stack.records()}
-    assert {place: named[place]["ResourceRecords"][0]["Value"] for place in PLACES} == found
+    assert {place: named[zone]["ResourceRecords"][0]["Value"] for place, zone in PLACES.items()} == found
 
 
 def test_port_is_open_for_the_client_only(aws: Any, stack: Stack) -> None:
@@ -128,24 +129,49 @@ def test_names_lead_to_the_nearest_place(stack: Stack) -> None:
     (latency,) = [record for record in stack.records() if record["Name"].startswith("latency.")]
     assert latency["Region"] == REGION
     assert stack.outputs["NearestUrl"] == f"http://near.{DOMAIN}:8080/v1"
-    assert stack.outputs["Zone1Url"] == f"http://zone1.{DOMAIN}:8080/v1"
+    assert stack.outputs["Zone1Url"] == f"http://{PLACES['zone1']}.{DOMAIN}:8080/v1"
 
 
-def test_machine_starts_the_container_on_its_port(aws: Any, stack: Stack) -> None:
+def script_of(aws: Any, stack: Stack) -> str:
+    """Returns the script that a machine runs at its first start."""
     asked = aws.describe_launch_template_versions(LaunchTemplateId=stack.resources["LaunchTemplate"])
     data = asked["LaunchTemplateVersions"][0]["LaunchTemplateData"]
-    script = base64.b64decode(data["UserData"]).decode()
-    assert script.startswith("#!/bin/bash\n")
-    assert "--publish 8080:8080" in script
-    assert "vllm-openai:v0.11.0 --model Qwen/Qwen2.5-3B-Instruct --served-model-name assistant --port 8080" in script
     assert data["MetadataOptions"]["HttpTokens"] == "required"
-    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
+    return base64.b64decode(data["UserData"]).decode()
 
 
-def test_tgi_can_be_chosen(aws: Any) -> None:
-    asked = aws.describe_launch_template_versions(LaunchTemplateId=create("tgi").resources["LaunchTemplate"])
-    script = base64.b64decode(asked["LaunchTemplateVersions"][0]["LaunchTemplateData"]["UserData"]).decode()
-    assert "text-generation-inference:3.3.4 --model-id Qwen/Qwen2.5-3B-Instruct --port 8080" in script
+def run_script(script: str, folder: Path, fails: int) -> list[str]:
+    """Runs a machine's script. Returns the calls of docker, whose first ones fail."""
+    calls = folder / "calls"
+    calls.write_text("")
+    docker = f'#!/bin/sh\necho "$*" >> {calls}\n[ "$(wc -l < {calls})" -gt {fails} ]\n'
+    for name, text in (("docker", docker), ("sleep", "#!/bin/sh\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    subprocess.run(["bash"], input=script, text=True, check=True, timeout=60, env=path, capture_output=True)
+    return calls.read_text().splitlines()
+
+
+def test_machine_starts_vllm_on_its_port(aws: Any, stack: Stack, tmp_path: Path) -> None:
+    script = script_of(aws, stack)
+    assert script.startswith("#!/bin/bash\n")
+    pulled, ran = run_script(script, tmp_path, 0)
+    assert pulled == "pull --quiet vllm/vllm-openai:v0.11.0"
+    assert ran.startswith("run --detach --restart always ")
+    assert " --publish 8080:8080 " in ran
+    assert "vllm-openai:v0.11.0 --model Qwen/Qwen2.5-3B-Instruct --served-model-name assistant --port 8080" in ran
+
+
+def test_machine_waits_for_its_network(aws: Any, stack: Stack, tmp_path: Path) -> None:
+    calls = run_script(script_of(aws, stack), tmp_path, 3)
+    assert [call.partition(" ")[0] for call in calls] == ["pull", "pull", "pull", "pull", "run"]
+
+
+def test_tgi_can_be_chosen(aws: Any, tmp_path: Path) -> None:
+    pulled, ran = run_script(script_of(aws, create("tgi")), tmp_path, 0)
+    assert pulled == "pull --quiet ghcr.io/huggingface/text-generation-inference:3.3.4"
+    assert "text-generation-inference:3.3.4 --model-id Qwen/Qwen2.5-3B-Instruct --port 8080" in ran
 
 
 def loaded() -> Mapping[str, Any]:
@@ -171,6 +197,17 @@ def test_wide_network_is_not_allowed() -> None:
     assert not matches("0.0.0.0/0")
     assert not matches("198.51.0.0/16")
     assert ipaddress.ip_network("198.51.100.0/24").num_addresses == 256
+
+
+def test_stacks_in_several_regions_share_a_domain() -> None:
+    """Records of two stacks differ: in their name, or in their identifier, which have the zone or the Region."""
+    records = [
+        each["Properties"] for each in loaded()["Resources"].values() if each["Type"] == "AWS::Route53::RecordSet"
+    ]
+    distinct = [{"Fn::Sub": f"${{{name}}}.${{DomainName}}"} for name in ("RegionZone", "Zone1", "Zone2")]
+    assert [each["Name"] for each in records if "SetIdentifier" not in each] == distinct
+    identifiers = [each["SetIdentifier"]["Ref"] for each in records if "SetIdentifier" in each]
+    assert set(identifiers) == {"RegionZone", "Zone1", "Zone2", "AWS::Region"}
 
 
 def test_geoproximity_records_name_region_and_local_zones() -> None:
