@@ -72,4 +72,7 @@ def _normal(name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(main(sys.argv[1]))
+    try:
+        sys.stdout.write(main(sys.argv[1]))
+    except (ValueError, subprocess.SubprocessError) as error:
+        sys.exit(f"locked_extras: {error}")

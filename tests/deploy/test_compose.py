@@ -72,6 +72,23 @@ def test_server_is_stopped_after_its_drain() -> None:
     assert grace_s > SETTINGS.server.drain_s + ENDED_AFTER_DRAIN_S
 
 
+def test_services_are_limited() -> None:
+    """Language models need what the GPU's machine has; Prometheus gets its secret as a written file."""
+    models, own = {"vllm", "tgi"}, {name for name in SERVICES if name not in {"vllm", "tgi"}}
+    assert {name for name, service in SERVICES.items() if "mem_limit" not in service} == models
+    assert {name for name in own if not SERVICES[name].get("read_only")} == {"prometheus"}
+    for name, service in SERVICES.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["pids_limit"] > 0, name
+        assert not {"privileged", "ipc", "pid", "network_mode"} & set(service), name
+
+
+def test_images_of_others_are_pinned_to_a_version() -> None:
+    others = {name: service["image"] for name, service in SERVICES.items() if "build" not in service}
+    assert [image for image in others.values() if not re.search(r":v?\d+\.\d+\.\d+(-\w+)?$", image)] == []
+    assert others["redis"] in (DEPLOY / "kubernetes" / "redis.yaml").read_text(encoding="utf-8")
+
+
 def test_ports_are_open_on_this_machine_only() -> None:
     published = [port for service in SERVICES.values() for port in service.get("ports", ())]
     assert len(published) > 3

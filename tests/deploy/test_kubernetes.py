@@ -11,6 +11,7 @@ from deploy_manifests import DEPLOY, check_with_schemas, documents_of, kustomiza
 
 from assistant.config.loading import OTHER_VARIABLES, load_settings
 from assistant.config.sources import unknown_variables
+from web.http_api.bodies import MAX_BYTES
 
 FOLDER = DEPLOY / "kubernetes"
 MANIFESTS = manifests_of(FOLDER)
@@ -108,6 +109,13 @@ def test_client_returns_to_its_gateway() -> None:
     assert only(MANIFESTS, "Service", "gateway")["spec"]["sessionAffinity"] == "ClientIP"
     annotations = only(MANIFESTS, "Ingress", "gateway")["metadata"]["annotations"]
     assert annotations["nginx.ingress.kubernetes.io/affinity"] == "cookie"
+
+
+def test_ingress_takes_the_largest_upload() -> None:
+    size = only(MANIFESTS, "Ingress", "gateway")["metadata"]["annotations"][
+        "nginx.ingress.kubernetes.io/proxy-body-size"
+    ]
+    assert int(size.removesuffix("m")) << 20 >= max(MAX_BYTES.values())
 
 
 def test_host_of_ingress_is_allowed() -> None:

@@ -93,6 +93,8 @@ def test_every_node_has_the_configuration_and_the_image() -> None:
         pods = group["template"]["spec"]
         for container in (*pods["containers"], *pods.get("initContainers", ())):
             assert container["image"] == "repartee-cluster"
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
             assert {"name": "config", "mountPath": "/etc/repartee", "readOnly": True} in container["volumeMounts"]
         assert {"name": "config", "configMap": {"name": "engines-config"}} in pods["volumes"]
 
