@@ -28,8 +28,10 @@ class LocationRow:
         model: Its model.
         connect_ms: TCP handshakes, p50 and p95; None behind a proxy.
         first_token_ms: Time to the first token, p50 and p95.
-        round_trip_ms: Network round trip; None if unknown.
-        to_nearest_ms: Difference of its median first token to that of the nearest location.
+        round_trip_ms: Network round trip; None if unknown, 0 for a model that this program runs.
+        to_nearest_ms: Difference of its median first token to that of the nearest location; None if none is known.
+        answers: Number of answers.
+        is_partial: Whether it failed before it had given all answers.
     """
 
     name: str
@@ -38,7 +40,9 @@ class LocationRow:
     connect_ms: tuple[float, float] | None
     first_token_ms: tuple[float, float]
     round_trip_ms: float | None
-    to_nearest_ms: float
+    to_nearest_ms: float | None
+    answers: int
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Comparison:
 
     Attributes:
         rows: Sorted by the median time to the first token.
-        nearest: Name of the endpoint with the shortest round trip; "" if nothing answered.
+        nearest: Name of the endpoint with the shortest round trip; "" if none is known.
         silent: Names of endpoints without an answer.
         verdict: Which location to choose, and why; one or two sentences.
     """
@@ -70,7 +74,9 @@ class Comparison:
                     "model": row.model,
                     "connect_ms": _as_json(row.connect_ms),
                     "first_token_ms": _as_json(row.first_token_ms),
-                    "to_nearest_ms": round(row.to_nearest_ms, 2),
+                    "to_nearest_ms": None if row.to_nearest_ms is None else round(row.to_nearest_ms, 2),
+                    "answers": row.answers,
+                    "is_partial": row.is_partial,
                 }
                 for row in self.rows
             ],
@@ -83,11 +89,11 @@ def compare(measured: Sequence[EndpointMeasurement]) -> Comparison:
     silent = tuple(each.endpoint.name for each in measured if not each.answers)
     if not answered:
         return Comparison((), "", silent, "No endpoint answered, so there is nothing to compare.")
-    known = [each for each in answered if each.round_trip_ms is not None]
-    nearest = min(known or answered, key=lambda each: each.round_trip_ms or 0.0)
-    base_ms = nearest.first_token_ms(50) or 0.0
+    trips_ms = {each.endpoint.name: trip_ms for each in answered if (trip_ms := _round_trip_ms(each)) is not None}
+    nearest = min(trips_ms, key=trips_ms.__getitem__, default="")
+    base_ms = next((each.first_token_ms(50) for each in answered if each.endpoint.name == nearest), None)
     rows = tuple(_row(each, base_ms) for each in answered)
-    return Comparison(rows, nearest.endpoint.name, silent, _verdict(rows, nearest.endpoint.name))
+    return Comparison(rows, nearest, silent, _verdict(rows, nearest))
 
 
 def show_comparison(compared: Comparison, console: Console) -> None:
@@ -100,25 +106,31 @@ def show_comparison(compared: Comparison, console: Console) -> None:
         for heading in ("connect ms\np50 / p95", "first token ms\np50 / p95", "to the nearest\nms"):
             table.add_column(heading, justify="right", no_wrap=True)
         for row in compared.rows:
-            is_nearest = row.name == compared.nearest
             cells = (
                 row.location,
                 row.name,
                 row.model,
                 _NONE if row.connect_ms is None else _pair(row.connect_ms, 1),
                 _pair(row.first_token_ms),
-                "nearest" if is_nearest else f"{row.to_nearest_ms:+.0f}".replace("-", "−"),
+                "nearest" if row.name == compared.nearest else _difference(row.to_nearest_ms),
             )
             table.add_row(*(Text(cell.translate(_PLAIN) if plain else cell) for cell in cells))
         console.print(table)
     if compared.silent:
         text = f"no answer: {', '.join(compared.silent)} (repartee endpoints says why)"
         console.print(Text(text, style="yellow"), soft_wrap=True)
+    if partial := [f"{row.name} after {row.answers}" for row in compared.rows if row.is_partial]:
+        text = f"failed before all answers: {', '.join(partial)} (repartee endpoints says why)"
+        console.print(Text(text, style="yellow"), soft_wrap=True)
     console.print()
     console.print(Text(compared.verdict), soft_wrap=True)
 
 
-def _row(each: EndpointMeasurement, base_ms: float) -> LocationRow:
+def _round_trip_ms(each: EndpointMeasurement) -> float | None:
+    return 0.0 if each.endpoint.kind == "local" else each.round_trip_ms
+
+
+def _row(each: EndpointMeasurement, base_ms: float | None) -> LocationRow:
     endpoint, connects = each.endpoint, each.connects_ms
     usual_ms, late_ms = each.first_token_ms(50) or 0.0, each.first_token_ms(95) or 0.0
     return LocationRow(
@@ -127,8 +139,10 @@ def _row(each: EndpointMeasurement, base_ms: float) -> LocationRow:
         model=endpoint.model,
         connect_ms=(nearest_rank(list(connects), 50), nearest_rank(list(connects), 95)) if connects else None,
         first_token_ms=(usual_ms, late_ms),
-        round_trip_ms=each.round_trip_ms,
-        to_nearest_ms=usual_ms - base_ms,
+        round_trip_ms=_round_trip_ms(each),
+        to_nearest_ms=None if base_ms is None else usual_ms - base_ms,
+        answers=len(each.answers),
+        is_partial=bool(each.problem),
     )
 
 
@@ -149,7 +163,9 @@ def _verdict(rows: Sequence[LocationRow], nearest: str) -> str:
         network_ms = min(max(following.round_trip_ms - best.round_trip_ms, 0.0), gained_ms)
         text += f"; {network_ms:.0f} of the {gained_ms:.0f} ms are network"
     text += "."
-    if best.name != nearest:
+    if best.is_partial:
+        text += " But it failed before all answers: see why first."
+    if best.round_trip_ms is not None and best.name != nearest:
         text += f" It is not the nearest: {nearest} has the shortest round trip, but its model answers later."
     if best.first_token_ms[1] > following.first_token_ms[1]:
         text += f" Its slowest answers come later than those of {_named(following)} (p95)."
@@ -158,6 +174,10 @@ def _verdict(rows: Sequence[LocationRow], nearest: str) -> str:
 
 def _named(row: LocationRow) -> str:
     return row.name if row.location == row.name else f"{row.name} ({row.location})"
+
+
+def _difference(ms: float | None) -> str:
+    return _NONE if ms is None else f"{ms:+.0f}".replace("-", "−")
 
 
 def _pair(times_ms: tuple[float, float], digits: int = 0) -> str:

@@ -90,6 +90,37 @@ def test_connection_behind_a_proxy_has_no_figure() -> None:
     assert "  –  " in screen(hidden)
 
 
+def test_unknown_round_trips_name_no_nearest_location() -> None:
+    edge, region = (
+        replace(each, connects_ms=(), answers=tuple(replace(answer, round_trip_ms=None) for answer in each.answers))
+        for each in (EDGE, REGION)
+    )
+    compared = compare([edge, region])
+    assert (compared.nearest, [row.to_nearest_ms for row in compared.rows]) == ("", [None, None])
+    assert [line.rpartition(" ")[2] for line in screen(edge, region).splitlines()[2:4]] == ["–", "–"]
+    assert compared.verdict == (
+        "Choose lax (us-west-2-lax-1a): its first token comes 31 ms before that of oregon (us-west-2)."
+    )
+    mixed = compare([edge, FAR])
+    assert mixed.nearest == "frankfurt"
+    assert "It is not the nearest" not in mixed.verdict
+
+
+def test_model_of_this_program_is_the_nearest() -> None:
+    here = EndpointMeasurement(
+        EndpointSection(name="here", kind="local", model="m"), "answers", answers=(ProbeAnswer(90.0, None, 21, 400.0),)
+    )
+    compared = compare([EDGE, here])
+    assert (compared.nearest, compared.rows[0].location) == ("here", "this machine")
+    assert "It is not the nearest" not in compared.verdict
+
+
+def test_location_that_failed_before_all_answers_is_named() -> None:
+    broken = replace(EDGE, state="3 of 20 answers", problem="lax: it closed the connection")
+    assert "failed before all answers: lax after 3 (repartee endpoints says why)" in screen(broken, REGION)
+    assert compare([broken, REGION]).verdict.endswith("But it failed before all answers: see why first.")
+
+
 def test_comparison_is_part_of_the_json() -> None:
     found = json.loads(Survey((EDGE, REGION), (), ()).to_json(compare([EDGE, REGION])))
     assert found["comparison"]["nearest"] == "lax"
@@ -100,5 +131,7 @@ def test_comparison_is_part_of_the_json() -> None:
         "connect_ms": {"p50": 32.0, "p95": 33.0},
         "first_token_ms": {"p50": 155, "p95": 190},
         "to_nearest_ms": 31.0,
+        "answers": 3,
+        "is_partial": False,
     }
     assert "comparison" not in json.loads(Survey((EDGE,), (), ()).to_json())
