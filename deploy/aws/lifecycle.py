@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
-from deploy.aws.clients import DeployError
+from deploy.aws.clients import DeployError, ignoring_missing
 from deploy.aws.expiry import PREFIX, has_expired
 from deploy.aws.waiting import Waiting
 
@@ -13,14 +13,20 @@ FAILED = "Failed"
 DELETING = "Deleting"
 
 
-def state_in(described: Mapping[str, object], status: str, reason: str) -> str:
-    """Returns the state in an answer of AWS, with the reason if it is FAILED; GONE if the answer is empty.
+def asked_state(ask: Callable[[], Mapping[str, object]], status: str, reason: str) -> str:
+    """Returns the state of a resource, with the reason if it is FAILED; GONE if it is missing.
 
     Args:
-        described: The answer.
-        status: Name of the field with the state.
-        reason: Name of the field with the reason of a failure.
+        ask: Asks AWS to describe the resource.
+        status: Name of the answer's field with the state.
+        reason: Name of the answer's field with the reason of a failure.
+
+    Raises:
+        DeployError: AWS does not tell.
     """
+    described: Mapping[str, object] = {}
+    with ignoring_missing("asking for the state"):
+        described = ask()
     state = str(described.get(status, GONE))
     return f"{FAILED} ({described.get(reason, 'no reason given')})" if state == FAILED else state
 

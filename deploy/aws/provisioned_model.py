@@ -1,12 +1,12 @@
 """Creates and deletes provisioned throughput of Bedrock: a model with capacity of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from deploy.aws.clients import DeployError, aws_faults, ignoring_missing
 from deploy.aws.expiry import DELETE_AFTER, PREFIX
-from deploy.aws.lifecycle import FAILED, GONE, delete_and_wait, deleted_after_failure, expired_names, state_in
+from deploy.aws.lifecycle import FAILED, GONE, asked_state, delete_and_wait, deleted_after_failure, expired_names
 from deploy.aws.waiting import Waiting
 
 DELETABLE = frozenset({"InService", FAILED})
@@ -83,7 +83,6 @@ def expired_provisioned(client: Any, now: datetime, say: Callable[[str], None]) 
 
 def state_of(client: Any, name: str) -> str:
     """Returns the state; GONE if there is none. Raises DeployError."""
-    described: Mapping[str, Any] = {}
-    with ignoring_missing("asking for the state of the provisioned throughput"):
-        described = client.get_provisioned_model_throughput(provisionedModelId=name)
-    return state_in(described, "status", "failureMessage")
+    return asked_state(
+        lambda: client.get_provisioned_model_throughput(provisionedModelId=name), "status", "failureMessage"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from deploy.aws.clients import DeployError, aws_faults, ignoring_missing
 from deploy.aws.expiry import DELETE_AFTER, PREFIX
-from deploy.aws.lifecycle import FAILED, delete_and_wait, deleted_after_failure, expired_names, state_in
+from deploy.aws.lifecycle import FAILED, asked_state, delete_and_wait, deleted_after_failure, expired_names
 from deploy.aws.waiting import Waiting
 
 CREATING = frozenset({"Creating", "Updating", "SystemUpdating"})
@@ -119,10 +119,7 @@ def expired_endpoints(client: Any, now: datetime, say: Callable[[str], None]) ->
 
 def state_of(client: Any, name: str) -> str:
     """Returns the state of the endpoint; GONE if there is none. Raises DeployError."""
-    described: Mapping[str, Any] = {}
-    with ignoring_missing("asking for the endpoint's state"):
-        described = client.describe_endpoint(EndpointName=name)
-    return state_in(described, "EndpointStatus", "FailureReason")
+    return asked_state(lambda: client.describe_endpoint(EndpointName=name), "EndpointStatus", "FailureReason")
 
 
 def _refuse_existing(client: Any, name: str) -> None:

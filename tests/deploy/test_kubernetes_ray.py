@@ -99,6 +99,19 @@ def test_every_node_has_the_configuration_and_the_image() -> None:
         assert {"name": "config", "configMap": {"name": "engines-config"}} in pods["volumes"]
 
 
+def test_only_the_cluster_reaches_nodes_of_ray() -> None:
+    manifests = manifests_of(FOLDER)
+    for name, labels in (("ray", {"ray.io/is-ray-node": "yes"}), ("gateway", {"app": "gateway"})):
+        policy = only(manifests, "NetworkPolicy", name)["spec"]
+        assert (policy["podSelector"], policy["policyTypes"]) == ({"matchLabels": labels}, ["Ingress"])
+        for rule in policy["ingress"]:
+            selected = [list(peer["podSelector"]["matchLabels"]) for peer in rule.get("from", ())]
+            if selected:
+                assert selected[:2] == [["ray.io/is-ray-node"], ["app"]]
+            else:
+                assert (name, rule) == ("gateway", {"ports": [{"protocol": "TCP", "port": SETTINGS.server.port}]})
+
+
 def test_version_of_ray_is_the_locked_one() -> None:
     assert CLUSTER["rayVersion"] == metadata.version("ray")
 

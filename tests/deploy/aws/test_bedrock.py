@@ -166,7 +166,7 @@ def test_only_due_throughput_is_expired(aws: Stubbed) -> None:
         listed = {"provisionedModelSummaries": [summary]}
         aws.stub.add_response("list_provisioned_model_throughputs", listed, {"nameContains": "repartee-"})
         aws.stub.add_response("list_tags_for_resource", {"tags": CREATED["tags"]}, {"resourceARN": ARN})
-        assert expired_provisioned(aws.client, AT + timedelta(hours=hours), str) == expected
+        assert expired_provisioned(aws.client, AT + timedelta(hours=hours), print) == expected
 
 
 def test_run_deletes_the_throughput_if_its_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:

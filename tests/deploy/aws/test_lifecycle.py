@@ -7,7 +7,7 @@ from aws_accounts import VirtualWait
 
 from deploy.aws.clients import DeployError
 from deploy.aws.expiry import DELETE_AFTER
-from deploy.aws.lifecycle import DELETING, GONE, delete_and_wait, deleted_after_failure, expired_names, state_in
+from deploy.aws.lifecycle import DELETING, GONE, asked_state, delete_and_wait, deleted_after_failure, expired_names
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ def test_resource_is_deleted_after_an_interruption_that_cannot_delete_it() -> No
 
     with (
         pytest.raises(DeployError, match=r"^interrupted; and x is not deleted$"),
-        deleted_after_failure("x", [].append, delete),
+        deleted_after_failure("x", print, delete),
     ):
         raise KeyboardInterrupt
 
@@ -70,7 +70,9 @@ def test_expiry_that_cannot_be_read_is_reported_and_the_others_expire() -> None:
 
 
 def test_state_has_the_reason_of_a_failure() -> None:
-    assert state_in({"s": "Failed", "r": "no capacity"}, "s", "r") == "Failed (no capacity)"
-    assert state_in({"s": "Failed"}, "s", "r") == "Failed (no reason given)"
-    assert state_in({"s": "InService"}, "s", "r") == "InService"
-    assert state_in({}, "s", "r") == GONE
+    def state(**described: object) -> str:
+        return asked_state(lambda: described, "s", "r")
+
+    assert state(s="Failed", r="no capacity") == "Failed (no capacity)"
+    assert state(s="Failed") == "Failed (no reason given)"
+    assert state(s="InService") == "InService"

@@ -137,11 +137,11 @@ def test_deleting_what_is_gone_succeeds(client: Any) -> None:
 def test_only_due_endpoints_are_expired(client: Any) -> None:
     create_endpoint(client, plan(hours=2.0), VirtualWait().waiting())
     now = datetime.now(UTC)
-    assert expired_endpoints(client, now + timedelta(hours=1), str) == []
-    assert expired_endpoints(client, now + timedelta(hours=3), str) == [NAME]
+    assert expired_endpoints(client, now + timedelta(hours=1), print) == []
+    assert expired_endpoints(client, now + timedelta(hours=3), print) == [NAME]
     arn = client.describe_endpoint(EndpointName=NAME)["EndpointArn"]
     client.delete_tags(ResourceArn=arn, TagKeys=[DELETE_AFTER])
-    assert expired_endpoints(client, now + timedelta(hours=3), str) == []
+    assert expired_endpoints(client, now + timedelta(hours=3), print) == []
 
 
 def test_commands_create_and_delete(client: Any) -> None:
