@@ -105,6 +105,8 @@ def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]
             results = _answer(client, "POST", "/v1/querybatch", {"queries": queries}).get("results")
             if not isinstance(results, list) or len(results) != len(part):
                 raise NoDataError(f"{address} answers with another number of results than packages")
+            if not all(isinstance(result, dict) and "next_page_token" not in result for result in results):
+                raise NoDataError(f"{address} answers in pages, or not with JSON objects; neither is read here")
             for pin, result in zip(part, results, strict=True):
                 ids[pin] = [str(one["id"]) for one in result.get("vulns", ()) if _ID.fullmatch(str(one.get("id")))]
         wanted = list(dict.fromkeys(one for found in ids.values() for one in found))

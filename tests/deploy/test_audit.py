@@ -130,9 +130,11 @@ def test_reviewed_advisory_that_is_gone_is_reported(
         (200, b"<html>", "does not answer with JSON"),
         (200, b"[]", "does not answer with a JSON object"),
         (200, b'{"results": []}', "another number of results"),
+        (200, b'{"results": [{"next_page_token": "x"}, {}]}', "answers in pages"),
+        (200, b'{"results": [null, {}]}', "not with JSON objects"),
         (200, b'"' + b"x" * 100 + b'"', "more than 64 bytes"),
     ],
-    ids=["unavailable", "redirect", "web page", "list", "too few", "too long"],
+    ids=["unavailable", "redirect", "web page", "list", "too few", "pages", "no objects", "too long"],
 )
 def test_missing_data_is_said_and_passes(
     status: int,
