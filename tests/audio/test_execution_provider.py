@@ -31,6 +31,8 @@ from audio.tts.piper import PiperTts
 
 GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 ALL: tuple[ProviderInUse, ...] = ("tensorrt", "cuda", "cpu")
+REFUSAL = "[ONNXRuntimeError] : 1 : FAIL : CUDA failure 2: out of memory ; GPU=0 ; hostname=desk ; file=cuda_call.cc"
+"""A text of onnxruntime, which ends with names of the machine and of the source."""
 
 
 class FakeSession:
@@ -48,11 +50,13 @@ class FakeRuntime:
 
     Attributes:
         asked: The providers of each session, in order.
+        options: The options of the first provider of each session.
     """
 
     def __init__(self, *, starts: tuple[str, ...] = (), raises: str = "") -> None:
         """`starts`: providers that start besides the CPU; `raises`: a provider whose session raises."""
         self.asked: list[list[str]] = []
+        self.options: list[dict[str, str]] = []
         self._starts = {*starts, "CPUExecutionProvider"}
         self._raises = raises
 
@@ -60,8 +64,9 @@ class FakeRuntime:
         assert enable_fallback == 0
         names = [name for name, _options in providers]
         self.asked.append(names)
+        self.options.append(dict(providers)[names[0]])
         if self._raises in names:
-            raise RuntimeError("no GPU")
+            raise RuntimeError(REFUSAL)
         return FakeSession([name for name in names if name in self._starts])
 
 
@@ -154,6 +159,13 @@ def test_auto_reports_fallback_to_the_cpu(runtime: Callable[..., FakeRuntime], b
     assert session.fallback.startswith("on the CPU, because onnxruntime cannot start CUDA here (")
 
 
+def test_reason_of_onnxruntime_is_reported_without_the_machine(runtime: Callable[..., FakeRuntime]) -> None:
+    runtime(raises="CUDAExecutionProvider")
+    fallback = opened(asked("auto")).fallback
+    assert fallback.endswith("CUDA failure 2: out of memory)")
+    assert "desk" not in fallback
+
+
 @pytest.mark.parametrize(
     "behaviour", [{}, {"raises": "CUDAExecutionProvider"}], ids=["left out by onnxruntime", "raises"]
 )
@@ -209,7 +221,19 @@ def test_engine_folder_is_private(runtime: Callable[..., FakeRuntime], tmp_path:
     runtime(starts=("TensorrtExecutionProvider", "CUDAExecutionProvider"))
     folder = tmp_path / "cache" / "tensorrt"
     assert opened(asked("tensorrt", engine_cache=folder)).provider == "tensorrt"
-    assert folder.stat().st_mode & 0o077 == 0
+    assert [one.stat().st_mode & 0o077 for one in (tmp_path / "cache", folder, *folder.iterdir())] == [0, 0, 0]
+
+
+def test_models_of_the_same_structure_do_not_share_engines(runtime: Callable[..., FakeRuntime], tmp_path: Path) -> None:
+    fake = runtime(starts=("TensorrtExecutionProvider",))
+    request = asked("tensorrt", engine_cache=tmp_path)
+    file = tmp_path / "voice.onnx"
+    file.write_bytes(b"first voice")
+    for model in (b"first voice", b"second voice", file):
+        open_session(model, onnxruntime.SessionOptions(), request)
+    first, second, of_file = (options["trt_engine_cache_path"] for options in fake.options)
+    assert first == of_file != second
+    assert {Path(first).parent, Path(second).parent} == {tmp_path}
 
 
 def test_engine_folder_that_cannot_be_created_is_reported(runtime: Callable[..., FakeRuntime], tmp_path: Path) -> None:
