@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Provider = Literal["auto", "cpu", "cuda", "tensorrt"]
 """A provider as configured. auto: CUDA if this onnxruntime is built with it, else the CPU."""
 
+BUILD_TIMEOUT_S = 600.0
+"""Time limit of a load with TensorRT, which may build engines for minutes."""
+
 ProviderInUse = Literal["cpu", "cuda", "tensorrt"]
 
 ProviderOptions = tuple[str, dict[str, str]]
@@ -42,7 +45,7 @@ _CUDA_OPTIONS = {"cudnn_conv_algo_search": "HEURISTIC"}
 """onnxruntime's default, the exhaustive search for convolutions, would run for every length of input."""
 
 _FATAL = 4
-_NO_GPU = "its libraries are there, but no GPU that it can use"
+_NO_GPU = "its libraries or the GPU are missing"
 _MAX_REASON = 200
 """Longest text of onnxruntime in a message, in characters."""
 
@@ -67,6 +70,10 @@ class ProviderRequest:
     wanted: Provider = "auto"
     fp16: bool = False
     engine_cache: Path | None = None
+
+    def load_timeout_s(self, usual_s: float) -> float:
+        """Returns the time limit of a load, `usual_s` except with TensorRT."""
+        return max(usual_s, BUILD_TIMEOUT_S) if self.wanted == "tensorrt" else usual_s
 
 
 @dataclass(frozen=True, slots=True)

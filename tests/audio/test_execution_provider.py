@@ -127,6 +127,11 @@ def test_float16_without_tensorrt_is_refused(wanted: Provider) -> None:
         chosen_provider(asked(wanted, fp16=True), ALL)
 
 
+def test_tensorrt_has_time_to_build_its_engines() -> None:
+    assert asked("tensorrt").load_timeout_s(60.0) >= 600.0
+    assert [asked(wanted).load_timeout_s(60.0) for wanted in ("auto", "cpu", "cuda")] == [60.0] * 3
+
+
 def test_gpu_lists_end_with_the_cpu() -> None:
     assert [name for name, _ in provider_list("cpu", asked("cpu"))] == GPU_BUILD[2:]
     assert [name for name, _ in provider_list("cuda", asked("cuda"))] == GPU_BUILD[1:]
