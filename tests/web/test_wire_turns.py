@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from answered_turn import ANSWERED
 from wire_client import REPLY, Client, line
 
 from assistant.events import (
@@ -33,7 +34,6 @@ from assistant.events import (
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
 from assistant.history.spoken_transcript import TimedWord
-from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
 from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
@@ -48,33 +48,7 @@ NEXT = ReplyId(2, 1)
 HEARD = UserMessage(USER, "what time is it", spoken=True)
 QUIET = SessionConfig(voice="amy", extensions=Extensions(events=False))
 SOUND = np.arange(-3, 3, dtype=np.int16)
-RECORD = TurnRecord(
-    schema=1,
-    conversation="c",
-    turn=1,
-    trace_id="0af7651916cd43dd8448eb211c80319c",
-    started_at="2026-01-01T00:00:00Z",
-    outcome="answered",
-    rough=False,
-    speech_start_ms=100.0,
-    speech_end_ms=1000.0,
-    speech_end_bias_ms=30.0,
-    endpoint_ms=1400.0,
-    playout_start_ms=1435.0,
-    response_latency_ms=435.0,
-    no_latency_reason=None,
-    stages={},
-    spans=(),
-    answers=(),
-    events=(),
-    attempts=1,
-    hearings=(),
-    engines={},
-    fallbacks=(),
-    error=None,
-    counters={},
-    words=None,
-)
+RECORD = replace(ANSWERED, stages={}, events=(), attempts=1)
 
 
 def sent(
