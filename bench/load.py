@@ -61,7 +61,7 @@ class ClientFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What is measured.
+    """Settings of a measurement.
 
     Attributes:
         counts: Numbers of conversations at once.

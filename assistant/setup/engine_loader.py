@@ -242,7 +242,7 @@ class EngineLoader:
         return self._cluster
 
     def _is_known_sentence(self, text: str) -> bool:
-        """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
+        """Returns whether the text is a complete sentence that a skill understands, whichever model answers it."""
         match = None if self._skills is None else self._skills.match(text, self.settings.assistant.language)
         return match is not None and not match.open_ended
 
@@ -250,7 +250,7 @@ class EngineLoader:
 
     @property
     def lacking_recognizer(self) -> str:
-        """Why speech is not recognized, and the remedy, as a part of a sentence; "" if the model is available."""
+        """The lack that prevents recognition, and the remedy, as a part of a sentence; "" if the model is available."""
         return "" if self.settings.stt.engine == "ray" else self._missing("whisper")
 
     async def _make_recognizer(self) -> Recognizer:

@@ -17,7 +17,7 @@ SETTLED = frozenset({"InService", "OutOfService", "Failed", "UpdateRollbackFaile
 
 @dataclass(frozen=True, slots=True)
 class EndpointPlan:
-    """What is created.
+    """Settings of an endpoint that is created.
 
     Attributes:
         name: Name of model, configuration and endpoint.

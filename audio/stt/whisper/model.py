@@ -65,7 +65,7 @@ _MIN_SAMPLES = 400
 
 @dataclass(frozen=True, slots=True)
 class WhisperSettings:
-    """What to load and how to decode.
+    """Settings for loading and decoding.
 
     Attributes:
         folder: The model's folder.
