@@ -170,8 +170,9 @@ def open_session(model: bytes | Path, options: "onnxruntime.SessionOptions", req
     if chosen == "cpu":
         return OpenedSession(_session(model, options, "cpu", request), "cpu")
     if chosen == "tensorrt" and request.engine_cache is not None:
-        request = replace(request, engine_cache=_folder_of(model, request.engine_cache))
-        _create(request.engine_cache, request.key)
+        folder = _folder_of(model, request.engine_cache)
+        _create(folder, request.key)
+        request = replace(request, engine_cache=folder)
     _prepare_gpu()
     try:
         session = _session(model, options, chosen, request)
