@@ -11,7 +11,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from audio.errors import EngineLoadError
 from audio.private_file import make_private_folder
@@ -91,6 +91,7 @@ class OpenedSession:
     fallback: str = ""
 
 
+@runtime_checkable
 class ProviderUser(Protocol):
     """An engine on ONNX Runtime.
 
@@ -101,6 +102,11 @@ class ProviderUser(Protocol):
 
     provider: ProviderInUse | None
     fallback: str
+
+
+def fallback_of(engine: object) -> str:
+    """Returns `OpenedSession.fallback` of a loaded engine; "" if it is not one on ONNX Runtime."""
+    return engine.fallback if isinstance(engine, ProviderUser) else ""
 
 
 def available_providers() -> tuple[ProviderInUse, ...]:

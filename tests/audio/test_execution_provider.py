@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import onnxruntime
 import pytest
+from gpu_build import GPU_BUILD, pretend_gpu_build
 from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
@@ -29,7 +30,6 @@ from audio.execution_provider import (
 )
 from audio.tts.piper import PiperTts
 
-GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 ALL: tuple[ProviderInUse, ...] = ("tensorrt", "cuda", "cpu")
 REFUSAL = "[ONNXRuntimeError] : 1 : FAIL : CUDA failure 2: out of memory ; GPU=0 ; hostname=desk ; file=cuda_call.cc"
 """A text of onnxruntime, which ends with names of the machine and of the source."""
@@ -246,18 +246,6 @@ def test_engine_folder_that_cannot_be_created_is_reported(runtime: Callable[...,
     (tmp_path / "file").touch()
     with pytest.raises(ProviderUnavailableError, match="cannot be created"):
         opened(asked("tensorrt", engine_cache=tmp_path / "file" / "tensorrt"))
-
-
-def pretend_gpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes this onnxruntime claim the GPU providers; sessions are real and get only the CPU."""
-    real = onnxruntime.InferenceSession
-
-    def session(model: Any, options: Any, *, providers: list[Any], enable_fallback: int) -> Any:
-        return real(model, options, providers=[providers[-1]], enable_fallback=enable_fallback)
-
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: GPU_BUILD)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
-    monkeypatch.setattr(onnxruntime, "set_default_logger_severity", lambda _severity: None)
 
 
 def test_piper_reports_its_fallback(

@@ -1,6 +1,7 @@
 """Results that show where models on ONNX Runtime compute. No engine runs here."""
 
 import pytest
+from gpu_build import GPU_BUILD
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.providers import provider_findings
@@ -8,7 +9,6 @@ from assistant.commands.doctor.report import CheckResult
 from assistant.config.loading import load_settings
 
 CPU_BUILD = ["AzureExecutionProvider", "CPUExecutionProvider"]
-GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 def findings(overrides: list[str], **found: object) -> list[CheckResult]:
