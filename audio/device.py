@@ -45,7 +45,7 @@ class Device:
         return self.input_channels if direction == "input" else self.output_channels
 
     def is_default(self, direction: Direction) -> bool:
-        """Whether it is the system's default in a direction."""
+        """Returns whether it is the system's default in a direction."""
         return self.default_input if direction == "input" else self.default_output
 
     @property

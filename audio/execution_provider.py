@@ -6,19 +6,24 @@ configuration names, and a reported fallback for "auto".
 
 from collections.abc import Mapping
 from ctypes import CDLL
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from audio.errors import EngineLoadError
+from audio.private_file import make_private_folder
 
 if TYPE_CHECKING:
     import onnxruntime
 
 Provider = Literal["auto", "cpu", "cuda", "tensorrt"]
 """A provider as configured. auto: CUDA if this onnxruntime is built with it, else the CPU."""
+
+BUILD_TIMEOUT_S = 600.0
+"""Time limit of a load with TensorRT, which may build engines for minutes."""
 
 ProviderInUse = Literal["cpu", "cuda", "tensorrt"]
 
@@ -39,8 +44,10 @@ _FOREIGN: Mapping[ProviderInUse, str] = MappingProxyType(
 _CUDA_OPTIONS = {"cudnn_conv_algo_search": "HEURISTIC"}
 """onnxruntime's default, the exhaustive search for convolutions, would run for every length of input."""
 
-
 _FATAL = 4
+_NO_GPU = "its libraries or the GPU are missing"
+_MAX_REASON = 200
+"""Longest text of onnxruntime in a message, in characters."""
 
 
 class ProviderUnavailableError(EngineLoadError):
@@ -55,13 +62,18 @@ class ProviderRequest:
         key: Key of the configuration, for messages.
         wanted: The provider.
         fp16: Whether TensorRT may compute in float16. Other providers have no such option.
-        engine_cache: Folder in which TensorRT keeps the engines it has built; None: it builds them at every start.
+        engine_cache: Folder in which TensorRT keeps the engines it has built, a folder for each model; None: it builds
+            them at every start.
     """
 
     key: str
     wanted: Provider = "auto"
     fp16: bool = False
     engine_cache: Path | None = None
+
+    def load_timeout_s(self, usual_s: float) -> float:
+        """Returns the time limit of a load, `usual_s` except with TensorRT."""
+        return max(usual_s, BUILD_TIMEOUT_S) if self.wanted == "tensorrt" else usual_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,7 @@ class OpenedSession:
     fallback: str = ""
 
 
+@runtime_checkable
 class ProviderUser(Protocol):
     """An engine on ONNX Runtime.
 
@@ -89,6 +102,11 @@ class ProviderUser(Protocol):
 
     provider: ProviderInUse | None
     fallback: str
+
+
+def fallback_of(engine: object) -> str:
+    """Returns `OpenedSession.fallback` of a loaded engine; "" if it is not one on ONNX Runtime."""
+    return engine.fallback if isinstance(engine, ProviderUser) else ""
 
 
 def available_providers() -> tuple[ProviderInUse, ...]:
@@ -158,21 +176,23 @@ def open_session(model: bytes | Path, options: "onnxruntime.SessionOptions", req
     if chosen == "cpu":
         return OpenedSession(_session(model, options, "cpu", request), "cpu")
     if chosen == "tensorrt" and request.engine_cache is not None:
-        _create(request.engine_cache, request.key)
+        folder = _folder_of(model, request.engine_cache)
+        _create(folder, request.key)
+        request = replace(request, engine_cache=folder)
     _prepare_gpu()
     try:
         session = _session(model, options, chosen, request)
     except Exception as error:
         # Also raised for a damaged model: that one fails on the CPU, too, with an error of its own.
         cpu = _session(model, options, "cpu", request)
-        reason = _why_not(chosen) or type(error).__name__
+        reason = _missing_library(chosen) or _reason(error)
         if request.wanted != "auto":
             raise _not_started(request, chosen, reason) from error
         return OpenedSession(cpu, "cpu", _fallback(chosen, reason))
     used = provider_in_use(session)
     if used == chosen:
         return OpenedSession(session, used)
-    reason = _why_not(chosen) or "its libraries or the GPU are missing"
+    reason = _missing_library(chosen) or _NO_GPU
     if request.wanted != "auto":
         raise _not_started(request, chosen, reason)
     return OpenedSession(session, used, _fallback(chosen, reason))
@@ -199,12 +219,12 @@ def _prepare_gpu() -> None:
 
     if find_spec("nvidia") is not None:
         onnxruntime.preload_dlls()
-    # It prints what is missing to standard error, into the screen of the terminal; `_why_not` reports it.
+    # It prints what is missing to standard error, into the screen of the terminal; `_missing_library` reports it.
     onnxruntime.set_default_logger_severity(_FATAL)
 
 
-def _why_not(chosen: ProviderInUse) -> str:
-    """Returns the library that a provider lacks, as the loader names it; "" if that is not known."""
+def _missing_library(chosen: ProviderInUse) -> str:
+    """Returns the library that a provider lacks, as the loader names it; "" if none is missing."""
     import onnxruntime  # noqa: PLC0415 - on use: it takes 95 ms
 
     library = Path(onnxruntime.__file__).parent / "capi" / f"libonnxruntime_providers_{chosen}.so"
@@ -214,12 +234,28 @@ def _why_not(chosen: ProviderInUse) -> str:
         CDLL(str(library))
     except OSError as error:
         return str(error)
-    return "its libraries are there, but no GPU that it can use"
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    """Returns onnxruntime's reason on one line, without the names of the machine and of the source that follow it."""
+    text = " ".join(str(error).partition(" ; ")[0].split())
+    return text[:_MAX_REASON] or type(error).__name__
+
+
+def _folder_of(model: bytes | Path, folder: Path) -> Path:
+    """Returns the folder for the engines of one model.
+
+    onnxruntime names an engine by the nodes of its graph, and the engine holds the weights: two voices of the same
+    structure would get the same file, and one would speak with the voice of the other.
+    """
+    content = model if isinstance(model, bytes) else model.read_bytes()
+    return folder / sha256(content).hexdigest()[:16]
 
 
 def _create(folder: Path, key: str) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise ProviderUnavailableError(
             f'{key} = "tensorrt": its folder for engines, {folder}, cannot be created ({error.strerror}): make it '

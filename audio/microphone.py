@@ -125,7 +125,7 @@ class MicrophoneLine:
 
     @property
     def _silence_lag_s(self) -> float:
-        """How far inserted silence stays behind real time.
+        """Delay of inserted silence behind real time.
 
         Audio that arrives again was captured this long before its arrival.
         """

@@ -97,7 +97,7 @@ class Playout:
         self._gain = self._gain_target = 1.0
 
     def is_open(self, key: Hashable) -> bool:
-        """Whether this reply is open."""
+        """Returns whether this reply is open."""
         return self._open and self._key == key
 
     def close(self, key: Hashable) -> ReplySamples:

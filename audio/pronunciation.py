@@ -1,4 +1,4 @@
-"""How single words are spoken, by the user's own table: as another spelling, or as phonemes. Pure."""
+"""Pronounces single words by the user's own table: as another spelling, or as phonemes. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping

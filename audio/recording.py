@@ -127,7 +127,7 @@ def open_recording(path: str | PathLike[str]) -> Recording:
 
 
 def _is_for_ffmpeg(path: Path) -> bool:
-    """Whether libsndfile cannot open it, or prints to the terminal while decoding, as its mp3 decoder does."""
+    """Returns whether libsndfile cannot open it, or prints to the terminal while decoding, as its mp3 decoder does."""
     with path.open("rb") as file:
         head = file.read(3)
     if head == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):  # an ID3 tag, or an MPEG frame
@@ -233,7 +233,7 @@ def _damaged(path: Path) -> AudioFileError:
 
 
 def _ends_where_it_says(file: soundfile.SoundFile) -> bool:
-    """Whether the last sample can be read. libsndfile trusts the headers of compressed formats."""
+    """Returns whether the last sample can be read. libsndfile trusts the headers of compressed formats."""
     if file.frames == 0:
         return True
     try:
@@ -257,7 +257,7 @@ def _count(path: Path) -> int:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Whether the container declares more data than there is. libsndfile silently accepts that."""
+    """Returns whether the container declares more data than there is. libsndfile silently accepts that."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(8)

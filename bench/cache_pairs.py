@@ -45,7 +45,7 @@ class Pair:
 
     @property
     def refusal(self) -> str:
-        """Why the answer is not given, without regard to embeddings; "" if it is."""
+        """The reason for which the answer is not given, without regard to embeddings; "" if it is."""
         lexicon = lexicon_of(self.language)
         assert lexicon is not None
         earlier = [EARLIER[self.language]] if self.kind == "context" else []

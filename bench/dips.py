@@ -37,7 +37,7 @@ Heard = Sequence[tuple[Frame, VadResult]]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a recording ended for one choice of probability levels.
+    """Result of one recording for one choice of probability levels.
 
     Attributes:
         sooner_ms: Lead of a decode that contains all of the speech over the transcript request; 0 if there was none.

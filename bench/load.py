@@ -26,17 +26,19 @@ import httpx
 
 from bench.controlled_llm import LlmBehaviour
 from bench.load_figures import (
+    BEGIN,
     LoadRun,
     LoadStep,
     LoadTurn,
     ServerUse,
-    document,
     figures_table,
     refusals_of,
     sample_of,
+    section,
     turns_of,
 )
 from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
+from bench.turn_taking_doc import write_page
 
 MANIFEST = Path("bench/clips/manifest.jsonl")
 SETTINGS = ("stt.model=tiny.en", "tts.engine=espeak-ng")
@@ -59,7 +61,7 @@ class ClientFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What is measured.
+    """Settings of a measurement.
 
     Attributes:
         counts: Numbers of conversations at once.
@@ -220,11 +222,7 @@ def main() -> None:
     run = LoadRun(command, at, os.cpu_count() or 1, settings, tuple(steps))
     print(figures_table(run))
     if options.doc is not None:
-        try:
-            text = document(options.doc.read_text(encoding="utf-8"), run)
-        except (OSError, ValueError) as error:
-            raise SystemExit(f"{options.doc}: {error}") from error
-        options.doc.write_text(text, encoding="utf-8")
+        write_page(section(run), options.doc, BEGIN)
         print(options.doc)
 
 

@@ -8,7 +8,6 @@ from bench.serve_cells import NONE, pair, percent, table
 from bench.serve_figures import Spread, spread
 
 BEGIN = "<!-- Written by python -m bench.load --doc: -->"
-END = "<!-- So far. -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +191,6 @@ def section(run: LoadRun) -> str:
         "conversation; *MB each* is the growth of the server's memory from its start to its peak, divided by the "
         "conversations; *client late* says how late the clients sent their own sound, for the worst connection."
     )
-
-
-def document(page: str, run: LoadRun) -> str:
-    """Returns the page with this run's figures between its marks. Raises ValueError without the marks."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page has no line {BEGIN} that a line {END} follows")
-    return f"{head}{BEGIN}\n\n{section(run)}\n\n{END}{tail}"
 
 
 def turn_line(turn: LoadTurn) -> str:

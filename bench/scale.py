@@ -62,9 +62,10 @@ def main() -> None:
     options = parser.parse_args()
     try:
         given = inputs_of(options.set)
+        made = texts(given)
     except ValueError as error:
         parser.error(str(error))
-    for part, text in texts(given).items():
+    for part, text in made.items():
         print(f"\n== {part}\n\n{text}")
         page = options.inputs_doc if part == "inputs" else options.doc
         if page is not None:

@@ -5,7 +5,7 @@ from math import ceil
 from typing import Literal
 
 from bench.scale_inputs import Inputs
-from bench.scale_limits import machine_conversations, redis_writes
+from bench.scale_limits import gpu_minutes, machine_conversations, redis_conversations, traffic_kb_s
 
 EngineChoice = Literal["cpu", "cpu with Piper", "gpu"]
 LlmChoice = Literal["service", "own"]
@@ -81,15 +81,14 @@ class Cost:
 
 
 def capacity(given: Inputs, conversations: int, *, webrtc: bool = False) -> Capacity:
-    """Returns what this number of conversations needs. `webrtc`: sound by WebRTC in place of WebSockets."""
-    up_kb_s = given.webrtc_kb_s if webrtc else given.microphone_kb_s
-    down_kb_s = (given.webrtc_kb_s if webrtc else given.reply_kb_s) * given.reply_s / 60
+    """Returns what this number of conversations needs. `webrtc`: sound by WebRTC in place of WebSockets.
+
+    Raises ValueError if a machine does not carry a single one.
+    """
+    up_kb_s, down_kb_s = traffic_kb_s(given, webrtc=webrtc)
     requests = conversations * given.turns * given.attempts
     prompts = requests * given.prompt_tokens
     tokens = Tokens(prompts * (1 - given.cached_share), prompts * given.cached_share, requests * given.answer_tokens)
-    gpu_s = given.user_s * given.decode_factor / given.stt_gpu + given.reply_s / given.tts_gpu
-    writes = conversations * redis_writes(given) / 60
-    nodes = max(writes / (given.load * given.redis_ops), conversations * given.redis_kb / 1e6 / given.redis_gb)
     llm = (tokens.answers / given.llm_tokens_s + tokens.new / given.llm_prefill_s) / 60 / given.gpu_load
     hour = conversations * 3600 / 1e6
     machine_s = 60 * given.load * given.machine_vcpus
@@ -98,8 +97,8 @@ def capacity(given: Inputs, conversations: int, *, webrtc: bool = False) -> Capa
         gateways=ceil(conversations / machine_conversations(given, webrtc=webrtc)),
         cpu_engines=ceil(conversations * given.engines_s / machine_s),
         piper_engines=ceil(conversations * (given.engines_s + given.piper_s) / machine_s),
-        gpu_engines=ceil(conversations * gpu_s / 60 / given.gpu_load),
-        redis=2 * ceil(nodes),
+        gpu_engines=ceil(conversations * gpu_minutes(given)),
+        redis=2 * ceil(conversations / redis_conversations(given)),
         llm_replicas=ceil(llm),
         tokens=tokens,
         up_gb_s=conversations * up_kb_s * 8 / 1e6,

@@ -5,6 +5,7 @@ defaults of a system or service, "list price" from a price list. `--set NAME=VAL
 """
 
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Annotated, Literal, get_args, get_type_hints
 
 Kind = Literal["measured", "assumption", "limit", "list price"]
@@ -13,6 +14,10 @@ PRICES_OF = "2025-07"
 """Month of the list prices: on demand, us-east-1."""
 
 SESSIONS = "16 at once, `python -m bench.load`, two cores ([performance](../performance.md#many-conversations-at-once))"
+
+
+SHARES = frozenset({"cached_share", "load", "gpu_load"})
+"""Inputs that are at most 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +139,17 @@ class Inputs:
         About("new prompt tokens that it reads in a second", "tokens", "assumption", "compute-bound, beside answers"),
     ] = 20000.0
 
+    max_sessions: Annotated[
+        float, About("`server.max_sessions` as shipped", "", "limit", "[configuration](../configuration.md)")
+    ] = 8.0
     machine_vcpus: Annotated[float, About("processors of a machine (c7i.4xlarge)", "vCPU", "limit", "AWS")] = 16.0
     machine_gb: Annotated[float, About("memory of that machine", "GB", "limit", "AWS")] = 32.0
     descriptors: Annotated[
-        float, About("open files of a process that the server asks for", "", "limit", "[serving](serving.md)")
+        float, About("open files of a proxy", "", "limit", "`LimitNOFILE` as in `deploy/systemd/repartee.service`")
     ] = 65536.0
-    session_descriptors: Annotated[
-        float, About("of these, kept for each conversation", "", "limit", "[serving](serving.md)")
-    ] = 4.0
+    proxy_descriptors: Annotated[
+        float, About("of these, for each conversation", "", "limit", "a socket to the client, one to the gateway")
+    ] = 2.0
     ports: Annotated[
         float,
         About("connections from a proxy to one address", "", "limit", "Linux: `ip_local_port_range` 32768 to 60999"),
@@ -162,6 +170,12 @@ class Inputs:
     redis_kb: Annotated[
         float, About("state of a conversation that can be resumed", "kB", "assumption", "its history and settings")
     ] = 16.0
+    ray_nodes: Annotated[
+        float, About("machines of one Ray cluster, gateways included", "", "limit", "Ray's scalability envelope")
+    ] = 2000.0
+    kubernetes_nodes: Annotated[
+        float, About("machines of one Kubernetes cluster", "", "limit", "Kubernetes, large clusters")
+    ] = 5000.0
     balancer_targets: Annotated[
         float, About("machines behind a network load balancer, for each zone", "", "limit", "AWS, default quota")
     ] = 500.0
@@ -207,10 +221,13 @@ class Inputs:
     output_price: Annotated[float, About("tokens of answers", "$/million", "list price", "OpenAI")] = 0.60
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a value below 0, or 0 where it divides."""
+        """Raises ValueError for a value that is not above 0, or a share above 1."""
         for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be more than 0")
+            value = getattr(self, field.name)
+            if not value > 0 or not isfinite(value):
+                raise ValueError(f"{field.name} must be a number above 0")
+            if field.name in SHARES and value > 1:
+                raise ValueError(f"{field.name} is a share: at most 1")
 
 
 ABOUT: dict[str, About] = {

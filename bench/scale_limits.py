@@ -20,16 +20,34 @@ class Limit:
     remedy: str
 
 
+def gpu_minutes(given: Inputs) -> float:
+    """Returns the GPUs that the engines of one conversation keep busy, with room for bursts."""
+    gpu_s = given.user_s * given.decode_factor / given.stt_gpu + given.reply_s / given.tts_gpu
+    return gpu_s / 60 / given.gpu_load
+
+
+def traffic_kb_s(given: Inputs, *, webrtc: bool = False) -> tuple[float, float]:
+    """Returns the traffic of one conversation from the client and to it: the assistant speaks a part of the time."""
+    up, down = (given.webrtc_kb_s,) * 2 if webrtc else (given.microphone_kb_s, given.reply_kb_s)
+    return up, down * given.reply_s / 60
+
+
 def gateway_conversations(given: Inputs) -> int:
     """Returns how many conversations one gateway process carries: its event loop runs on one processor."""
     return int(60 * given.load / given.loop_s)
 
 
 def machine_conversations(given: Inputs, *, webrtc: bool = False) -> int:
-    """Returns how many conversations the gateways on one machine carry, by processors or memory."""
+    """Returns how many conversations the gateways on one machine carry, by processors or memory.
+
+    Raises ValueError if it is none.
+    """
     gateway_s = given.loop_s + given.threads_s + given.webrtc_s * webrtc
     by_cpu = 60 * given.load * given.machine_vcpus / gateway_s
-    return int(min(by_cpu, 0.8 * 1000 * given.machine_gb / given.memory_mb))
+    carried = int(min(by_cpu, 0.8 * 1000 * given.machine_gb / given.memory_mb))
+    if not carried:
+        raise ValueError("with these inputs, one machine does not carry a single conversation")
+    return carried
 
 
 def turn_tokens(given: Inputs) -> float:
@@ -42,17 +60,25 @@ def redis_writes(given: Inputs) -> float:
     return given.turns * given.redis_turn_ops + given.redis_minute_ops
 
 
+def redis_conversations(given: Inputs) -> float:
+    """Returns how many conversations one Redis carries, by writes or memory."""
+    by_writes = 60 * given.load * given.redis_ops / redis_writes(given)
+    return min(by_writes, 1e6 * given.redis_gb / given.redis_kb)
+
+
 def limits(given: Inputs) -> list[Limit]:
     """Returns all limits, the first to break first."""
     alone_s = given.loop_s + given.threads_s + given.engines_s
     gateway, machine = gateway_conversations(given), machine_conversations(given)
-    gpu_s = given.user_s * given.decode_factor / given.stt_gpu + given.reply_s / given.tts_gpu
-    gpu = 60 * given.gpu_load / gpu_s
-    redis = min(60 * given.redis_ops / redis_writes(given), 1e6 * given.redis_gb / given.redis_kb)
+    gpus = gpu_minutes(given)
+    machines = gpus + 1 / machine
     tokens = given.turns * turn_tokens(given)
-    down_kb_s = given.reply_kb_s * given.reply_s / 60
+    _, down_kb_s = traffic_kb_s(given)
     balanced = given.balancer_targets * given.zones * machine
     found = [
+        Limit(
+            "`server.max_sessions` as shipped", int(given.max_sessions), "raise it to what the machine carries (below)"
+        ),
         Limit("one event loop", gateway, "another gateway process, one for each processor"),
         Limit(
             "one machine with its engines",
@@ -66,7 +92,7 @@ def limits(given: Inputs) -> list[Limit]:
         ),
         Limit(
             "quota for GPU machines",
-            int(given.gpu_quota / given.gpu_vcpus * gpu),
+            int(given.gpu_quota / given.gpu_vcpus / gpus),
             "ask for a higher one weeks before, or recognize on CPUs",
         ),
         Limit("tokens a minute of an LLM service", int(given.llm_quota / tokens), "more services, or own replicas"),
@@ -76,8 +102,8 @@ def limits(given: Inputs) -> list[Limit]:
             "ask for a higher one; several Regions",
         ),
         Limit(
-            "file descriptors of one process, such as a proxy",
-            int(given.descriptors / given.session_descriptors),
+            "file descriptors of one proxy",
+            int(given.descriptors / given.proxy_descriptors),
             "a limit of 1,048,576 (`LimitNOFILE`), or several processes",
         ),
         Limit(
@@ -91,7 +117,17 @@ def limits(given: Inputs) -> list[Limit]:
             "a larger `nf_conntrack_max`, no NAT in the path of the sound",
         ),
         Limit("traffic of a Region", int(1e6 * given.egress_gb_s / 8 / down_kb_s), "WebRTC, several Regions"),
-        Limit("one Redis", int(redis), "Redis Cluster, by conversation; a cache for each Region"),
+        Limit("one Redis", int(redis_conversations(given)), "Redis Cluster, by conversation; a cache for each Region"),
+        Limit(
+            "machines of one Ray cluster, with engines on GPUs",
+            int(given.ray_nodes / machines),
+            "several clusters, each with its own gateways",
+        ),
+        Limit(
+            "machines of one Kubernetes cluster",
+            int(given.kubernetes_nodes / machines),
+            "several clusters (cells), names by Route 53",
+        ),
         Limit("machines behind one load balancer", int(balanced), "several balancers, names by Route 53"),
         Limit(
             "health checks of Route 53",
@@ -102,6 +138,6 @@ def limits(given: Inputs) -> list[Limit]:
     return sorted(found, key=lambda limit: limit.conversations)
 
 
-def breaks_until(given: Inputs, conversations: int) -> list[Limit]:
-    """Returns the limits that break on the way from a tenth of this number of conversations to it."""
-    return [limit for limit in limits(given) if conversations / 10 <= limit.conversations < conversations]
+def breaks_between(given: Inputs, carried: int, conversations: int) -> list[Limit]:
+    """Returns the limits that break on the way from a number of conversations that is carried to a larger one."""
+    return [limit for limit in limits(given) if carried <= limit.conversations < conversations]

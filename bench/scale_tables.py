@@ -1,10 +1,11 @@
 """The tables of bench.scale, in Markdown."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from bench.scale_capacity import Capacity, Cost, EngineChoice, LlmChoice, capacity, cost
 from bench.scale_inputs import ABOUT, PRICES_OF, Inputs
-from bench.scale_limits import Limit, breaks_until, limits
+from bench.scale_limits import Limit, breaks_between, limits
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 """Numbers of concurrent conversations in the tables."""
@@ -59,8 +60,8 @@ def choices_table(given: Inputs, size: int = SIZES[-1]) -> str:
 def breaks_table(given: Inputs, sizes: Sequence[int] = SIZES) -> str:
     """Returns what breaks on the way to each number of conversations, in this order, and the remedies."""
     rows = []
-    for size in sizes:
-        found = breaks_until(given, size)
+    for carried, size in pairwise((0, *sizes)):
+        found = breaks_between(given, carried, size)
         rows += [_limit_row(f"up to {_number(size)}", limit) for limit in found]
         if not found:
             rows.append((f"up to {_number(size)}", "nothing", "", "one process on one machine"))
@@ -81,13 +82,14 @@ def summary(given: Inputs) -> str:
         "the language model": parts.llm,
     }
     dearest = sorted(named, key=lambda name: -named[name])
-    first = limits(given)[0]
+    first, second = limits(given)[:2]
     shares = ", ".join(f"{name} {100 * named[name] / parts.total:.0f} %" for name in dearest)
     cheapest = min(
         cost(given, capacity(given, last, webrtc=webrtc), engines, llm).total for engines, llm, webrtc, _ in CHOICES
     )
     return (
-        f"- **The first limit** is {first.name}: {_number(first.conversations)} conversations.\n"
+        f"- **The first limits** are {first.name} ({_number(first.conversations)} conversations), then {second.name} "
+        f"({_number(second.conversations)}).\n"
         f"- **Cost** of one conversation for an hour at {_number(last)}: ${parts.total / last:.3f}; of it {shares}.\n"
         f"- **{_number(last)} conversations** need {_number(needed.gateways)} gateway machines, "
         f"{_number(needed.gpu_engines)} GPUs or {_number(needed.cpu_engines)} machines with CPUs for speech, and "

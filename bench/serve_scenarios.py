@@ -30,7 +30,7 @@ INTERRUPT_AFTER_S = 1.0
 
 NOISE_AFTER_S = 0.5
 NOISE_S = 1.5
-"""When noise over a reply begins, and how long it lasts, in seconds."""
+"""Begin and length of noise over a reply, in seconds."""
 
 STOPS_WITHIN_S = 3.0
 """Time limit for a stop after the end of an interruption, in seconds. Later it counts as missed."""

@@ -84,7 +84,7 @@ def labelled(text: str) -> list[Labelled]:
 
 @dataclass(slots=True)
 class Confusion:
-    """How many requests of each label got which size."""
+    """Counts requests by their label and the size that was chosen."""
 
     small_as_small: int = 0
     small_as_large: int = 0

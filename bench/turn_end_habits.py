@@ -17,7 +17,7 @@ _MAX_LOGIT = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known at one moment.
+    """Evidence at one moment.
 
     Attributes:
         logit: Logit from the sound, at the silence for which the models are calibrated.

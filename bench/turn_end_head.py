@@ -120,7 +120,7 @@ def collection_of(turn: Turn) -> str:
 
 
 def ends_with_given_word(row: Mapping[str, Any]) -> bool:
-    """Whether the turn ends with a word that the speaker was asked to use."""
+    """Returns whether the turn ends with a word that the speaker was asked to use."""
     if "wuw-corpus" not in row["source_repo"]:
         return False
     words = re.findall(r"[a-z']+", _REMARKS.sub("", str(row.get("transcript") or "").lower().replace("_", " ")))

@@ -49,7 +49,7 @@ MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a client sends its sound.
+    """Pattern in which a client sends its sound.
 
     Attributes:
         block_ms: Length of its blocks.

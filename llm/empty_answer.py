@@ -28,7 +28,7 @@ _INVISIBLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EmptyAnswer:
-    """What arrived in an answer without text.
+    """Parts that arrived in an answer without text.
 
     Attributes:
         reason: The service's finish reason; "" if it gave none.

@@ -42,7 +42,7 @@ _MAX_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
 
 @dataclass(slots=True)
 class ReasoningHabit:
-    """How an endpoint's model reasons; carried over from one answer to the next.
+    """Habits of an endpoint's model in its reasoning; carried over from one answer to the next.
 
     Attributes:
         begins_unmarked: Whether its reasoning had an end mark but no begin mark.

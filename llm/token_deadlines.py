@@ -20,7 +20,7 @@ DRAIN_TIMEOUT_S = 0.05
 """Deadline from the end mark to the end of the body, after which the connection can be reused."""
 
 THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking = false } or reasoning_effort"
-"""How to turn reasoning off; the model's documentation says which parameter applies."""
+"""Advice on turning reasoning off; the model's documentation says which parameter applies."""
 
 LOADING = "if the model is still being loaded, wait, or load it there first; otherwise "
 """Part of an error's remedy."""

@@ -48,7 +48,7 @@ BUSY_SHARE = 0.25
 IDLE_WITHIN_S = 60.0
 
 _since: dict[Path, Stopwatch] = {}
-"""When the shared fixtures of each file were started: they may be affected by late sound, too."""
+"""Times at which the shared fixtures of each file were started: they may be affected by late sound, too."""
 
 _stall_monitor: list[StallMonitor] = []
 """The only stall monitor, started by the first real-time test."""

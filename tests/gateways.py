@@ -64,7 +64,7 @@ async def gateway(
 
 
 class SharedRedis:
-    """What the gateways have in Redis, for the tests."""
+    """Reads the gateways' data in Redis."""
 
     def __init__(self, url: str, password: str | None = None) -> None:
         self.client: Any = redis_client.Redis.from_url(url, password=password)

@@ -38,7 +38,7 @@ def picture() -> ImageContent:
 
 @server.tool()
 def secret() -> str:
-    """What the environment holds."""
+    """Returns the environment."""
     return f"{os.environ.get('TOOL_SECRET', 'nothing')} {os.environ.get('OTHER_SECRET', 'nothing')}"
 
 

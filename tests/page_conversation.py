@@ -1,4 +1,4 @@
-"""What the tests of a conversation in the page share: replies, phases, and events that seem to come from the server."""
+"""Common parts of the tests of a conversation in the page: replies, phases, and scripted events of the server."""
 
 from typing import Any
 

@@ -11,8 +11,8 @@ from synthetic_whisper import scripted_whisper
 PHRASE = "what time is it"
 
 START_MS = 700
-"""Where it listens for speech. The segment begins 300 ms before the speech; this is in the middle of the recorded
-question for the time, wherever within 120 ms the detector finds its onset."""
+"""Position at which it listens for speech. The segment begins 300 ms before the speech; this is in the middle of the
+recorded question for the time, wherever within 120 ms the detector finds its onset."""
 
 
 @cache

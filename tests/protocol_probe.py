@@ -78,7 +78,7 @@ SETTLED = "settled"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the server made of a field.
+    """The server's reaction to a field.
 
     Attributes:
         errors: The `param` of each error about the event.

@@ -133,14 +133,14 @@ ENDS_TURN = {
     "manual": EndsTurn.CLIENT,
     "held": EndsTurn.PUSH_TO_TALK,
 }
-"""Who ends turns, by the kind of conversation. With a client, turns may end by silence."""
+"""The party that ends turns, by the kind of conversation. With a client, turns may end by silence."""
 
 PHASES = {Phase.IDLE: "I", Phase.USER_SPEAKING: "U", Phase.AWAITING_TRANSCRIPT: "A", Phase.REPLYING: "R"}
 
 
 @dataclass
 class Script:
-    """What a random conversation contains, except the reactions to effects. Numbers of frames count from 0.
+    """Content of a random conversation, except the reactions to effects. Numbers of frames count from 0.
 
     Attributes:
         ends: What ends turns: silence, client, manual or held.

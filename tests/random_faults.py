@@ -68,7 +68,7 @@ Mode = Literal["open microphone", "push-to-talk", "wake phrase"]
 End = Literal["microphone ends", "user leaves", "cancelled"]
 
 ENDS: tuple[tuple[End, int], ...] = (("microphone ends", 7), ("user leaves", 1), ("cancelled", 2))
-"""How conversations end, and how many of ten do so."""
+"""Ends of conversations, and how many of ten have them."""
 
 STT_FAULTS = ("crashes", "hangs", "is late", "hears nothing", "defect", "out of memory")
 OTHER_FAULTS = ("vad fails", "card stalls", "frames lost", "loop stalls", "wall clock jumps")

@@ -56,7 +56,7 @@ class Utterance:
 
 
 DELAY_STEP_MS = 500
-"""How long frames are late by the same time, before the next value of `late_ms` applies."""
+"""Time for which frames are late by the same time, before the next value of `late_ms` applies."""
 
 
 class ScriptedMicrophone:

@@ -85,3 +85,16 @@ def test_identifiers_in_docstrings_and_comments_exist() -> None:
         if name not in FOREIGN and not known.issuperset(WORD.findall(name))
     ]
     assert not unknown, unknown
+
+
+def test_docstrings_do_not_begin_with_a_question() -> None:
+    """A docstring says what the thing does or is, in the field's own term."""
+    folders = (*PACKAGES, "tests", "bench", "deploy", "examples")
+    questions = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, text in filter(None, map(docstring, ast.walk(ast.parse(path.read_text("utf-8")))))
+        if re.match(r"(What|Where|Who|How|Why|Which)\b", text)
+    ]
+    assert questions == [], "begin with a verb or a noun"

@@ -68,7 +68,7 @@ PORTS = frozenset(
     "llm.http.encoding",
     "llm.name_lookup",
 }
-"""What other modules may import, besides the engine packages themselves."""
+"""Modules that others may import, besides the engine packages themselves."""
 
 CLOCKS = frozenset({"time", "time_ns"})
 

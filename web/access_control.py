@@ -75,7 +75,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is refused.
+    """Refusal of a request.
 
     Attributes:
         status: HTTP status.

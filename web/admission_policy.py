@@ -53,7 +53,7 @@ class _Excess:
 
 
 class AdmissionPolicy:
-    """Whether the load permits another conversation. Only `update` changes it."""
+    """Decides whether the load permits another conversation. Only `update` changes it."""
 
     def __init__(self, settings: AdmissionSettings) -> None:
         """Begins with no figure above its limit."""

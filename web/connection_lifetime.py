@@ -93,7 +93,7 @@ class ConnectionLifetime:
 
     @property
     def close_notice(self) -> CloseNotice | None:
-        """Why the connection was ended; None if it was not."""
+        """Reason for which the connection was ended; None if it was not."""
         if not self.limit.expired():
             return None
         if self._requested_notice is not None:

@@ -124,7 +124,7 @@ class TimedHttpProtocol(H11Protocol):
         return self.cycle is not None and self.conn.their_state is h11.SEND_BODY
 
     def _body_is_read(self) -> bool:
-        """Whether the application takes the body of this request and has not answered yet."""
+        """Returns whether the application takes the body of this request and has not answered yet."""
         return takes_body(self.scope["method"], self.scope["path"]) and not self.cycle.response_complete
 
     def _start_timeout(self) -> None:

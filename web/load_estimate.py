@@ -20,7 +20,7 @@ the language model's service and on the client."""
 
 
 class RecordedWaits(Protocol):
-    """How long the jobs of one engine waited (audio/queue_wait.py)."""
+    """Waits of the jobs of one engine (audio/queue_wait.py)."""
 
     @property
     def jobs(self) -> int:

@@ -24,7 +24,7 @@ Tokens = Literal["prompt", "cached", "completion", "wasted"]
 """Prompt tokens; those of them the service had cached; completion tokens; all tokens of dropped attempts."""
 
 HandoverOutcome = Literal["continued", "none", "other_version", "damaged", "unreachable"]
-"""What a client found that wanted to resume a conversation of another gateway."""
+"""Outcome for a client that wanted to resume a conversation of another gateway."""
 
 LATENCY_BUCKETS_S = (
     0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8, 1.0, 1.5, 2.5, 5.0, 10.0,

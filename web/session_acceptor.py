@@ -25,7 +25,7 @@ Converse = Callable[[WebSocket], Awaitable[None]]
 
 SUBPROTOCOL = "realtime"
 SLOT_TIMEOUT_S = 3.0
-"""How long a connection waits for a free slot. A client that reconnects at once may find its own slot still in use: a
+"""Longest wait of a connection for a free slot. A client that reconnects at once may find its own slot still in use: a
 conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
 ROOM_STEP_S = 0.1

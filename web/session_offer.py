@@ -1,4 +1,4 @@
-"""What a session begins with, and what this server offers its client."""
+"""Creates the configuration with which a session begins, and this server's offer to its client."""
 
 from dataclasses import replace
 from functools import cache

@@ -10,7 +10,7 @@ from web.recording_transcriber import RecordingRoom
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """What the conversations share.
+    """Limits that all conversations share.
 
     Attributes:
         backlog: Counts the sound that clients sent ahead of real time.

@@ -15,9 +15,9 @@ from assistant.tls.own_certificate import own_certificate
 from assistant.tls.subjects import subjects_of
 
 RELOAD_EVERY_S = 10.0
-"""How often the files of the certificate are looked at."""
+"""Interval at which the files of the certificate are checked."""
 RENEW_EVERY_S = 3600.0
-"""How often the server's own certificate is looked at: it may expire soon, or this machine has another address."""
+"""Interval at which the server's own certificate is checked: it may expire soon, or the address has changed."""
 
 _log = logging.getLogger(__name__)
 

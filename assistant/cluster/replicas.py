@@ -20,11 +20,13 @@ from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
+from assistant.setup.providers import turn_provider
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.errors import EngineLoadError
+from audio.execution_provider import SHOWN, fallback_of
 from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.tts import Voice
 from audio.units import Pcm
@@ -125,7 +127,7 @@ class VoiceReplica(Replica):
             if not self._is_loaded:
                 await self._voice.load()
                 self._is_loaded = True
-                why = f", {self._why}" if self._why else ""
+                why = "".join(f", {text}" for text in (self._why, fallback_of(self._voice)) if text)
                 self._info = replace(self._info, detail=f"{self._voice.name} {self._voice.detail}{why}")
 
     async def describe(self) -> dict[str, Any]:
@@ -151,10 +153,10 @@ class TurnEndReplica(Replica):
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
         need = _need(settings, "smart-turn")
-        self._network = SmartTurn(build.place_of(need))
-        batches = self._network.use_batches()
+        self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
+        batches = "in batches" if network.use_batches() else "one at a time"
         self._thread = ThreadPoolExecutor(1, "smart-turn")
-        super().__init__(version, f"{need.name}, {'in batches' if batches else 'one at a time'}")
+        super().__init__(version, f"{need.name}, {batches}, {network.fallback or SHOWN[network.provider]}")
 
     async def judge(self, sounds: Sequence[bytes]) -> list[float]:
         """Returns the probability for each of the sounds."""

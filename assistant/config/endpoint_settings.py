@@ -55,7 +55,7 @@ _AWS_REGION = re.compile(r"([a-z]{2,}(-[a-z]+)+-[0-9]+)?")
 
 
 def accepts(kind: EndpointKind, key: str) -> bool:
-    """Whether endpoints of this kind accept the key."""
+    """Returns whether endpoints of this kind accept the key."""
     return key not in _SOME_KINDS or key in OWN_KEYS[kind]
 
 

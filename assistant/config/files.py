@@ -56,7 +56,7 @@ def config_files(config: Path | None, environ: Mapping[str, str]) -> ConfigFiles
 
 
 def is_there(file: Path) -> bool:
-    """Whether the file exists. True where its folder cannot be read: reading the file then reports the error."""
+    """Returns whether the file exists. True if its folder cannot be read: reading the file then reports it."""
     try:
         return stat.S_ISREG(file.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -137,7 +137,7 @@ def _with_home(path: Path) -> Path:
 
 
 def has_host(url: str) -> bool:
-    """Whether an address has a host and, if it has a port, a valid one."""
+    """Returns whether an address has a host and, if it has a port, a valid one."""
     try:
         address = urlsplit(url)
         return bool(address.hostname) and address.port != 0

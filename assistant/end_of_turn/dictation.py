@@ -81,7 +81,7 @@ _DECLINES = re.compile(
     r"|nein|kein\w*"
     r"|weiß nicht|ich (?:weiß|habe|möchte|will) (?:es |das )?(?:nicht|kein)|non|aucun|je ne|no sé|ninguno)\b"
 )
-"""How texts begin that do not give the value that was asked for."""
+"""Beginnings of texts that do not give the value that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class EndOfTurnEvidence:
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurnEstimate:
-    """How likely the turn is over.
+    """An estimate of whether the turn is over.
 
     Attributes:
         probability: The EOT probability, 0..1. Ends and pauses are taken as equally frequent at 200 ms of silence.

@@ -58,7 +58,7 @@ class McpApprovalResponse:
 
 @dataclass(frozen=True, slots=True)
 class McpFailure:
-    """Why a call failed.
+    """Failure of a call.
 
     Attributes:
         code: 0 for a tool's own error.

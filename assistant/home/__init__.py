@@ -9,7 +9,7 @@ Kind = Literal["light", "switch", "climate", "fan", "cover", "media", "scene", "
 """Kind of a device, as users and the configuration name it."""
 
 HomeFault = Literal["unreachable", "late", "unauthorized", "not_found", "refused", "broken", "busy"]
-"""What went wrong: see `FaultKind`; busy: too many actions are in progress."""
+"""A fault: see `FaultKind`; busy: too many actions are in progress."""
 
 OPENINGS = frozenset({"garage", "gate", "door"})
 """Device classes of covers through which somebody could come in. Their kind is "garage"."""
@@ -103,7 +103,7 @@ class ServiceCall:
 
 
 class HomePort(Protocol):
-    """What conversations use of a home."""
+    """The part of a home that conversations use."""
 
     @property
     def state(self) -> HomeState | None:
@@ -112,7 +112,7 @@ class HomePort(Protocol):
 
     @property
     def fault(self) -> HomeFault | None:
-        """What went wrong at the last reading; None: nothing."""
+        """The fault of the last reading; None: there was none."""
         ...
 
     @property

@@ -101,7 +101,7 @@ class Model:
     parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def covers(self, language: str) -> bool:
-        """Whether the model supports a language, given as a code such as en or de-AT."""
+        """Returns whether the model supports a language, given as a code such as en or de-AT."""
         return not self.languages or language.partition("-")[0] in self.languages
 
     @property
@@ -143,7 +143,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether the name can be a repository on the hub: owner/name."""
+    """Returns whether the name can be a repository on the hub: owner/name."""
     return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith((".onnx", ".gguf"))
 
 

@@ -152,7 +152,7 @@ def other_voice(language: str) -> Need | None:
 
 
 def is_piper_voice(voice: str) -> bool:
-    """Whether a value of `tts.voice` is for Piper (en_US-ljspeech-medium, a path) and not for espeak-ng (en-us)."""
+    """Returns whether a `tts.voice` is for Piper (en_US-ljspeech-medium, a path) and not for espeak-ng (en-us)."""
     return is_path(voice) or piper_voice(voice) is not None
 
 
@@ -252,7 +252,7 @@ def size_text(size_mb: float) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Whether a configured name is a path on this machine. owner/name is one if that path exists."""
+    """Returns whether a configured name is a path on this machine. owner/name is one if that path exists."""
     if is_hub_name(name):
         try:
             return Path(name).exists()
@@ -305,7 +305,7 @@ def _is_complete(model: Model, folder: Path) -> bool:
 
 
 def _is_complete_file(path: Path, size_bytes: int | None) -> bool:
-    """Whether a file exists with its size. Hashes are checked on download; reading 1.6 GB at each start is too slow."""
+    """Returns whether a file exists with its size. Hashes are checked on download: reading 1.6 GB takes too long."""
     try:
         found_bytes = path.stat().st_size if path.is_file() else 0
     except OSError:

@@ -55,7 +55,7 @@ MAX_EARLIER_REPLIES = 4
 """Maximum number of earlier replies that still play while the current one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
-"""Why a reply is stopped: the user spoke, another reply was requested, it made no progress, the client stopped it."""
+"""Reason for stopping a reply: the user spoke, another reply was requested, it made no progress, the client did it."""
 
 MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""

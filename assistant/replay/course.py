@@ -10,7 +10,7 @@ from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
 Assumed = Literal["words", "judgement", "fixed silence", "answer", "silence after the end"]
-"""What a replay had to assume.
+"""Assumptions of a replay.
 
 Transcripts or EOT estimates at another moment than recorded; the fixed silence of the profile, if none was estimated;
 the time at which an answer would have been heard; silence after the end of the trace.

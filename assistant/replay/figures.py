@@ -45,7 +45,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """What users would notice, and what it costs.
+    """Figures that users would notice, and their cost.
 
     Attributes:
         cut_ins: Answers that began before the user had finished, of all committed answers.

@@ -107,7 +107,7 @@ def place_of(need: Need) -> Path:
 
 
 def uses_cluster(settings: Settings) -> bool:
-    """Whether some engine runs on a cluster."""
+    """Returns whether some engine runs on a cluster."""
     return "ray" in {settings.stt.engine, settings.tts.engine, settings.turn.smart_turn}
 
 
@@ -378,7 +378,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
 
 
 def is_fallback(endpoint: EndpointSection, settings: Settings) -> bool:
-    """Whether an endpoint is a model on this machine that answers only when no other endpoint can."""
+    """Returns whether an endpoint is a model on this machine that answers only when no other endpoint can."""
     others = any(other.kind != "local" for other in settings.llm.endpoints)
     return endpoint.kind == "local" and endpoint.fallback and others
 

@@ -45,7 +45,7 @@ EffectOf = Callable[[Sequence[Message]], SkillEffect | None]
 
 @dataclass(frozen=True, slots=True)
 class EngineWish:
-    """What a client has chosen; "" for the server's own.
+    """Choices of a client; "" for the server's own.
 
     Attributes:
         language: Code of the language.

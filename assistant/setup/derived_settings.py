@@ -168,5 +168,5 @@ def tool_settings(settings: Settings) -> ToolSettings:
 
 
 def knows_grammar(settings: Settings) -> bool:
-    """Whether the end-of-turn estimate knows the grammar of the conversation's language."""
+    """Returns whether the end-of-turn estimate knows the grammar of the conversation's language."""
     return settings.assistant.language.partition("-")[0] == "en"

@@ -9,6 +9,7 @@ from assistant.setup import build
 from assistant.setup.cluster_engines import load_cluster_smart_turn
 from assistant.setup.derived_settings import knows_grammar
 from assistant.setup.loading import Loading, now_s
+from assistant.setup.providers import turn_provider
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import ProviderUnavailableError
 
@@ -41,7 +42,7 @@ async def load_end_of_turn_model(
         return None
     service = build.smart_turn(loading.settings, place)
     try:
-        await loading.with_timeout("Smart Turn", service.load())
+        await loading.with_timeout("Smart Turn", service.load(), turn_provider(loading.settings))
     except ProviderUnavailableError:
         raise
     except (EngineLoadError, EngineError) as error:

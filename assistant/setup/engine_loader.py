@@ -38,7 +38,7 @@ from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError
-from audio.execution_provider import SHOWN, ProviderUser
+from audio.execution_provider import SHOWN, ProviderRequest, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueuedEngine, QueueWait
 from audio.stt import Recognizer
@@ -242,7 +242,7 @@ class EngineLoader:
         return self._cluster
 
     def _is_known_sentence(self, text: str) -> bool:
-        """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
+        """Returns whether the text is a complete sentence that a skill understands, whichever model answers it."""
         match = None if self._skills is None else self._skills.match(text, self.settings.assistant.language)
         return match is not None and not match.open_ended
 
@@ -250,7 +250,7 @@ class EngineLoader:
 
     @property
     def lacking_recognizer(self) -> str:
-        """Why speech is not recognized, and the remedy, as a part of a sentence; "" if the model is available."""
+        """The lack that prevents recognition, and the remedy, as a part of a sentence; "" if the model is available."""
         return "" if self.settings.stt.engine == "ray" else self._missing("whisper")
 
     async def _make_recognizer(self) -> Recognizer:
@@ -373,14 +373,15 @@ class EngineLoader:
         self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
         return shown
 
-    async def with_timeout(self, name: str, loading: Awaitable[None]) -> None:
-        """Waits for a load. Raises EngineLoadError if it takes too long."""
+    async def with_timeout(self, name: str, loading: Awaitable[None], provider: ProviderRequest | None = None) -> None:
+        """Waits for a load; see `Loading`. Raises EngineLoadError if it takes too long."""
+        limit_s = LOAD_TIMEOUT_S if provider is None else provider.load_timeout_s(LOAD_TIMEOUT_S)
         try:
-            async with asyncio.timeout(LOAD_TIMEOUT_S):
+            async with asyncio.timeout(limit_s):
                 await loading
         except TimeoutError as error:
             raise EngineLoadError(
-                f"{name} did not load within {LOAD_TIMEOUT_S:g} s: run `repartee doctor`, then try again"
+                f"{name} did not load within {limit_s:g} s: run `repartee doctor`, then try again"
             ) from error
 
     def record_choice(

@@ -51,7 +51,7 @@ class OfferedEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What a client may choose.
+    """Choices that a client has.
 
     Attributes:
         languages: Codes; empty: only the server's language.

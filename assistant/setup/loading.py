@@ -6,7 +6,7 @@ from typing import Protocol
 
 from assistant.config.settings import Settings
 from assistant.setup import services
-from audio.execution_provider import ProviderUser
+from audio.execution_provider import ProviderRequest, ProviderUser
 
 CLOSE_TIMEOUT_S = 3.0
 
@@ -24,8 +24,11 @@ class Loading(Protocol):
     environ: Mapping[str, str]
     local_problem: str
 
-    async def with_timeout(self, name: str, loading: Awaitable[None]) -> None:
-        """Waits for a load. Raises EngineLoadError if it takes too long."""
+    async def with_timeout(self, name: str, loading: Awaitable[None], provider: ProviderRequest | None = None) -> None:
+        """Waits for a load. Raises EngineLoadError if it takes too long.
+
+        `provider`: where an engine on ONNX Runtime shall compute, which may need a longer time.
+        """
 
     def record_choice(
         self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False

@@ -5,6 +5,7 @@ import logging
 from assistant.models.needs import Need, is_piper_voice, other_voice
 from assistant.setup import build
 from assistant.setup.loading import Loading, now_s
+from assistant.setup.providers import voice_provider
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderUnavailableError
 from audio.tts import Voice
@@ -44,7 +45,7 @@ async def load_voice(loading: Loading, need: Need | None, lacking: str) -> Voice
 async def _piper(loading: Loading, need: Need, why: str) -> Voice:
     began_s = now_s()
     voice = build.piper(loading.settings, build.place_of(need))
-    await loading.with_timeout(voice.name, voice.load())
+    await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings))
     loading.provider_of("tts", voice)
     why = voice.fallback or why
     loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))

@@ -51,7 +51,7 @@ _PLAIN_ORDERS = frozenset({"home_on", "home_off", "home_set", "home_color", "hom
 
 @dataclass(slots=True)
 class _Tables:
-    """What the skill needs of one language, and its index of the home's names."""
+    """Tables of one language, and the index of the home's names in it."""
 
     language: Language
     sentences: SentenceTemplates

@@ -59,7 +59,7 @@ class HomeRequest:
 
     @staticmethod
     def measures(device: Device) -> bool:
-        """Whether a device tells a temperature."""
+        """Returns whether a device tells a temperature."""
         return device.kind == "climate" or device.attributes.get("device_class") == "temperature"
 
     # ---- orders ----

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 
 class Dimension(Enum):
-    """What a unit measures. The value is the name of the answer for the dimension."""
+    """Dimension of a unit. The value is the name of the answer for the dimension."""
 
     LENGTH = "length"
     MASS = "mass"

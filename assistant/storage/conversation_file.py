@@ -34,7 +34,7 @@ MAX_TITLE_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much is kept for one browser.
+    """Limits of what is kept for one browser.
 
     Attributes:
         max_age_s: Conversations that did not change for so long are deleted; 0: never.
@@ -47,7 +47,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the next items of a conversation are appended.
+    """Place in the file at which the next items of a conversation are appended.
 
     Attributes:
         number: The conversation's number in the file.

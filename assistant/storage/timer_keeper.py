@@ -14,7 +14,7 @@ from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
 from assistant.support.disk_threads import CONVERSATION_THREADS
 
 READ_EVERY_S = 1.0
-"""How often changes of other processes are read."""
+"""Interval at which changes of other processes are read."""
 
 LAST_WRITE_TIMEOUT_S = 5.0
 

@@ -40,7 +40,7 @@ def cores() -> Cores:
 
 
 def is_busy() -> bool:
-    """Whether other programs kept the processor busy in the last minute; False where the system does not tell."""
+    """Returns whether other programs kept the processor busy in the last minute; False if it is unknown."""
     try:
         return os.getloadavg()[0] > BUSY_LOAD * cores().whole
     except (AttributeError, OSError):

@@ -27,7 +27,7 @@ class _NoAddresses(logging.Filter):
 logging.getLogger("httpx").addFilter(_NoAddresses())
 
 FaultKind = Literal["unreachable", "late", "unauthorized", "not_found", "refused", "broken"]
-"""What is wrong: no connection; no answer in time; a wrong token; nothing at that address; another status from 400 to
+"""A fault: no connection; no answer in time; a wrong token; nothing at that address; another status from 400 to
 499; an error of the service, a redirect, or an answer that is no JSON or too large."""
 
 MAX_BYTES = 4 << 20

@@ -86,7 +86,7 @@ def with_unique_ids(calls: Sequence[FunctionCall], before: Iterable[Message]) ->
 
 
 def is_object(arguments: str) -> bool:
-    """Whether this is a strict JSON object. NaN and lone surrogates, which Python accepts, are rejected.
+    """Returns whether this is a strict JSON object. NaN and lone surrogates, which Python accepts, are rejected.
 
     A message with a lone surrogate cannot be encoded as UTF-8, and the attempt closes the connection to the server.
     """

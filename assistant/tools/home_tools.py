@@ -19,7 +19,7 @@ _COVERS: frozenset[Kind] = frozenset({"cover", "garage"})
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """What the model may ask for: the kinds it fits, Home Assistant's service, and the argument with its limits."""
+    """An action that the model may request: the kinds it fits, Home Assistant's service, its argument and limits."""
 
     kinds: frozenset[Kind]
     service: str

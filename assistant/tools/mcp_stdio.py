@@ -149,7 +149,7 @@ class _Pipes:
 
 
 def _mentions_request(part: bytes, request: RequestId) -> bool:
-    """Whether this beginning or end of a message contains the id of a request."""
+    """Returns whether this beginning or end of a message contains the id of a request."""
     written = (f'"{request}"' if isinstance(request, str) else str(request)).encode()
     squeezed = b"".join(part.split())
     return any(b'"id":' + written + end in squeezed for end in (b",", b"}"))

@@ -34,7 +34,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnLatency:
-    """What a summary needs of a turn: whether it failed, and its response latency; None: no reply was heard."""
+    """The part of a turn that a summary needs: whether it failed, and its latency; None: no reply was heard."""
 
     failed: bool
     ms: float | None

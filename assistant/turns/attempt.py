@@ -8,7 +8,7 @@ from assistant.turns.events import PrepareReply, ReplyId
 from audio.units import Samples
 
 IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
-"""Why a transcript is not answered; "" if it is answered."""
+"""Reason for which a transcript is not answered; "" if it is answered."""
 
 WITHOUT_TEXT = frozenset({"noise", "backchannel", "overheard"})
 """The reasons for which the words of a transcript are dropped."""

@@ -18,7 +18,7 @@ from assistant.turns.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms
 
 _RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
-"""Why a turn is discarded that had falsely interrupted a reply."""
+"""Reason for discarding a turn that had falsely interrupted a reply."""
 
 
 def on_transcript_expected(

@@ -21,7 +21,7 @@ class ReplyId:
 
 
 AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called", "backchannel"]
-"""Why a turn ends without a reply.
+"""Reason for which a turn ends without a reply.
 
 - no words: the transcript is empty.
 - noise: the transcript has low confidence, and the VAD was not certain of a voice.
@@ -34,7 +34,7 @@ AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "o
 """
 
 Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
-"""What caused a reply.
+"""Cause of a reply.
 
 - spoken: speech of the user.
 - greeting: the start of the conversation.
@@ -45,10 +45,10 @@ Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", 
 """
 
 DropReason = AbandonReason | Literal["went on", "same words", "other words"]
-"""Why an attempt is dropped: its turn ended, the user continued, or a later transcript had the same or other words."""
+"""Reason for dropping an attempt: its turn ended, the user continued, or later words were the same or others."""
 
 Acceptable = Literal["draft", "early", "settled"]
-"""How stable a requested transcript must be.
+"""Stability that a requested transcript must have.
 
 - draft: it may lack the last word. A reply is only prepared from it.
 - early: it has all words so far. They may still change.

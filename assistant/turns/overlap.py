@@ -29,7 +29,7 @@ class OverlapStatus(Enum):
 
 
 class Ducking(Enum):
-    """Whether the reply is ducked for an overlap.
+    """The ducking of a reply during an overlap.
 
     - NOT_YET: speech has not begun, or it has paused.
     - DUCKED: the reply is ducked now.
@@ -101,7 +101,7 @@ class Overlap:
 
     @property
     def transcript_requested_at(self) -> Samples | None:
-        """When the transcript of the current pause was requested; None if it was not."""
+        """Time at which the transcript of the current pause was requested; None if it was not."""
         return None if self.pause is None else self.pause.transcript_requested_at
 
     # ---- frames and transcripts ----

@@ -45,7 +45,7 @@ class PushToTalk:
 
     @property
     def released(self) -> Samples | None:
-        """When the key was released, until the turn is over."""
+        """Time at which the key was released, until the turn is over."""
         return self._released
 
     @property

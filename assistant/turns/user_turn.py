@@ -34,7 +34,7 @@ from audio.vad import VadResult
 
 
 class Answering(Enum):
-    """Whether a turn is answered.
+    """The decision whether a turn is answered.
 
     - NO: it is committed without a reply.
     - IF_WORDS: it is answered if it has words.

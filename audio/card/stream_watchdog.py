@@ -60,19 +60,19 @@ class StreamWatchdog:
         return self._attempts > 1
 
     def due(self, now_s: float) -> bool:
-        """Whether an attempt to open is due."""
+        """Returns whether an attempt to open is due."""
         return now_s >= self._next_s
 
     def should_report(self, now_s: float) -> bool:
-        """Whether to report why the device cannot be reopened."""
+        """Returns whether to report why the device cannot be reopened."""
         return now_s - self._lost_s >= REPORT_AFTER_S
 
     def is_silent(self, now_s: float, last_s: float) -> bool:
-        """Whether a stream whose last block came at `last_s` (0.0: none yet) counts as lost."""
+        """Returns whether a stream whose last block came at `last_s` (0.0: none yet) counts as lost."""
         return now_s - self._opened_s > GRACE_S and now_s - last_s > LOST_AFTER_S
 
     def device_check_due(self, now_s: float) -> bool:
-        """Whether a check for a new default device is due; True once every few seconds."""
+        """Returns whether a check for a new default device is due; True once every few seconds."""
         if now_s < self._next_check_s:
             return False
         self._next_check_s = now_s + DEVICE_CHECK_INTERVAL_S

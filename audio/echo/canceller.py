@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from livekit.rtc import AudioFrame, AudioProcessingModule
 
 LEAD_MS = 40.0
-"""How long before playback the reference is passed on, in milliseconds.
+"""Time by which the reference is passed on before playback, in milliseconds.
 
 It must not come after its echo (5 ms too late cost 20 dB), and may come half a second before it. A loudspeaker clock
 that is late by less than this does no harm.

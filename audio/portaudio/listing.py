@@ -70,7 +70,7 @@ def from_facts(facts: Sequence[Mapping[str, Any]]) -> tuple[Device, ...]:
 
 
 def same(one: Sequence[Device], other: Sequence[Device]) -> bool:
-    """Whether both lists have the same devices and defaults."""
+    """Returns whether both lists have the same devices and defaults."""
     key: Callable[[Device], object] = lambda device: (device.full_name, device.default_input, device.default_output)  # noqa: E731
     return [key(device) for device in one] == [key(device) for device in other]
 

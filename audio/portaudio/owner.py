@@ -214,7 +214,7 @@ class PortAudio:
         return not same(before, self._devices)
 
     def _anything_new(self) -> bool:
-        """Whether the other process lists other devices than we do; True only once for the same list.
+        """Returns whether the other process lists other devices than we do; True only once for the same list.
 
         ALSA lists only devices that can be opened: cards that we hold, and plug-ins on top of them, are missing there.
         """
@@ -266,7 +266,7 @@ def shared() -> PortAudio:
 
 
 def library_in_use() -> bool:
-    """Whether the program has used PortAudio, which may then print messages until the end."""
+    """Returns whether the program has used PortAudio, which may then print messages until the end."""
     return shared().in_use
 
 

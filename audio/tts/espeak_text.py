@@ -95,7 +95,7 @@ def clean(text: str) -> str:
 
 
 def pronounceable(text: str) -> bool:
-    """Whether the text contains a letter, a digit or a symbol with a name. Punctuation alone is not pronounced."""
+    """Returns whether the text has a letter, a digit or a symbol with a name. Punctuation is not pronounced."""
     return any(map(_has_sound, text))
 
 
@@ -117,7 +117,7 @@ def pieces(text: str) -> list[TextPiece]:
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether the text ends like a sentence, ignoring closing quotes and brackets."""
+    """Returns whether the text ends like a sentence, ignoring closing quotes and brackets."""
     return text.rstrip().rstrip(_CLOSING).endswith(tuple(_SENTENCE_ENDS))
 
 

@@ -256,7 +256,9 @@ class PiperTts:
                         "another one"
                     ) from failure
 
-        async with aclosing(self._results(_Job(thread, work), _LOAD_TIMEOUT_S)) as results:
+        async with aclosing(
+            self._results(_Job(thread, work), self._provider.load_timeout_s(_LOAD_TIMEOUT_S))
+        ) as results:
             heard = np.concatenate([np.zeros(0, np.float32), *[sound async for sound in results]])
         if not (np.abs(heard) > 1 / FULL_SCALE).any():
             raise TtsError("it makes no sound: set tts.voice to another one")

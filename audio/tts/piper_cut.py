@@ -166,7 +166,7 @@ class _Graph:
         return found
 
     def needs_text(self, tensor: str) -> bool:
-        """Whether a tensor depends on the text, and not only on the speaker."""
+        """Returns whether a tensor depends on the text, and not only on the speaker."""
         return bool(self.needs.get(tensor, _NOTHING) - {"sid"})
 
     def between(self, sources: set[str], target: str) -> set[int]:

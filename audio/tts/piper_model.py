@@ -146,7 +146,7 @@ class PiperModel:
 
 
 def reads_digits(files: VoiceFiles) -> bool:
-    """Whether the voice's text goes through espeak-ng. Other voices treat a digit as a letter they may not know."""
+    """Returns whether the voice's text goes through espeak-ng. For other voices a digit may be an unknown letter."""
     return files.config.phoneme_type == PhonemeType.ESPEAK
 
 

@@ -96,7 +96,7 @@ def with_pronunciations(
 
 
 def is_audible(symbol: str) -> bool:
-    """Whether a phoneme is audible: a letter, not a stress or length mark, a blank or punctuation."""
+    """Returns whether a phoneme is audible: a letter, not a stress or length mark, a blank or punctuation."""
     return any(unicodedata.category(character) in ("Ll", "Lu", "Lo", "Nd") for character in symbol)
 
 

@@ -43,7 +43,7 @@ _BEGINNING_SAMPLES = samples_of_ms(400)
 
 @dataclass(frozen=True, slots=True)
 class TrackSettings:
-    """How scores become spans of speech.
+    """Settings by which scores become spans of speech.
 
     Attributes:
         hysteresis: When speech opens and closes.
@@ -192,7 +192,7 @@ class SpeechTracker:
         )
 
     def _is_background_level(self, *, above_silence: bool) -> bool:
-        """Whether this speech is so far no louder than the room before it, by the levels computed so far."""
+        """Returns whether this speech is so far no louder than the room before it, by the levels computed so far."""
         if above_silence or (self._background_below_db is not None and self._peak_db >= self._background_below_db):
             self._background_below_db = None  # final for this speech
         return self._background_below_db is not None

@@ -23,7 +23,7 @@ Float32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TelephoneSettings:
-    """How a telephone line is recognized, and what is done about it. Source of all values: docs/lab/vad.md.
+    """Settings for recognizing a telephone line and correcting its scores. Source of all values: docs/lab/vad.md.
 
     Attributes:
         mirror_gain: Amplitude of the mirror image relative to the sound, 0..1. Between 0.05 and 0.15 the missed speech

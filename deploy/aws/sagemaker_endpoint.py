@@ -16,7 +16,7 @@ DELETABLE = frozenset({"InService", "OutOfService", FAILED, "UpdateRollbackFaile
 
 @dataclass(frozen=True, slots=True)
 class EndpointPlan:
-    """What is created.
+    """Settings of an endpoint that is created.
 
     Attributes:
         name: Name of model, configuration and endpoint.

@@ -114,7 +114,7 @@ class SqliteStore:
 
     @property
     def _ages_s(self) -> tuple[float, float]:
-        """When the valid entries were stored, exclusive. Those of the future are from a clock that was wrong."""
+        """Times of the valid entries, exclusive. Those of the future are from a clock that was wrong."""
         now_s = self._now_s()
         return now_s - self._max_age_s, now_s + CLOCK_ERROR_S
 

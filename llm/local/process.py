@@ -61,7 +61,7 @@ class LocalServerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What the server needs.
+    """Settings of the server.
 
     Attributes:
         model: The GGUF file.
@@ -80,7 +80,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a started server answers.
+    """Address and key of a started server.
 
     Attributes:
         url: Base URL of its OpenAI-compatible API, on loopback.
@@ -359,7 +359,7 @@ def _own_group() -> dict[str, Any]:
 
 
 async def _answers(port: int) -> bool:
-    """Whether a server answers a health check in time. It needs no key."""
+    """Returns whether a server answers a health check in time. It needs no key."""
     writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(HEALTH_TIMEOUT_S):

@@ -55,7 +55,7 @@ GO_ON = Message("user", "(Go on from there. Do not repeat what you have said.)")
 
 @dataclass(frozen=True, slots=True)
 class SizeRules:
-    """How endpoints of two sizes share the questions.
+    """Rules by which endpoints of two sizes share the questions.
 
     Attributes:
         language: Language tag of the conversations, for the score of a request.

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import onnxruntime
 import pytest
+from gpu_build import GPU_BUILD, pretend_gpu_build
 from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
@@ -29,8 +30,9 @@ from audio.execution_provider import (
 )
 from audio.tts.piper import PiperTts
 
-GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 ALL: tuple[ProviderInUse, ...] = ("tensorrt", "cuda", "cpu")
+REFUSAL = "[ONNXRuntimeError] : 1 : FAIL : CUDA failure 2: out of memory ; GPU=0 ; hostname=desk ; file=cuda_call.cc"
+"""A text of onnxruntime, which ends with names of the machine and of the source."""
 
 
 class FakeSession:
@@ -48,11 +50,13 @@ class FakeRuntime:
 
     Attributes:
         asked: The providers of each session, in order.
+        options: The options of the first provider of each session.
     """
 
     def __init__(self, *, starts: tuple[str, ...] = (), raises: str = "") -> None:
         """`starts`: providers that start besides the CPU; `raises`: a provider whose session raises."""
         self.asked: list[list[str]] = []
+        self.options: list[dict[str, str]] = []
         self._starts = {*starts, "CPUExecutionProvider"}
         self._raises = raises
 
@@ -60,8 +64,9 @@ class FakeRuntime:
         assert enable_fallback == 0
         names = [name for name, _options in providers]
         self.asked.append(names)
+        self.options.append(dict(providers)[names[0]])
         if self._raises in names:
-            raise RuntimeError("no GPU")
+            raise RuntimeError(REFUSAL)
         return FakeSession([name for name in names if name in self._starts])
 
 
@@ -122,6 +127,11 @@ def test_float16_without_tensorrt_is_refused(wanted: Provider) -> None:
         chosen_provider(asked(wanted, fp16=True), ALL)
 
 
+def test_tensorrt_has_time_to_build_its_engines() -> None:
+    assert asked("tensorrt").load_timeout_s(60.0) >= 600.0
+    assert [asked(wanted).load_timeout_s(60.0) for wanted in ("auto", "cpu", "cuda")] == [60.0] * 3
+
+
 def test_gpu_lists_end_with_the_cpu() -> None:
     assert [name for name, _ in provider_list("cpu", asked("cpu"))] == GPU_BUILD[2:]
     assert [name for name, _ in provider_list("cuda", asked("cuda"))] == GPU_BUILD[1:]
@@ -152,6 +162,13 @@ def test_auto_reports_fallback_to_the_cpu(runtime: Callable[..., FakeRuntime], b
     session = opened(asked("auto"))
     assert session.provider == "cpu"
     assert session.fallback.startswith("on the CPU, because onnxruntime cannot start CUDA here (")
+
+
+def test_reason_of_onnxruntime_is_reported_without_the_machine(runtime: Callable[..., FakeRuntime]) -> None:
+    runtime(raises="CUDAExecutionProvider")
+    fallback = opened(asked("auto")).fallback
+    assert fallback.endswith("CUDA failure 2: out of memory)")
+    assert "desk" not in fallback
 
 
 @pytest.mark.parametrize(
@@ -209,7 +226,19 @@ def test_engine_folder_is_private(runtime: Callable[..., FakeRuntime], tmp_path:
     runtime(starts=("TensorrtExecutionProvider", "CUDAExecutionProvider"))
     folder = tmp_path / "cache" / "tensorrt"
     assert opened(asked("tensorrt", engine_cache=folder)).provider == "tensorrt"
-    assert folder.stat().st_mode & 0o077 == 0
+    assert [one.stat().st_mode & 0o077 for one in (tmp_path / "cache", folder, *folder.iterdir())] == [0, 0, 0]
+
+
+def test_models_of_the_same_structure_do_not_share_engines(runtime: Callable[..., FakeRuntime], tmp_path: Path) -> None:
+    fake = runtime(starts=("TensorrtExecutionProvider",))
+    request = asked("tensorrt", engine_cache=tmp_path)
+    file = tmp_path / "voice.onnx"
+    file.write_bytes(b"first voice")
+    for model in (b"first voice", b"second voice", file):
+        open_session(model, onnxruntime.SessionOptions(), request)
+    first, second, of_file = (options["trt_engine_cache_path"] for options in fake.options)
+    assert first == of_file != second
+    assert {Path(first).parent, Path(second).parent} == {tmp_path}
 
 
 def test_engine_folder_that_cannot_be_created_is_reported(runtime: Callable[..., FakeRuntime], tmp_path: Path) -> None:
@@ -217,18 +246,6 @@ def test_engine_folder_that_cannot_be_created_is_reported(runtime: Callable[...,
     (tmp_path / "file").touch()
     with pytest.raises(ProviderUnavailableError, match="cannot be created"):
         opened(asked("tensorrt", engine_cache=tmp_path / "file" / "tensorrt"))
-
-
-def pretend_gpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes this onnxruntime claim the GPU providers; sessions are real and get only the CPU."""
-    real = onnxruntime.InferenceSession
-
-    def session(model: Any, options: Any, *, providers: list[Any], enable_fallback: int) -> Any:
-        return real(model, options, providers=[providers[-1]], enable_fallback=enable_fallback)
-
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: GPU_BUILD)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
-    monkeypatch.setattr(onnxruntime, "set_default_logger_severity", lambda _severity: None)
 
 
 def test_piper_reports_its_fallback(

@@ -8,19 +8,19 @@ import pytest
 from bench.load import LoadPlan
 from bench.load_figures import (
     BEGIN,
-    END,
     HEADS,
     LoadRun,
     LoadStep,
     LoadTurn,
     ServerUse,
-    document,
     figures_table,
     refusals_of,
     sample_of,
+    section,
     turn_line,
     turns_of,
 )
+from bench.turn_taking_doc import document
 
 TURNS = (
     LoadTurn(0, 400.0, late_ms=3.0, connected_s=60.0),
@@ -34,7 +34,6 @@ TURNS = (
 USE = ServerUse(9.0, 18.0, 1.5, 300.0, 320.0, 4.25, (("server_busy", 1),))
 STEP = LoadStep(4, TURNS, USE, 0.125)
 RUN = LoadRun("python -m bench.load", "2026-01-01T10:00:00+00:00", 2, ("stt.model=tiny.en",), (STEP,))
-PAGE = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold figures\n\n{END}\n\n## After\n\n{END}\n"
 
 
 def test_figures_of_a_step_count_every_turn_once() -> None:
@@ -62,24 +61,17 @@ def test_unknown_values_are_shown_as_unknown() -> None:
     assert figures_table(replace(RUN, steps=(step,))).splitlines()[2].count("—") == 8
 
 
-def test_only_text_between_the_marks_is_replaced() -> None:
-    text = document(PAGE, RUN)
-    assert text.startswith(
-        f"# Performance\n\nBefore.\n\n{BEGIN}\n\n`python -m bench.load`, 2026-01-01 10:00 UTC, 2 cores."
-    )
-    assert text.endswith(f"\n\n{END}\n\n## After\n\n{END}\n")
-    assert "old figures" not in text
-    assert document(text, RUN) == text
-
-
-def test_page_without_marks_is_rejected() -> None:
-    with pytest.raises(ValueError, match="the page has no line"):
-        document("# Performance\n", RUN)
+def test_figures_have_the_command_the_time_and_the_settings() -> None:
+    text = section(RUN)
+    assert text.startswith("`python -m bench.load`, 2026-01-01 10:00 UTC, 2 cores. Settings: `stt.model=tiny.en`.")
+    assert figures_table(RUN) in text
 
 
 def test_performance_page_has_a_place_for_the_figures() -> None:
-    page = Path(__file__).parent.parent.parent / "docs" / "performance.md"
-    assert "| 8 |" not in document(page.read_text(encoding="utf-8"), replace(RUN, steps=())).partition(BEGIN)[0][-200:]
+    page = (Path(__file__).parent.parent.parent / "docs" / "performance.md").read_text(encoding="utf-8")
+    written = document(page, section(RUN), BEGIN)
+    assert section(RUN) in written
+    assert document(written, section(RUN), BEGIN) == written
 
 
 def test_turns_travel_between_processes() -> None:

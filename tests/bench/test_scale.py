@@ -1,16 +1,18 @@
 """Capacity and cost: the pages have what the inputs give, sums add up, more conversations need more of everything."""
 
 import re
+from collections.abc import Callable
 from dataclasses import astuple, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from assistant.config.settings import DEFAULTS
 from bench.scale import PARTS, inputs_of, texts, written
-from bench.scale_capacity import Cost, capacity, cost
-from bench.scale_inputs import ABOUT, Inputs
-from bench.scale_limits import breaks_until, gateway_conversations, limits, machine_conversations
+from bench.scale_capacity import Capacity, Cost, capacity, cost
+from bench.scale_inputs import ABOUT, SHARES, Inputs
+from bench.scale_limits import breaks_between, gateway_conversations, limits, machine_conversations
 from bench.scale_tables import CHOICES, SIZES
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -49,16 +51,37 @@ def test_every_input_has_meaning_and_source() -> None:
 def test_every_input_changes_a_result() -> None:
     usual = texts(USUAL)
     for name in ABOUT:
-        others = [texts(replace(USUAL, **{name: factor * getattr(USUAL, name)})) for factor in (0.01, 100)]
+        usual_value: float = getattr(USUAL, name)
+        much = 1 if name in SHARES else 100 * usual_value
+        others = [texts(replace(USUAL, **{name: value})) for value in (0.01 * usual_value, much)]
         changed = {part for part in PARTS for other in others if other[part] != usual[part]}
         assert "inputs" in changed
         assert changed != {"inputs"}, name
 
 
-@pytest.mark.parametrize("assigned", ["loop_s=0", "loop_s=-1", "loop_s=much", "price=1"])
+@pytest.mark.parametrize(
+    "assigned", ["loop_s=0", "loop_s=-1", "loop_s=much", "loop_s=nan", "loop_s=inf", "load=1.1", "price=1"]
+)
 def test_invalid_input_is_refused(assigned: str) -> None:
-    with pytest.raises(ValueError, match=r"loop_s|much|price"):
+    with pytest.raises(ValueError, match=r"loop_s|much|load|price"):
         inputs_of([assigned])
+
+
+def test_machine_that_carries_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not carry a single conversation"):
+        texts(inputs_of(["loop_s=1000"]))
+
+
+def test_measured_inputs_are_those_of_the_performance_page() -> None:
+    page = (DOCS / "performance.md").read_text(encoding="utf-8").partition("## Many conversations at once")[2]
+    (row,) = re.findall(r"^\| 16 \|.*$", page, re.MULTILINE)
+    loop_s, engines_s, threads_s, memory_mb = (float(cell) for cell in row.split("|")[9:13])
+    found = (USUAL.loop_s, USUAL.engines_s, USUAL.threads_s, USUAL.memory_mb)
+    assert found == (loop_s, engines_s, threads_s, memory_mb), "adapt bench/scale_inputs.py, then write the pages again"
+
+
+def test_session_limit_is_the_default() -> None:
+    assert DEFAULTS.server.max_sessions == USUAL.max_sessions
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -106,13 +129,56 @@ def test_one_conversation_gets_cheaper_with_size() -> None:
     assert each == sorted(each, reverse=True)
 
 
-def test_every_limit_is_met_once_and_in_order() -> None:
-    met = [limit for size in SIZES for limit in breaks_until(USUAL, size)]
-    beyond = [limit for limit in limits(USUAL) if limit.conversations >= SIZES[-1]]
-    below = [limit for limit in limits(USUAL) if limit.conversations < SIZES[0] / 10]
-    assert below + met + beyond == limits(USUAL)
-    assert met[0].conversations == gateway_conversations(USUAL)
-    assert all(limit.remedy for limit in limits(USUAL))
+@pytest.mark.parametrize("given", [USUAL, replace(USUAL, load=0.01)], ids=["usual", "slow machines"])
+def test_every_limit_is_met_once_and_in_order(given: Inputs) -> None:
+    met = [limit for carried, size in pairwise((0, *SIZES)) for limit in breaks_between(given, carried, size)]
+    beyond = [limit for limit in limits(given) if limit.conversations >= SIZES[-1]]
+    assert met + beyond == limits(given)
+    assert [one.conversations for one in met] == sorted(one.conversations for one in met)
+    assert all(limit.remedy for limit in limits(given))
+
+
+def test_something_breaks_at_each_power_of_ten() -> None:
+    assert all(breaks_between(USUAL, carried, size) for carried, size in pairwise((0, *SIZES)))
+
+
+def limit_of(name: str) -> int:
+    """Returns the number of conversations that a limit carries. `name`: a part of its name."""
+    (found,) = [limit.conversations for limit in limits(USUAL) if name in limit.name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "exceeds"),
+    [
+        ("one gateway machine", lambda needed: needed.gateways > 1),
+        ("one Redis", lambda needed: needed.redis > 2),
+        ("quota for GPU", lambda needed: needed.gpu_engines * USUAL.gpu_vcpus > USUAL.gpu_quota),
+        ("an LLM service", lambda needed: needed.tokens.all > USUAL.llm_quota),
+        ("traffic of a Region", lambda needed: needed.down_gb_s > USUAL.egress_gb_s),
+    ],
+)
+def test_limit_is_where_the_table_of_machines_exceeds_it(name: str, exceeds: Callable[[Capacity], bool]) -> None:
+    most = limit_of(name)
+    assert not exceeds(capacity(USUAL, most))
+    assert exceeds(capacity(USUAL, most + 1))
+
+
+def test_figures_worked_out_by_hand() -> None:
+    assert gateway_conversations(USUAL) == 20  # 60 s * 0.5 / 1.46 s
+    assert machine_conversations(USUAL) == 243  # 60 s * 0.5 * 16 / (1.46 s + 0.51 s)
+    needed = capacity(USUAL, 1_000_000)
+    assert needed.gateways == 4116  # 1,000,000 / 243
+    assert needed.gpu_engines == 62_500  # 20 s * 2 / 20 + 25 s / 100 = 2.25 s of 60 s * 0.6
+    assert needed.cpu_engines == 3396  # 1.63 s of 60 s * 0.5 * 16
+    assert needed.tokens.all == pytest.approx(11_263.2e6)  # 7.6 * 1.3 * (1,100 + 40)
+    assert needed.up_gb_s + needed.down_gb_s == pytest.approx(810.3, abs=0.1)  # 71.5 kB/s * 8 * (1 + 25 / 60)
+    parts = cost(USUAL, needed)
+    # $ an hour: 7.6 * 1.3 * 60 * (110 * 0.15 + 990 * 0.075 + 40 * 0.6) / 1e6
+    assert parts.llm / 1e6 == pytest.approx(0.0680, abs=5e-5)
+    # 0.36465 GB * $0.006 + 0.10725 GB to the clients * $0.05
+    assert parts.network / 1e6 == pytest.approx(0.00755, abs=5e-6)
+    assert parts.engines / 1e6 == pytest.approx(0.0503, abs=5e-5)  # 1 / 16 of $0.805
 
 
 def test_webrtc_trades_processor_time_for_traffic() -> None:

@@ -1,15 +1,15 @@
 """The audit of the locked packages: against a local OSV service, and against an export of its database."""
 
 import json
-import threading
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threaded_http import Quiet, http_server
 
 from deploy import audit
 from deploy.audit import LOCKS, REVIEWED, Pin, main, pins_in, reviewed_in
@@ -42,7 +42,7 @@ FOUND_LINE = "blue-paint 1.0: PYSEC-2030-1, CVE-2030-1234, GHSA-aaaa-bbbb-cccc: 
 def osv(vulnerable: dict[str, list[str]], *, status: int = 200, body: bytes | None = None) -> Generator[str]:
     """Runs an OSV service that knows these ids by package name; or one that always answers with `body`."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
             names = [query["package"]["name"] for query in sent["queries"]]
@@ -60,17 +60,8 @@ def osv(vulnerable: dict[str, list[str]], *, status: int = 200, body: bytes | No
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ import functools
 import json
 import os
 import sys
-import threading
 import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from page_browser import chromium
 from page_server import page_server, speech, write_microphone_wav
 from playwright.sync_api import expect
 from session_server import WHAT_TIME, connected_client, real_engines, session_server
+from threaded_http import Quiet, http_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 
@@ -124,19 +124,15 @@ def test_caller_is_answered_through_the_webhook(tmp_path: Path) -> None:
     assert np.abs(sound).max() > 0.05
 
 
+class _Files(Quiet, SimpleHTTPRequestHandler):
+    """Serves files."""
+
+
 @contextmanager
 def served_examples() -> Iterator[str]:
     """Serves the folder as `python3 -m http.server` does. Yields its origin."""
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(EXAMPLES))
-    handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://localhost:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(functools.partial(_Files, directory=str(EXAMPLES))) as port:
+        yield f"http://localhost:{port}"
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def text_of(events: list[ChatEvent]) -> str:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process runs; an ended one that was not waited for does not."""
+    """Returns whether a process runs; an ended one that was not waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:

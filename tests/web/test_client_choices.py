@@ -1,4 +1,4 @@
-"""What a client may choose for its conversation: language, voice, LLM endpoint, words in the trace."""
+"""Choices of a client for its conversation: language, voice, LLM endpoint, words in the trace."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""When audio is sent to a client, and what counts as played; in virtual time."""
+"""Times at which audio is sent to a client, and counts as played; in virtual time."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""When the memory of ended conversations is freed, in virtual time."""
+"""Collections of the memory of ended conversations, in virtual time."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""What the client of a remote conversation sends, with a wire that the test opens and closes."""
+"""Messages of the client of a remote conversation, with a wire that the test opens and closes."""
 
 import asyncio
 import binascii

@@ -1,4 +1,4 @@
-"""How much is read before messages are taken: uvicorn's protocol without a socket."""
+"""Reading pauses until messages are taken: uvicorn's protocol without a socket."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

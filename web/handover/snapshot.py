@@ -1,4 +1,4 @@
-"""What a gateway needs to continue a conversation that began at another one. Versioned, compressed. Pure.
+"""The state with which a gateway continues a conversation that began at another one. Versioned, compressed. Pure.
 
 It holds the history with the words that were heard; a reply that was being played is cut. The client's settings are in
 it, and the timers that belong to this conversation alone. Speech of the user that has no transcript yet is lost.

@@ -26,7 +26,7 @@ MAX_CONNECTIONS = 8
 """Connections of one gateway to Redis; further calls wait for one."""
 
 Refused = Literal["none", "other_version"]
-"""Why nothing was claimed: there is no snapshot, or it is of another version."""
+"""Reason for which nothing was claimed: there is no snapshot, or it is of another version."""
 
 _PUT = """
 local owner = redis.call('HGET', KEYS[1], 'owner')

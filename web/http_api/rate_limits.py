@@ -18,7 +18,7 @@ MAX_CLIENTS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many requests are allowed.
+    """The number of requests that are allowed.
 
     Attributes:
         burst: At once.
@@ -30,7 +30,7 @@ class Rate:
 
 
 Kind = Literal["requests", "client_secrets", "connections", "wrong_keys", "mcp_servers", "mcp_servers_of_all"]
-"""What is limited: HTTP requests; those for client secrets; WebSockets of an address; its wrong tokens and client
+"""The limited things: HTTP requests; those for client secrets; WebSockets of an address; its wrong tokens and client
 secrets; the MCP servers that one conversation names, and those that all conversations name."""
 
 RATES: dict[Kind, Rate] = {

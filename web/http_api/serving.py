@@ -93,7 +93,7 @@ class AudioSlots:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Whether the server takes requests, and how busy it is.
+    """The state of the server: whether it takes requests, and how busy it is.
 
     Attributes:
         turn_in_progress: Returns whether any session has a turn in progress.

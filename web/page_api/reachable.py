@@ -1,4 +1,4 @@
-"""Whether LLM endpoints can be reached: a TCP connection within two seconds. No request is sent."""
+"""Finds out whether LLM endpoints can be reached, by a TCP connection within two seconds. No request is sent."""
 
 import asyncio
 from collections.abc import Sequence

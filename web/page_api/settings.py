@@ -92,7 +92,7 @@ def _not_installed(options: EngineOptions) -> dict[str, str]:
 
 
 def _is_set(settings: Settings, section: str, key: str) -> bool:
-    """Whether a setting differs from the program's default."""
+    """Returns whether a setting differs from the program's default."""
     return bool(getattr(getattr(settings, section), key) != getattr(getattr(DEFAULTS, section), key))
 
 

@@ -72,7 +72,7 @@ _SAVE: Table = {
 
 @dataclass(slots=True)
 class SetupParts:
-    """What the first steps change.
+    """Parts of the server that the first steps read and change.
 
     Attributes:
         file: The configuration file; None: there is none that could be written.

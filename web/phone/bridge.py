@@ -73,7 +73,7 @@ class PhoneBridge:
 
     @property
     def due_s(self) -> float | None:
-        """When `on_time` must be called; None: never."""
+        """Time at which `on_time` must be called; None: never."""
         return self._keypad.due_s
 
     def on_time(self, now_s: float) -> None:

@@ -22,7 +22,7 @@ from web.remote.conversation import UnsupportedServerError
 
 @dataclass(frozen=True, slots=True)
 class CloseReason:
-    """Why a connection failed or ended.
+    """Reason for which a connection failed or ended.
 
     Attributes:
         sentence: The reason as shown to the user.

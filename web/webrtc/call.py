@@ -45,7 +45,7 @@ MAX_LATE_S = 0.2
 MAX_WAITING_CHARS = 11_000_000
 """Messages that wait for the session: two minutes of sound. Beyond it the call ends."""
 MESSAGE_CHARS = 500
-"""What a message occupies besides its text. A client may send many that are empty."""
+"""Memory of a message besides its text. A client may send many that are empty."""
 MAX_UNSENT_CHARS = 8_000_000
 """Events that wait for the data channel. Beyond it the call ends: the client does not read."""
 MAX_EVENT_CHARS = 250_000

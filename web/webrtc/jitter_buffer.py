@@ -56,12 +56,12 @@ class JitterBuffer:
 
     @property
     def wait_s(self) -> float:
-        """How long a missing packet is waited for."""
+        """Longest wait for a missing packet."""
         return min(MAX_WAIT_S, max(MIN_WAIT_S, LATENESS_MARGIN * self._lateness_s))
 
     @property
     def due_s(self) -> float | None:
-        """When `on_time` must be called; None: never."""
+        """Time at which `on_time` must be called; None: never."""
         return None if self._gap_s is None else self._gap_s + self.wait_s
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[OrderedPacket]:

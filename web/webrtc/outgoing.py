@@ -39,7 +39,7 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """How much of a reply the client has played; `finished`: it plays no more of it."""
+    """The part of a reply that the client has played; `finished`: it plays no more of it."""
 
     response_id: str
     played_ms: float

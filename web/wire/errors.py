@@ -46,7 +46,7 @@ Refusal = Literal[
     "too_many_recordings",
     "unsupported_content_type",
 ]
-"""Why a well-formed command is refused. It is the error's code, except for those in `CODES`."""
+"""Reason for refusing a well-formed command. It is the error's code, except for those in `CODES`."""
 
 CODES: dict[Refusal, str] = {
     "item_truncate_too_long": "invalid_value",

@@ -52,7 +52,7 @@ _IMAGE: Table = {
 
 @dataclass(frozen=True, slots=True)
 class ContentRules:
-    """What a client's messages may contain.
+    """Rules for the content of a client's messages.
 
     Attributes:
         no_images: Why images are refused; "": they are accepted.

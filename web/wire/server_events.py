@@ -95,7 +95,7 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnd:
-    """How a response ended.
+    """End of a response.
 
     Attributes:
         status: The protocol's status.

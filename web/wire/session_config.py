@@ -122,7 +122,7 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where a conversation is kept.
+    """The place of a kept conversation.
 
     Attributes:
         browser: The secret of the browser that may list, continue and delete it.
@@ -135,7 +135,7 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """How a conversation is cut that is longer than the model sees.
+    """Truncation of a conversation that is longer than the model sees.
 
     Attributes:
         kind: "auto": the server's limits. "disabled": never; a longer conversation is not answered.
@@ -166,7 +166,7 @@ class PromptReference:
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What a client adds to the traces of its session.
+    """Fields that a client adds to the traces of its session.
 
     Attributes:
         workflow_name: Name of the workflow; "" for none.
@@ -240,7 +240,7 @@ class SessionConfig:
 
 @dataclass(frozen=True, slots=True)
 class SessionOffer:
-    """What this server offers a session, apart from the protocol itself.
+    """Features that this server offers a session, apart from the protocol itself.
 
     Attributes:
         prompts: The named prompts of the configuration, with {{variables}}.

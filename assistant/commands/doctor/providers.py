@@ -14,18 +14,25 @@ NOT_LOADED = "not loaded"
 def provider_findings(settings: Settings, conversation: ProbeResult, columns: int) -> list[CheckResult]:
     """Returns a result for each key that names a provider, from the check that loaded the engines. Pure.
 
+    A missing provider is a failure only if the engines did not load: else nothing in this configuration uses it.
     `columns`: number of columns of the section, which are empty here.
     """
+    failed = bool(conversation.found.get("error"))
     available = [str(name) for name in cast("list[object]", conversation.found.get("available_providers", []))]
     in_use = cast("Mapping[str, str]", conversation.found.get("providers", {}))
     keys: tuple[tuple[str, Provider], ...] = (
         ("tts.provider", settings.tts.provider),
         ("turn.provider", settings.turn.provider),
     )
-    return [_finding(key, wanted, in_use.get(key.replace(".", "_"), ""), available, columns) for key, wanted in keys]
+    return [
+        _finding(key, wanted, in_use.get(key.replace(".", "_"), ""), available, columns, failed=failed)
+        for key, wanted in keys
+    ]
 
 
-def _finding(key: str, wanted: Provider, in_use: str, available: list[str], columns: int) -> CheckResult:
+def _finding(
+    key: str, wanted: Provider, in_use: str, available: list[str], columns: int, *, failed: bool
+) -> CheckResult:
     here = providers_named(available)
     shown, _, fallback = in_use.partition("; ")
     names = ", ".join(SHOWN[name] for name in here)
@@ -36,7 +43,7 @@ def _finding(key: str, wanted: Provider, in_use: str, available: list[str], colu
     if fallback:
         remedy = f'install the libraries that {PACKAGE} needs, or set {key} = "cpu"'
         return CheckResult("warn", key, f"{text}; {fallback}", remedy=remedy, cells=cells, facts=facts)
-    if wanted != "auto" and here and wanted not in here:
+    if failed and wanted != "auto" and here and wanted not in here:
         remedy = f'replace the package onnxruntime by {PACKAGE}, or set {key} = "auto"'
         return CheckResult("fail", key, text, remedy=remedy, cells=cells, facts=facts)
     return CheckResult("ok" if shown else "info", key, text, cells=cells, facts=facts)

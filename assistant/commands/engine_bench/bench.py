@@ -32,6 +32,7 @@ from assistant.models.needs import Need, at_hand, is_path, missing
 from assistant.setup.derived_settings import SETTLE_MS
 from assistant.setup.engine_catalog import need_of, transcriber, voice
 from assistant.setup.engine_loader import LOAD_TIMEOUT_S
+from assistant.setup.providers import voice_provider
 from assistant.trace.waterfall import nearest_rank
 from audio.errors import AudioError, SttError
 from audio.stt import SegmentId
@@ -277,7 +278,8 @@ async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRo
     try:
         settings = bench.settings(*variant.overrides)
         if row.stage == "tts":
-            return await _voice(row, voice(settings, row.engine), bench.rounds)
+            load_s = voice_provider(settings).load_timeout_s(LOAD_TIMEOUT_S)
+            return await _voice(row, voice(settings, row.engine), bench.rounds, load_s)
         return _sensible(await _recognizer(row, settings, clips, bench.rounds), place)
     except TimeoutError:
         return replace(row, note="too slow: no answer in time")
@@ -347,11 +349,11 @@ def _errors(said: list[tuple[Clip, str]], language: str) -> WordErrors:
     return word_errors(pairs, language)
 
 
-async def _voice(row: BenchRow, engine: Voice, rounds: int) -> BenchRow:
+async def _voice(row: BenchRow, engine: Voice, rounds: int, load_timeout_s: float) -> BenchRow:
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     try:
-        async with asyncio.timeout(LOAD_TIMEOUT_S):
+        async with asyncio.timeout(load_timeout_s):
             await engine.load()
         load_ms = (loop.time() - began_s) * 1000
         spoken: list[SynthesisTiming] = [await speak(engine, text) for _ in range(rounds) for text in UNITS]

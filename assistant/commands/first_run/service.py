@@ -62,5 +62,5 @@ def without_key(text: str, key: str) -> str:
 
 
 def is_address(url: str) -> bool:
-    """Whether a text is the address of a web service."""
+    """Returns whether a text is the address of a web service."""
     return url.startswith(("http://", "https://")) and has_host(url)

@@ -167,7 +167,7 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
 
 
 def _works(check: EndpointMeasurement) -> bool:
-    """Whether a conversation can be held with it."""
+    """Returns whether a conversation can be held with it."""
     return bool(check.answers) or not check.problem
 
 

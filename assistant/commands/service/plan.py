@@ -95,7 +95,7 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """How a service is installed and used on one system.
+    """Commands and file that install a service on one system.
 
     Attributes:
         system: Name of the service manager, for texts.

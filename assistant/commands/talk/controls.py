@@ -14,7 +14,7 @@ NOT_YET = "not open yet"
 """Text for a device while the conversation starts."""
 
 Mode = Literal["open", "push-to-talk", "wake"]
-"""When speech is answered: always, while the key is held, or after the wake phrase."""
+"""Condition on which speech is answered: always, while the key is held, or after the wake phrase."""
 
 
 @dataclass(frozen=True, slots=True)

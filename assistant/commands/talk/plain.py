@@ -346,7 +346,7 @@ class TalkPlain:
 
 
 def _is_printed(event: UserTurnCommitted) -> bool:
-    """Whether the text was printed before: it was typed, or belongs to an earlier turn.
+    """Returns whether the text was printed before: it was typed, or belongs to an earlier turn.
 
     Not for speech during a lost connection.
     """

@@ -115,7 +115,7 @@ class DecodeClient(Protocol):
         ...
 
     def satisfied_by(self, decode: Decode) -> bool:
-        """Whether this decode satisfies all requests, or will if the current silence continues."""
+        """Returns whether this decode satisfies all requests, or will if the current silence continues."""
         ...
 
     def start_decode(self, kind: Kind) -> Decode:

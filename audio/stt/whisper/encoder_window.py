@@ -7,7 +7,7 @@ import numpy as np
 from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_s
 
 EncoderWindow = Literal["full", "adaptive", "dynamic"]
-"""How much of the window to encode.
+"""The part of the window that is encoded.
 
 full: always 30 s. adaptive: as much as there is audio, but not less than released models tolerate. dynamic: as much as
 there is audio.

@@ -109,7 +109,7 @@ def failed_check(evidence: DecodeResult) -> str:
 
 
 def may_pass_in_full_window(failed_check: str) -> bool:
-    """Whether a check that failed in a short window may pass in the full one.
+    """Returns whether a check that failed in a short window may pass in the full one.
 
     This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/lab/stt.md).
     """
@@ -117,7 +117,7 @@ def may_pass_in_full_window(failed_check: str) -> bool:
 
 
 def may_pass_with_timestamps(evidence: DecodeResult) -> bool:
-    """Whether a loop in a short window may end if the decoder writes timestamps (docs/lab/stt.md).
+    """Returns whether a loop in a short window may end if the decoder writes timestamps (docs/lab/stt.md).
 
     Not for what may be no speech: there the full window has to confirm the words.
     """
@@ -125,7 +125,7 @@ def may_pass_with_timestamps(evidence: DecodeResult) -> bool:
 
 
 def is_doubled(text: str) -> bool:
-    """Whether the text ends with a phrase that stands there twice in a row: "Stop the music. Stop the music."
+    """Returns whether the text ends with a phrase that stands there twice in a row: "Stop the music. Stop the music."
 
     People hardly ever repeat a phrase of three words like that; a decoder that misses the end of speech does
     (docs/lab/stt.md).
@@ -139,7 +139,7 @@ def is_doubled(text: str) -> bool:
 
 
 def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
-    """Whether the text is hallucinated, as happens on silence and noise.
+    """Returns whether the text is hallucinated, as happens on silence and noise.
 
     This is the case if one of these holds:
 
@@ -159,7 +159,7 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
 
 
 def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
-    """Whether the full window confirms that a loop in a short window is hallucinated.
+    """Returns whether the full window confirms that a loop in a short window is hallucinated.
 
     This is the case if it may be no speech, and the full window loops too, or gives other or hardly any words that fail
     a check as well. Background voices of a coffee shop behave so. A loop always has a high log-probability.
@@ -175,12 +175,12 @@ def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
 
 
 def is_looping(text: str) -> bool:
-    """Whether the text repeats itself like the output of a decoder in a loop."""
+    """Returns whether the text repeats itself like the output of a decoder in a loop."""
     return compression_ratio(text) > MAX_COMPRESSION or _loop(text.split()) is not None
 
 
 def _is_confident_speech(evidence: DecodeResult) -> bool:
-    """Whether the words are confident enough to be speech although the no-speech probability is high."""
+    """Returns whether the words are confident enough to be speech although the no-speech probability is high."""
     return not is_looping(evidence.text) and evidence.log_probability >= _WEAK_LOG_PROBABILITY
 
 

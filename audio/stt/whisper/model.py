@@ -59,13 +59,16 @@ _DETECT_PROBABILITY = 0.5
 _OTHER_LANGUAGE_S = 2.0
 """Audio length from which improbable words may be of another language; shorter ones are often improbable anyway."""
 
+_AUTO_TYPES = {"cuda": ("float16", "int8_float32"), "cpu": ("int8", "int8_float32")}
+"""Number formats of "auto" by device, the first that it supports. Old GPUs have no float16; all have float32."""
+
 _MIN_SAMPLES = 400
 """Length of one window of the Fourier transform."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhisperSettings:
-    """What to load and how to decode.
+    """Settings for loading and decoding.
 
     Attributes:
         folder: The model's folder.
@@ -73,7 +76,7 @@ class WhisperSettings:
         language: For example "en" or "en-US"; None: detected for each conversation on its first segment with
             enough speech.
         device: "auto": CUDA if available.
-        compute_type: As in CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
+        compute_type: As in CTranslate2; "auto": int8 on a CPU, float16 on CUDA, else the next in `_AUTO_TYPES`.
         cpu_threads: Threads on a CPU, for all workers together.
         encoder_window: "full": always 30 s; "adaptive": as much as there is audio, at least 10 s; "dynamic": also less,
             for models that were tuned for it; see `encoder_frames`.
@@ -186,7 +189,7 @@ class LoadedWhisper:
         except Exception as error:  # a damaged tokenizer.json raises a plain Exception
             raise EngineLoadError(
                 f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
-                f'{settings.remedy}, or set another device ("cpu", "cuda") or compute type.'
+                f"{settings.remedy}, or set another stt.device or stt.compute_type."
             ) from error
 
     def decode(
@@ -392,14 +395,15 @@ def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
 
     gpus = ctranslate2.get_cuda_device_count()
     if settings.device == "cuda" and gpus == 0:
-        raise EngineLoadError('There is no CUDA device for faster-whisper: set its device to "cpu" or "auto".')
+        raise EngineLoadError('stt.device = "cuda": there is no CUDA device; set stt.device = "cpu" or "auto".')
     device = "cuda" if settings.device != "cpu" and gpus else "cpu"
+    known = ctranslate2.get_supported_compute_types(device)
     wanted = settings.compute_type
     if wanted == "auto":
-        wanted = "float16" if device == "cuda" else "int8"
-    known = ctranslate2.get_supported_compute_types(device)
+        return device, next((one for one in _AUTO_TYPES[device] if one in known), "float32")
     if wanted not in known:
         raise EngineLoadError(
-            f'faster-whisper cannot compute in {wanted!r} on {device}: use "auto" or one of {", ".join(sorted(known))}.'
+            f'stt.compute_type = "{wanted}": faster-whisper cannot compute so on {device} here; set '
+            f'stt.compute_type = "auto", or one of {", ".join(sorted(known))}.'
         )
     return device, wanted

@@ -258,7 +258,7 @@ class WhisperStream:
         return "interim" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
 
     def satisfied_by(self, decode: Decode) -> bool:
-        """Whether this decode satisfies all requests, or will if the current silence continues."""
+        """Returns whether this decode satisfies all requests, or will if the current silence continues."""
         if decode.kind == "first_word":
             return self._first_word is not None
         if decode.start != self._window or self._first_word is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gpu_build import pretend_gpu_build
 from phrase_whisper import PHRASE, phrase_whisper
 from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
@@ -100,6 +101,18 @@ def test_voice_replica_speaks_after_its_health_was_checked(tmp_path: Path) -> No
     run(scene)
 
 
+def test_voice_replica_reports_fallback_to_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_gpu_build(monkeypatch)
+
+    async def scene() -> None:
+        replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
+        detail = received_info(await replica.describe()).detail
+        assert ", on the CPU, because onnxruntime cannot start CUDA here" in detail
+        await replica._voice.aclose()
+
+    run(scene)
+
+
 def test_voice_replica_without_piper_says_why() -> None:
     async def scene() -> None:
         replica = VoiceReplica(local_settings(settings_with()), "1.0+abc")
@@ -132,12 +145,22 @@ def test_turn_end_replica_judges_what_waits(tmp_path: Path, monkeypatch: pytest.
 
     async def scene() -> None:
         replica = TurnEndReplica(local_settings(settings_with()), "1.0+abc")
+        assert received_info(await replica.describe()).detail.endswith(", one at a time, CPU")
         found = await replica.judge([sent_pcm(LOUD), sent_pcm(LOUD // 2)])
         assert len(found) == 2
         assert all(0 <= one <= 1 for one in found)
         assert received_info(await replica.describe()).served == 2
 
     run(scene)
+
+
+def test_turn_end_replica_computes_where_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(counting_network())
+    monkeypatch.setattr(build, "place_of", lambda _need: path)
+    pretend_gpu_build(monkeypatch)
+    with pytest.raises(EngineLoadError, match=r'turn\.provider = "cuda": onnxruntime cannot start CUDA'):
+        TurnEndReplica(local_settings(settings_with("turn.provider=cuda")), "1.0+abc")
 
 
 def test_replicas_get_no_addresses_and_instructions() -> None:

@@ -2,14 +2,14 @@
 
 import json
 import os
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from program import repartee
+from threaded_http import Quiet, http_server
 
 VARIABLES = {
     "NEAR_KEY": "canary-of-the-endpoint",
@@ -55,7 +55,7 @@ env = "TOOLS_KEY"
 def repeating_service(status: int) -> Generator[str]:
     """Runs a service that refuses every request and repeats its path and headers in the error."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("content-length", 0)))
             seen = f"{self.path} {dict(self.headers)}"
@@ -68,17 +68,8 @@ def repeating_service(status: int) -> Generator[str]:
 
         do_POST = do_GET  # noqa: N815 - of the base class
 
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Which MCP servers a client may name, and which addresses are connected to."""
+"""MCP servers that a client may name, and addresses that are connected to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How a client truncates a long conversation: by a share, or not at all."""
+"""Truncation of a long conversation by a client: by a share, or not at all."""
 
 from assistant.history.history import History
 from assistant.history.items import ItemId, SystemMessage

@@ -1,4 +1,4 @@
-"""What is read from Home Assistant's answers, whoever named the devices."""
+"""States read from Home Assistant's answers, whoever named the devices."""
 
 import json
 from typing import Any

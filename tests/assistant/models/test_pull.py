@@ -11,7 +11,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from faster_whisper.utils import download_model
 from huggingface_hub import hf_hub_download
 from rich.console import Console
 from stopwatch import Stopwatch
+from threaded_http import Quiet, http_server
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
@@ -84,11 +85,8 @@ def etag_of(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Quiet, BaseHTTPRequestHandler):
     hub: Hub
-
-    def log_message(self, *_: object) -> None:
-        """Logs nothing."""
 
     def do_HEAD(self) -> None:
         self.answer()
@@ -149,14 +147,10 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     files = {f"Systran/faster-whisper-small.en/{path}": data for path, data in WHISPER.items()}
     files |= {f"rhasspy/piper-voices/{path}": data for path, data in VOICE.items()}
     hub = Hub(files=files)
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("HubHandler", (Handler,), {"hub": hub})) as server:
-        hub.address = f"http://127.0.0.1:{server.server_port}"
+    with http_server(type("HubHandler", (Handler,), {"hub": hub})) as port:
+        hub.address = f"http://127.0.0.1:{port}"
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield hub
-        server.shutdown()
-        thread.join()
 
 
 def quiet() -> Console:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnxruntime
 import pytest
+from gpu_build import pretend_gpu_build
 from llm_server import answer, serving
 from phrase_whisper import phrase_settings
 from synthetic_piper import tone_voice
@@ -526,15 +527,7 @@ def test_trace_names_provider_of_smart_turn(tmp_path: Path, monkeypatch: pytest.
 
 def test_provider_fallback_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _with_network(tmp_path, monkeypatch)
-    real = onnxruntime.InferenceSession
-    monkeypatch.setattr(
-        onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
-    )
-    monkeypatch.setattr(
-        onnxruntime,
-        "InferenceSession",
-        lambda model, options, *, providers, **_more: real(model, options, providers=[providers[-1]]),
-    )
+    pretend_gpu_build(monkeypatch)
     loader = loader_of()
     assert asyncio.run(end_of_turn_model(loader)) is not None
     reason = "on the CPU, because onnxruntime cannot start CUDA here (its libraries or the GPU are missing)"

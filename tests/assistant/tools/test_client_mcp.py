@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threaded_http import Quiet, http_server
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.tools import client_mcp_thread
@@ -63,7 +64,7 @@ def answering(
     """
     seen: list[dict[str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.append({name.lower(): value for name, value in self.headers.items()})
             self.body = self.rfile.read(int(self.headers["content-length"]))
@@ -73,16 +74,8 @@ def answering(
             if other is not None:
                 other(self)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.server_port, seen
-        finally:
-            server.shutdown()
+    with http_server(Handler) as port:
+        yield port, seen
 
 
 def run(hosts: str, test: Callable[[ClientMcpThread], Awaitable[None]]) -> None:

@@ -359,7 +359,7 @@ def test_subscription_ends_with_the_conversation() -> None:
 
 
 def _valid(messages: Sequence[Message]) -> bool:
-    """Whether a service would accept it: each call is answered by the very next message."""
+    """Returns whether a service would accept it: each call is answered by the very next message."""
     for at, message in enumerate(messages):
         if message.calls and [call.call_id for call in message.calls] != [messages[at + 1].call_id]:
             return False

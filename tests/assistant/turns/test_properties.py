@@ -43,7 +43,7 @@ ENDS_TURN = {
     "manual": EndsTurn.CLIENT,
     "held": EndsTurn.PUSH_TO_TALK,
 }
-"""Who ends turns, by the kind of conversation. With a client, turns may end by silence."""
+"""The party that ends turns, by the kind of conversation. With a client, turns may end by silence."""
 
 
 def request(at: Samples) -> ReportedEvent:

@@ -1,4 +1,4 @@
-"""What all Python client programs share: their features, how these run, and the report. Needs no installed package.
+"""The common parts of all Python client programs: features, their run, and the report. Needs no installed package.
 
 A client program defines one function for each feature. It is started with one argument, the settings as JSON. It runs
 each feature on its own connection, several at a time, and prints one line of JSON for each.
@@ -57,7 +57,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the server is, and what is said to it.
+    """Address of the server, and the sound that is sent to it.
 
     Attributes:
         url: Base URL of the server, ending in /v1.

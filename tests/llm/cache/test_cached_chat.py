@@ -1,4 +1,4 @@
-"""Which answers the chat model with a cache stores and gives."""
+"""The chat model with a cache: answers that it stores and gives."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Which requests and answers may be cached."""
+"""Requests and answers that may be cached."""
 
 import pytest
 

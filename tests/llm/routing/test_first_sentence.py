@@ -1,4 +1,4 @@
-"""Whether a small model's answer begins with a refusal, or is unsure."""
+"""Answers of a small model that begin with a refusal, or are unsure."""
 
 import pytest
 

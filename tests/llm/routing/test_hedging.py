@@ -1,4 +1,4 @@
-"""When a second endpoint is asked, within a budget that is never exceeded."""
+"""Hedging asks a second endpoint within a budget that is never exceeded."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the page sends, renders and measures, with a scripted server: recorded in the browser."""
+"""Sound that the page sends, renders and measures, with a scripted server: recorded in the browser."""
 
 import base64
 from typing import Any

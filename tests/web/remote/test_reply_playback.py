@@ -1,4 +1,4 @@
-"""When a reply became audible, and how much of it was played."""
+"""The times at which a reply became audible, and the part of it that was played."""
 
 import math
 

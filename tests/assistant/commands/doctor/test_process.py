@@ -30,7 +30,7 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 def gone(pid: int, within_s: float = 20.0) -> bool:
-    """Whether the process soon ends, or only a zombie remains.
+    """Returns whether the process soon ends, or only a zombie remains.
 
     The signal is sent at once, but takes effect when the process is next scheduled; a busy machine delays that.
     """

@@ -1,6 +1,7 @@
 """Results that show where models on ONNX Runtime compute. No engine runs here."""
 
 import pytest
+from gpu_build import GPU_BUILD
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.providers import provider_findings
@@ -8,7 +9,6 @@ from assistant.commands.doctor.report import CheckResult
 from assistant.config.loading import load_settings
 
 CPU_BUILD = ["AzureExecutionProvider", "CPUExecutionProvider"]
-GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 def findings(overrides: list[str], **found: object) -> list[CheckResult]:
@@ -34,7 +34,7 @@ def test_fallback_is_a_warning() -> None:
 
 @pytest.mark.parametrize("wanted", ["cuda", "tensorrt"])
 def test_missing_provider_is_a_failure_with_the_package(wanted: str) -> None:
-    _, turn = findings([f"turn.provider={wanted}"], available_providers=CPU_BUILD, providers={})
+    _, turn = findings([f"turn.provider={wanted}"], available_providers=CPU_BUILD, providers={}, error="no CUDA")
     assert turn.level == "fail"
     assert "onnxruntime-gpu" in turn.remedy
     assert turn.facts["available"] == ["cpu"]
@@ -43,3 +43,10 @@ def test_missing_provider_is_a_failure_with_the_package(wanted: str) -> None:
 def test_unchecked_engines_have_no_verdict() -> None:
     tts, _ = findings(["tts.provider=cuda"])
     assert (tts.level, tts.text) == ("info", "cuda: not loaded")
+
+
+def test_missing_provider_of_an_unused_engine_is_no_failure() -> None:
+    tts, _ = findings(
+        ["tts.engine=espeak-ng", "tts.provider=cuda"], available_providers=CPU_BUILD, providers={}, error=""
+    )
+    assert (tts.level, tts.text) == ("info", "cuda: not loaded; onnxruntime has CPU")

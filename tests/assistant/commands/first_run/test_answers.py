@@ -1,4 +1,4 @@
-"""Who can answer, and what the answers change in the configuration."""
+"""Services that can answer, and the changes of the configuration by the answers."""
 
 import math
 from dataclasses import replace

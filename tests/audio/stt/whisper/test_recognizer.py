@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 
+import ctranslate2
 import numpy as np
 import pytest
 from forbidden_folder import forbid
@@ -15,6 +16,7 @@ from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
 from audio.stt import NO_WORD, Punctuation, SegmentId, Transcript
+from audio.stt.whisper import model as whisper_model
 from audio.stt.whisper import shared_model
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
@@ -634,8 +636,8 @@ def test_impossible_settings_are_refused(model: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
     (broken / "tokenizer.json").write_text('{"model": ')
-    assert "convert or copy it again, or correct stt.model, or set another device" in load_error(engine(broken))
-    assert "remove it and pull it again, or set another device" in load_error(engine(broken, name="tiny"))
+    assert "convert or copy it again, or correct stt.model, or set another stt.device" in load_error(engine(broken))
+    assert "remove it and pull it again, or set another stt.device" in load_error(engine(broken, name="tiny"))
     shutil.copy(model / "tokenizer.json", broken)
     (broken / "model.bin").write_bytes(b"nothing")
     assert "could not be loaded on cpu" in load_error(engine(broken))
@@ -643,6 +645,21 @@ def test_impossible_settings_are_refused(model: Path, tmp_path: Path) -> None:
     (broken / "model.bin").hardlink_to(model / "model.bin")
     (broken / "preprocessor_config.json").write_text('{"feature_size": 128}')
     assert "80 mel bands" in load_error(engine(broken))
+
+
+def test_automatic_number_format_is_one_of_the_device(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
+    known = {"float32", "int8", "int8_float32"}
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda _device: known)
+    assert whisper_model._device_and_type(WhisperSettings(model)) == ("cuda", "int8_float32")
+    known.add("float16")
+    assert whisper_model._device_and_type(WhisperSettings(model)) == ("cuda", "float16")
+
+
+def test_missing_device_and_number_format_name_their_keys(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 0)
+    assert load_error(WhisperRecognizer(WhisperSettings(model, device="cuda"))).startswith('stt.device = "cuda"')
+    assert 'stt.compute_type = "int3"' in load_error(engine(model, compute_type="int3"))
 
 
 def test_detail_names_model_and_device(model: Path) -> None:
