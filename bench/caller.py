@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import orjson
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -71,14 +72,14 @@ class Caller:
             due_s = self.captured_s(self.microphone.taken + CHUNK)
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self.late_ms.append((loop.time() - due_s) * 1000)
-            sound = base64.b64encode(self.microphone.take(CHUNK).astype("<i2").tobytes()).decode()
-            await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": sound}))
+            sound = base64.b64encode(self.microphone.take(CHUNK).astype("<i2").tobytes())
+            await self.socket.send(b'{"type":"input_audio_buffer.append","audio":"%b"}' % sound, text=True)
 
     async def listen(self) -> None:
         """Receives the server's events. Raises CallLostError if the server closes the connection."""
         loop = asyncio.get_running_loop()
         async for message in self.socket:
-            self.listener.receive(loop.time(), json.loads(message))
+            self.listener.receive(loop.time(), orjson.loads(message))
             self._news.set()
         raise CallLostError("the server closed the connection")
 

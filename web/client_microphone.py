@@ -54,7 +54,7 @@ class ClientMicrophone:
 
         Args:
             rate_hz: Sample rate of the blocks, until `deliver` sets another.
-            share: Limits how fast a conversation catches up with audio that is ahead of real time; None: not shared.
+            share: Shares the event loop with the other conversations; None: not shared.
         """
         self.batches_silence = False
         self.tape: SpeechTape | None = None
@@ -179,6 +179,7 @@ class ClientMicrophone:
                     return
                 self._changed.clear()
                 await self._changed.wait()  # ends: `_check_silence` sets it
+                await self._share.turn()
                 if not self._waiting and not self._ended:
                     self._enqueue(self._line.idle(loop.time()))
         finally:

@@ -30,6 +30,7 @@ from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
 from web.admission import Admission
 from web.app import make_app
+from web.engine_priority import keep_engines_behind
 from web.garbage import freeze_loaded_objects
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
@@ -157,6 +158,7 @@ async def serve(
                 *services.background_tasks,
                 *(() if admission is None else (admission.run,)),
                 partial(StallWatchdog(metrics.stalled).run_after, loading_ended),
+                partial(keep_engines_behind, loading_ended),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),
