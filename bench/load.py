@@ -45,8 +45,8 @@ SETTINGS = ("stt.model=tiny.en", "tts.engine=espeak-ng")
 PER_PROCESS = 8
 """Conversations of one client process: its single thread sends and receives 50 events a second for each."""
 STAGGER_S = 0.373
-"""Time between the beginnings of two conversations: 18.65 blocks of 20 ms, so that they do not send at the same time."""
-ADMISSION_STAGGER_S = 1.5
+"""Time between the beginnings of two conversations: 18.65 blocks of 20 ms, so that few send at the same time."""
+ADMISSION_STAGGER_S = 1.513
 """The same with --admission: slower than the server's limit of eight within 10 s."""
 LOOK_S = 0.5
 """Interval at which the server's memory is read."""
