@@ -16,7 +16,8 @@ from web.wire.session_config import SessionConfig, SessionKind, SessionOffer
 OFFER = SessionOffer(prompts={"support": "You help customers of {{company}}."}, images=True)
 
 VALUES: tuple[object, ...] = (
-    None, True, 0, -1, 2.5, 1e300, 2**70, "", "x", "\x00", [], ["x"], [[]], [{}], {}, {"type": {}}, {"type": []}, {"x": {}},
+    None, True, 0, -1, 2.5, 1e300, 2**70, "", "x", "\x00",
+    [], ["x"], [[]], [{}], {}, {"type": {}}, {"type": []}, {"x": {}},
 )  # fmt: skip
 
 AUDIO_INPUT = {
