@@ -48,7 +48,12 @@ _KEYS = (
     re.compile(rf"(\bbearer\s+){_KEY_CHARS}{{8,}}", re.IGNORECASE),
     re.compile(rf"(openai-insecure-api-key\.){_KEY_CHARS}+"),
     re.compile(r"(\bek_)[A-Za-z0-9_-]{8,}"),
-    re.compile(r"([?&](?:token|resume|key|api_key|password)=)[^\s&\"']+"),
+    # The repetitions are bounded, so that a long line of a client takes linear time.
+    re.compile(r"([?&][\w.-]{0,32}?(?:token|resume|key|passw|secret|auth|sig)[\w.-]{0,32}=)[^\s&\"']+", re.IGNORECASE),
+    re.compile(
+        r"((?:authorization|api-key|repartee-browser)\b['\"]?\s*[:,]\s*b?['\"]?)(?!bearer\b)[^\s'\"][^\r\n'\"]*",
+        re.IGNORECASE,
+    ),
     re.compile(r"(://)[^\s/@]+(?=@)"),  # user name and password of an address
 )
 _LINE_END = re.compile(r"\r\n?|\n")

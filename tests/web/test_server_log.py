@@ -36,8 +36,28 @@ def formatted(text: str, *arguments: object, error: Exception | None = None) -> 
         f"GET /v1/phone?token={KEY} HTTP/1.1",
         f"/v1/realtime?model=m&resume={KEY}&response_id=1",
         f"redis://user:{KEY}@10.0.0.7:6379/0",
+        f"(b'authorization', b'Basic {KEY}')",
+        f"Ocp-Api-Key: {KEY}",
+        f'"api-key": "{KEY}"',
+        f"Repartee-Browser: {KEY}",
+        f"https://llm.example/v1?Access_Token={KEY}",
+        f"https://s3.example/x?a=b&X-Amz-Signature={KEY}",
     ],
-    ids=["header", "lower case", "subprotocol", "client secret", "token of a call", "resume token", "address"],
+    ids=[
+        "header",
+        "lower case",
+        "subprotocol",
+        "client secret",
+        "token of a call",
+        "resume token",
+        "address",
+        "other scheme",
+        "API key",
+        "JSON",
+        "browser's secret",
+        "query",
+        "signature",
+    ],
 )
 def test_key_is_hidden_in_message_and_traceback(sent: str) -> None:
     for line in (formatted("broken: %s", sent), formatted("broken", error=ValueError(sent))):
@@ -46,7 +66,15 @@ def test_key_is_hidden_in_message_and_traceback(sent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["the Bearer header is missing", "call CA1: the token is missing or wrong", "http://localhost:8765/x@y"]
+    "text",
+    [
+        "the Bearer header is missing",
+        "call CA1: the token is missing or wrong",
+        "http://localhost:8765/x@y",
+        "/v1/realtime?model=m&intent=transcription",
+        "the api-key is missing",
+        "open it in a browser: it asks for the token",
+    ],
 )
 def test_text_without_a_key_is_unchanged(text: str) -> None:
     assert without_keys(text) == text
