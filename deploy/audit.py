@@ -29,10 +29,14 @@ MAX_QUERIES = 1000
 """Packages of one request; the limit of the service."""
 MAX_BYTES = 16 << 20
 """Longest answer."""
+MAX_PAGES = 20
+"""Pages of one answer."""
 MAX_DETAILS = 200
 """Advisories whose details are asked for."""
 
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
+_FIRST = Version("0.dev0")
+"""Before every version: "0" in an advisory."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{2,80}")
 
 
@@ -101,14 +105,8 @@ def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]
         ids: dict[Pin, list[str]] = {}
         for at in range(0, len(pins), MAX_QUERIES):
             part = pins[at : at + MAX_QUERIES]
-            queries = [{"package": {"name": one.name, "ecosystem": "PyPI"}, "version": one.version} for one in part]
-            results = _answer(client, "POST", "/v1/querybatch", {"queries": queries}).get("results")
-            if not isinstance(results, list) or len(results) != len(part):
-                raise NoDataError(f"{address} answers with another number of results than packages")
-            if not all(isinstance(result, dict) and "next_page_token" not in result for result in results):
-                raise NoDataError(f"{address} answers in pages, or not with JSON objects; neither is read here")
-            for pin, result in zip(part, results, strict=True):
-                ids[pin] = [str(one["id"]) for one in result.get("vulns", ()) if _ID.fullmatch(str(one.get("id")))]
+            for pin, found in _ids(client, part):
+                ids.setdefault(pin, []).extend(found)
         wanted = list(dict.fromkeys(one for found in ids.values() for one in found))
         if len(wanted) > MAX_DETAILS:
             raise NoDataError(f"{address} names {len(wanted)} advisories; at most {MAX_DETAILS} are looked at")
@@ -117,6 +115,25 @@ def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]
         pin: [_advisory(entries[one], pin.name) for one in found if "withdrawn" not in entries[one]]
         for pin, found in ids.items()
     }
+
+
+def _ids(client: httpx.Client, pins: Sequence[Pin]) -> Iterator[tuple[Pin, list[str]]]:
+    """Yields the ids of the advisories about each package. A package with many of them comes once for each page."""
+    queries = [(pin, {"package": {"name": pin.name, "ecosystem": "PyPI"}, "version": pin.version}) for pin in pins]
+    for _ in range(MAX_PAGES):
+        body = {"queries": [query for _, query in queries]}
+        results = _answer(client, "POST", "/v1/querybatch", body).get("results")
+        if not isinstance(results, list) or len(results) != len(queries):
+            raise NoDataError(f"{client.base_url} answers with another number of results than packages")
+        more = []
+        for (pin, query), result in zip(queries, results, strict=True):
+            yield pin, [str(one["id"]) for one in result.get("vulns", ()) if _ID.fullmatch(str(one.get("id")))]
+            if token := result.get("next_page_token"):
+                more.append((pin, {**query, "page_token": token}))
+        if not more:
+            return
+        queries = more
+    raise NoDataError(f"{client.base_url} answers with more than {MAX_PAGES} pages")
 
 
 def _answer(client: httpx.Client, method: str, path: str, body: object = None) -> dict[str, Any]:
@@ -172,23 +189,28 @@ def _affects(affected: Mapping[str, Any], version: str) -> bool:
 
 
 def _in_range(events: Iterable[Mapping[str, str]], version: str) -> bool:
-    """Returns whether a version is in a range: from `introduced` on, before `fixed`, up to `last_affected`."""
-    wanted, is_in = _version(version), False
-    for event in events:
-        if "introduced" in event:
-            is_in = is_in or event["introduced"] == "0" or wanted >= _version(event["introduced"])
-        elif "fixed" in event:
-            is_in = is_in and wanted < _version(event["fixed"])
-        elif "last_affected" in event:
-            is_in = is_in and wanted <= _version(event["last_affected"])
+    """Returns whether a version is in a range: from `introduced` on, before `fixed`, up to `last_affected`.
+
+    The events may have any order. A range that cannot be read counts: a person looks at it, and may review it.
+    """
+    is_in = False
+    try:
+        wanted = Version(version)
+        for event in sorted(events, key=_event_version):
+            if "introduced" in event:
+                is_in = is_in or wanted >= _event_version(event)
+            elif "fixed" in event:
+                is_in = is_in and wanted < _event_version(event)
+            elif "last_affected" in event:
+                is_in = is_in and wanted <= _event_version(event)
+    except InvalidVersion:
+        return True
     return is_in
 
 
-def _version(text: str) -> Version:
-    try:
-        return Version(text)
-    except InvalidVersion as error:
-        raise ValueError(f"{text!r} is not a version") from error
+def _event_version(event: Mapping[str, str]) -> Version:
+    (version,) = event.values()
+    return _FIRST if version == "0" else Version(version)
 
 
 # ---- both ----
@@ -250,6 +272,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = from_service(given.service, pins) if given.data is None else from_file(given.data, pins)
     except NoDataError as error:
         _say(f"not checked: {error}")
+        return 0
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        _say(f"not checked: {given.data or given.service} does not have the format of OSV ({error!r})")
         return 0
     lines = list(report(found, reviewed))
     for line in lines:

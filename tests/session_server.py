@@ -219,6 +219,7 @@ async def session_server(
             state,
             metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
+            tokens_are_checked=token is not None,
             calls=calls,
             setup=None if make_setup is None else make_setup(access_control),
         ),

@@ -32,7 +32,7 @@ from web.access_control import (
 )
 from web.api_paths import NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
-from web.http_api.client_secrets import ClientSecrets, is_client_secret
+from web.http_api.client_secrets import ClientSecrets, secrets_among
 from web.http_api.errors import FRESH
 from web.http_api.rate_limits import loop_rates
 from web.metrics import Metrics, watch_loop_lag
@@ -253,8 +253,6 @@ _TOO_MANY_KEYS = Refusal(
 
 MAX_REQUESTS = 100
 """HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
-MAX_SECRETS_SENT = 2
-"""Client secrets of one handshake that are looked up: each is compared with all that are valid."""
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}
 HEALTH = frozenset({"/healthz", "/readyz"})
 """Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
@@ -308,7 +306,7 @@ class _Gate:
         """Looks up the client secret with which a session begins, and passes its settings to the session."""
         if self._client_secrets is None or (scope["type"] != "websocket" and scope["path"] != CALLS_PATH):
             return request
-        sent = [key for key in request.keys if is_client_secret(key)][:MAX_SECRETS_SENT]
+        sent = secrets_among(request.keys)
         if not sent:
             return request
         config = await self._client_secrets.find_anywhere(sent)
@@ -322,7 +320,7 @@ class _Gate:
         """
         if request.peer is not None and is_loopback(request.peer):
             return None
-        if any(map(is_client_secret, request.keys)) and self._rates.is_used_up("wrong_keys", request.peer or ""):
+        if secrets_among(request.keys) and self._rates.is_used_up("wrong_keys", request.peer or ""):
             return _TOO_MANY_KEYS
         if scope["type"] != "websocket":
             return None

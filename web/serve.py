@@ -173,6 +173,7 @@ async def serve(
                 state,
                 metrics.request_refused,
                 max_audio_requests=section.max_audio_requests,
+                tokens_are_checked=token is not None,
                 calls=calls,
                 setup=SetupParts.of(loaded, config, environ, access_control),
             ),

@@ -17,6 +17,7 @@ from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
 
 from web.frame_limits import MAX_UNSENT_PONGS, POLICY_VIOLATION, FrameLimits
 
@@ -37,6 +38,9 @@ resets it, and the client might not see the close frame."""
 
 NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 """Answer to an invalid handshake, for example with a header over 8 kB. uvicorn would not answer it."""
+
+HANDSHAKE_HEADERS = ("connection", "upgrade", "sec-websocket-")
+"""Beginnings of the names of a handshake's own headers, in lower case."""
 
 _ABORT = "repartee.abort"
 _TRANSPORT = "repartee.transport"
@@ -148,6 +152,18 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
             self.handshake_initiated and not self.handshake_complete
         )  # frames that arrive before the handshake is answered have to wait
         return not (self._held or handshaking or self.transport.is_closing())
+
+    def handle_connect(self, event: Request) -> None:
+        """Begins the handshake. Refuses one whose own headers are not ASCII: websockets cannot quote them in an answer.
+
+        It would log the exception in full for every such request, which needs no token.
+        """
+        own = (value for name, value in event.headers.raw_items() if name.lower().startswith(HANDSHAKE_HEADERS))
+        if all(map(str.isascii, own)):
+            super().handle_connect(event)
+        else:
+            self.transport.write(NO_HANDSHAKE)
+            self.transport.close()
 
     def _parse(self, piece: bytes) -> int:
         """Parses a piece of data; returns the number of its frames."""

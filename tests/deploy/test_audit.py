@@ -17,7 +17,7 @@ from deploy.audit import LOCKS, REVIEWED, Pin, main, pins_in, reviewed_in
 LOCK = """\
 blue-paint==1.0 \\
     --hash=sha256:aa
-Red.Paint==2.1 ; python_version < '3.12' \\
+Red.Paint[gloss,matt]==2.1 ; python_version < '3.12' \\
     --hash=sha256:bb
 """
 OURS = "PYSEC-2030-1"
@@ -47,8 +47,14 @@ def osv(vulnerable: dict[str, list[str]], *, status: int = 200, body: bytes | No
             sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
             names = [query["package"]["name"] for query in sent["queries"]]
             assert {query["package"]["ecosystem"] for query in sent["queries"]} == {"PyPI"}
-            results = [{"vulns": [{"id": one} for one in ids]} if (ids := vulnerable.get(n)) else {} for n in names]
+            first = "page_token" not in sent["queries"][0]
+            results = [self._page(vulnerable.get(name, []), first=first) for name in names]
             self._send({"results": results})
+
+        def _page(self, ids: list[str], *, first: bool) -> dict[str, Any]:
+            """Returns the first id, or the others."""
+            page = {"vulns": [{"id": one} for one in (ids[:1] if first else ids[1:])]} if ids else {}
+            return {**page, "next_page_token": "more"} if first and len(ids) > 1 else page
 
         def do_GET(self) -> None:
             self._send(ENTRIES[self.path.removeprefix("/v1/vulns/")])
@@ -121,11 +127,11 @@ def test_reviewed_advisory_that_is_gone_is_reported(
         (200, b"<html>", "does not answer with JSON"),
         (200, b"[]", "does not answer with a JSON object"),
         (200, b'{"results": []}', "another number of results"),
-        (200, b'{"results": [{"next_page_token": "x"}, {}]}', "answers in pages"),
-        (200, b'{"results": [null, {}]}', "not with JSON objects"),
         (200, b'"' + b"x" * 100 + b'"', "more than 64 bytes"),
+        (200, b'{"results": [null, 1]}', "does not have the format of OSV"),
+        (200, b'{"results": [{"next_page_token": "x"}, {}]}', "another number of results"),
     ],
-    ids=["unavailable", "redirect", "web page", "list", "too few", "pages", "no objects", "too long"],
+    ids=["unavailable", "redirect", "web page", "list", "too few", "too long", "other format", "pages end early"],
 )
 def test_missing_data_is_said_and_passes(
     status: int,
@@ -159,6 +165,35 @@ def test_export_is_read_without_the_network(version: str, status: int, tmp_path:
         for name, entry in ENTRIES.items():
             file.writestr(f"{name}.json", json.dumps(entry))
     assert main([f"--data={export}", reviewed(tmp_path), str(lock)]) == status
+
+
+@pytest.mark.parametrize(
+    ("events", "affected"),
+    [
+        ([{"fixed": "1.2"}, {"introduced": "0"}], True),
+        ([{"introduced": "2"}, {"fixed": "0.9"}, {"introduced": "0"}], False),
+        ([{"introduced": "0"}, {"fixed": "0.9"}, {"introduced": "1.0"}], True),
+        ([{"introduced": "0"}, {"last_affected": "1.0"}], True),
+        ([{"introduced": "0"}, {"last_affected": "1.0rc1"}], False),
+        ([{"introduced": "0"}, {"fixed": "2004d-1-x"}], True),
+    ],
+    ids=["any order", "between two ranges", "second range", "last affected", "after the last", "cannot be read"],
+)
+def test_ranges_of_an_advisory(events: list[dict[str, str]], *, affected: bool) -> None:
+    assert audit._in_range(events, "1.0") is affected
+
+
+@pytest.mark.parametrize(
+    "entry", [[], {"affected": ["x"]}, {"affected": [{"ranges": [1], "package": {"name": "blue-paint"}}]}]
+)
+def test_export_of_another_format_is_said(
+    entry: object, lock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = tmp_path / "all.zip"
+    with zipfile.ZipFile(export, "w") as file:
+        file.writestr("x.json", json.dumps(entry))
+    assert main([f"--data={export}", reviewed(tmp_path), str(lock)]) == 0
+    assert "does not have the format of OSV" in capsys.readouterr().out
 
 
 def test_damaged_export_is_said(lock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,12 +52,16 @@ def test_date_function_uses_given_time() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ messages.clear() }}", "{{ ''.__class__ }}", "{{ messages[0].update(a=1) }}"],
+    [
+        "{{ messages.clear() }}",
+        "{{ ''.__class__.mro }}",
+        "{{ messages[0].update(a=1) }}",
+    ],
     ids=["clear messages", "inspect class", "update message"],
 )
 def test_sandbox_refuses_unsafe_templates(text: str) -> None:
     with pytest.raises(SecurityError):
-        rendered(text + "{{ ''.__class__.mro }}")
+        rendered(text)
     assert HI == [{"role": "user", "content": 'Hi <b>&"é"'}]
 
 

@@ -173,8 +173,8 @@ def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     "empty_event",
-    [b": ping\n\n", token("<s>", special=True), token("")],
-    ids=["keep-alive", "special token", "empty token"],
+    [b": ping\n\n", token("<s>", special=True), token(""), token("\u200b"), token("\ufe0f")],
+    ids=["keep-alive", "special token", "empty token", "zero-width token", "filler"],
 )
 def test_empty_tokens_do_not_extend_first_token_deadline(empty_event: bytes) -> None:
     events, fault = TGI.failing((HEAD, Drip(chunk(empty_event), 0.02)), first_token_timeout_s=0.15)

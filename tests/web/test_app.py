@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,10 +16,17 @@ from websockets.typing import Origin, Subprotocol
 
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
+from web.app import STATIC
 from web.health import EngineState, readiness
 from web.session_limits import LOADING
 
 TOKEN = "a-token-of-enough-characters"
+
+MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|"
+    r"new Function|set(?:Timeout|Interval)\(\s*[\"'`]"
+)
+"""Ways of JavaScript to make markup or code of a text."""
 
 
 def served(test: Callable[[RunningServer], Awaitable[None]], **more: object) -> None:
@@ -177,6 +185,13 @@ def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
         assert "server" not in response.headers
 
     served(test, static=page)
+
+
+def test_page_never_makes_markup_or_code_of_a_text() -> None:
+    scripts = sorted(STATIC.rglob("*.js"))
+    assert len(scripts) > 20
+    found = [(file.name, word) for file in scripts for word in MARKUP.findall(file.read_text(encoding="utf-8"))]
+    assert found == []
 
 
 def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None:

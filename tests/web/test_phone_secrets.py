@@ -12,8 +12,11 @@ from session_server import ScriptedEngineLoader, SessionServer, session_server, 
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from web.http_api.client_secrets import ClientSecrets
+from web.phone.caller_access import CallerAccess
 from web.phone.session import config_of_call
-from web.wire.session_config import AudioFormat, SemanticVad, SessionConfig
+from web.session_acceptor import passed_config
+from web.wire.session_config import AudioFormat, SemanticVad, SessionConfig, SessionKind
 
 TOKEN = "a-token-of-the-test-server"
 CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'
@@ -84,6 +87,31 @@ def test_secret_of_a_transcription_session_opens_no_call(tmp_path: Path) -> None
             assert await closed_with(server, header=secret) == 1008
 
     asyncio.run(main())
+
+
+class OtherGateway:
+    """A gateway that has issued one client secret."""
+
+    def __init__(self, secret: str, config: SessionConfig) -> None:
+        self.secret, self.config = secret, config
+
+    async def publish_secret(self, value: str, config: SessionConfig, seconds: float) -> None:
+        raise AssertionError
+
+    async def find_secret(self, value: str) -> SessionConfig | None:
+        return self.config if value == self.secret else None
+
+
+@pytest.mark.parametrize(("kind", "admitted"), [("realtime", True), ("transcription", False)])
+def test_secret_of_another_gateway_admits_a_call(kind: SessionKind, *, admitted: bool) -> None:
+    secret, scope = f"ek_{'a' * 43}", {"type": "websocket", "state": {}}
+    other = OtherGateway(secret, SessionConfig(kind=kind, instructions="Be brief."))
+    may_call = CallerAccess(lambda _scope, _offered: False, ClientSecrets(lambda: 0.0, other))
+    assert asyncio.run(may_call(scope, [secret])) is admitted
+    config = passed_config(scope)
+    assert config is not None
+    assert config.instructions == "Be brief."
+    assert asyncio.run(may_call({"type": "websocket", "state": {}}, [f"ek_{'b' * 43}"])) is False
 
 
 def test_call_has_the_settings_of_its_client_secret() -> None:

@@ -210,6 +210,19 @@ def test_tokens_are_not_kept() -> None:
     assert "secret-token" not in repr(limits)
 
 
+def test_tokens_that_nobody_checks_have_no_rate_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "requests", Rate(3, 0.001))
+
+    async def main() -> None:
+        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
+            url = f"http://127.0.0.1:{server.port}/v1/models"
+            async with httpx.AsyncClient(trust_env=False) as client:
+                answers = [await client.get(url, headers={"Authorization": f"Bearer {n}"}) for n in range(4)]
+        assert [one.status_code for one in answers] == [200, 200, 200, 429]
+
+    asyncio.run(main())
+
+
 def test_client_that_sends_too_fast_gets_429(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "requests", Rate(3, 0.001))
 

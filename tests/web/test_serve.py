@@ -376,18 +376,33 @@ def test_client_mistakes_log_one_short_line_a_minute(mistake: str) -> None:
     assert all(line is None or (len(line) < 600 and "\n" not in line) for line in lines)
 
 
+HANDSHAKE = (
+    b"GET /v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
 @pytest.mark.slow
-def test_malformed_requests_do_not_fill_the_log() -> None:
+@pytest.mark.parametrize(
+    ("sent", "lines"),
+    [
+        (b"\x16\x03\x01\r\n\r\n", 1),
+        (HANDSHAKE + b"Sec-WebSocket-Protocol: realtime, \xe4\r\n\r\n", 0),
+        (HANDSHAKE + b"Sec-WebSocket-Extensions: ((\r\n\r\n", 0),
+    ],
+    ids=["TLS", "subprotocol", "extension"],
+)
+def test_malformed_requests_do_not_fill_the_log(sent: bytes, lines: int) -> None:
     with process() as running:
         port = port_of(running)
         for _ in range(50):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-                client.sendall(b"\x16\x03\x01\r\n\r\n")
+                client.sendall(sent)
                 while client.recv(1000):
                     pass
         running.terminate()
         _, err = running.communicate(timeout=20)
-    assert len(err.splitlines()) == 1
+    assert len(err.splitlines()) == lines
 
 
 @pytest.mark.slow

@@ -198,10 +198,22 @@ def test_empty_fragments_are_dropped() -> None:
     run_virtual(main())
 
 
+HANDSHAKE = "GET / HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Version: 13\r\n"
+KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+
+
 @pytest.mark.parametrize(
     "request_text",
-    ["POST / HTTP/1.1\r\nHost: x\r\n\r\n", f"GET / HTTP/1.1\r\nHost: x\r\nCookie: {'x' * 9000}\r\n\r\n"],
-    ids=["post", "long header"],
+    [
+        "POST / HTTP/1.1\r\nHost: x\r\n\r\n",
+        f"GET / HTTP/1.1\r\nHost: x\r\nCookie: {'x' * 9000}\r\n\r\n",
+        f"{HANDSHAKE}{UPGRADE}{KEY}Sec-WebSocket-Protocol: realtime, ä\r\n\r\n",
+        f"{HANDSHAKE}{UPGRADE}{KEY}SEC-WEBSOCKET-EXTENSIONS: ä\r\n\r\n",
+        f"{HANDSHAKE}{UPGRADE}Sec-WebSocket-Key: ä\r\n\r\n",
+        f"{HANDSHAKE}{KEY}Upgrade: websocket\r\nConnection: Upgrade, ä\r\n\r\n",
+    ],
+    ids=["post", "long header", "subprotocol", "extension", "key", "connection"],
 )
 def test_invalid_handshake_is_answered_and_closed(request_text: str) -> None:
     async def main() -> None:
@@ -214,6 +226,22 @@ def test_invalid_handshake_is_answered_and_closed(request_text: str) -> None:
         assert pipe.lost
         server.data_received(b"more")
         assert pipe.written == 1
+
+    run_virtual(main())
+
+
+def test_other_headers_of_a_handshake_may_have_any_bytes() -> None:
+    async def main() -> None:
+        async def app(_scope: object, _receive: Receive, send: Send) -> None:
+            await send({"type": "websocket.accept"})
+
+        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
+        config.load()
+        server, pipe = BackpressureProtocol(config, ServerState(), {}), _Pipe()
+        server.connection_made(pipe)
+        server.data_received(f"{HANDSHAKE}{UPGRADE}{KEY}Cookie: name=ä\r\n\r\n".encode())
+        await asyncio.sleep(1)
+        assert pipe.said.startswith(b"HTTP/1.1 101 ")
 
     run_virtual(main())
 

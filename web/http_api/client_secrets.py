@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Protocol
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
@@ -22,6 +23,8 @@ PREFIX = "ek_"
 MIN_SECONDS, MAX_SECONDS = 10, 7200
 DEFAULT_SECONDS = 600
 
+MAX_SECRETS_SENT = 2
+"""Client secrets of one request that are looked up: each is compared with all that are valid."""
 MAX_SECRETS = 1000
 """Secrets that are valid at a time."""
 MAX_BYTES = 64 << 20
@@ -115,9 +118,9 @@ class ClientSecrets:
         self._secrets = [one for one in self._secrets if one.expires_s > now_s]
 
 
-def is_client_secret(key: str) -> bool:
-    """Returns whether a key looks like a client secret, valid or not."""
-    return key.startswith(PREFIX)
+def secrets_among(keys: Iterable[str]) -> tuple[str, ...]:
+    """Returns the keys that look like client secrets, valid or not; at most `MAX_SECRETS_SENT`."""
+    return tuple(islice((key for key in keys if key.startswith(PREFIX)), MAX_SECRETS_SENT))
 
 
 def _digest(value: str) -> bytes:

@@ -1,7 +1,7 @@
 """Limits how fast one client may send requests. Has no I/O; the clock is passed in.
 
-A client is an address together with its token: two users behind one address have limits of their own if their tokens
-differ. Only hashes of tokens are kept.
+A client is an address together with its token, if tokens are checked: two users behind one address have limits of
+their own if their keys differ. Only hashes of tokens are kept.
 """
 
 import asyncio
@@ -49,9 +49,12 @@ class RateLimits:
 
     Attributes:
         now_s: The clock, monotonic, in seconds.
+        tokens_are_checked: Whether access control has accepted the tokens. Otherwise they do not count: each one that a
+            client makes up would have a rate of its own.
     """
 
     now_s: Callable[[], float]
+    tokens_are_checked: bool = True
     _left: dict[Kind, "OrderedDict[bytes, tuple[float, float]]"] = field(default_factory=dict)
 
     def allows(self, kind: Kind, address: str, keys: Iterable[str] = ()) -> bool:
@@ -63,7 +66,8 @@ class RateLimits:
             keys: Its Authorization headers. Only a single one counts, and only its token: others would give the same
                 client another rate for each spelling.
         """
-        known, client = self._left.setdefault(kind, OrderedDict()), _client(address, keys)
+        known = self._left.setdefault(kind, OrderedDict())
+        client = _client(address, keys if self.tokens_are_checked else ())
         left = self._left_of(kind, client)
         allowed = left >= 1
         known.pop(client, None)

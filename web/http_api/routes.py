@@ -73,19 +73,20 @@ def api_routes(
     count_refused: Callable[[str], None],
     *,
     max_audio_requests: int,
+    tokens_are_checked: bool,
     calls: Calls | None = None,
     setup: SetupParts | None = None,
 ) -> list[BaseRoute]:
     """Returns the routes.
 
     Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
-    steps on the page.
+    steps on the page. `tokens_are_checked`: whether clients need the server's token.
     """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
         return ApiEndpoint(method, handle, count_refused, rates)
 
-    rates = RateLimits(client_secrets.now_s)
+    rates = RateLimits(client_secrets.now_s, tokens_are_checked)
     bodies, engine_loader = BodyReader(), parts.engine_loader
     slots = AudioSlots(max_audio_requests)
     models = Models(state.engine_pool)

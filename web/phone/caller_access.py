@@ -5,11 +5,8 @@ from dataclasses import dataclass
 
 from starlette.types import Scope
 
-from web.http_api.client_secrets import ClientSecrets, is_client_secret
+from web.http_api.client_secrets import ClientSecrets, secrets_among
 from web.session_acceptor import pass_config, passed_config
-
-MAX_SECRETS_SENT = 2
-"""Client secrets of one call that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class CallerAccess:
     accepts_token: Callable[[Scope, Iterable[str]], bool]
     client_secrets: ClientSecrets | None
 
-    def __call__(self, scope: Scope, offered: Iterable[str]) -> bool:
+    async def __call__(self, scope: Scope, offered: Iterable[str]) -> bool:
         """Returns whether the call may begin. The settings of a client secret become those of its session.
 
         A secret of a transcription session opens no call, because nobody would answer.
@@ -33,10 +30,10 @@ class CallerAccess:
         if in_header is not None:  # access control has checked it
             return in_header.kind == "realtime"
         keys = tuple(offered)
-        sent = [key for key in keys if is_client_secret(key)][:MAX_SECRETS_SENT]
+        sent = secrets_among(keys)
         if not sent or self.client_secrets is None:
             return self.accepts_token(scope, keys)
         # Checked without a server token too: the session would lack the settings that belong to the secret.
-        config = self.client_secrets.find(sent)
+        config = await self.client_secrets.find_anywhere(sent)
         pass_config(scope, config)
         return config is not None and config.kind == "realtime"

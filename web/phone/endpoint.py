@@ -7,7 +7,7 @@ session set up for it. The caller's number is never logged.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ ROOM_STEP_S = 0.02
 CLOSE_TIMEOUT_S = 1.0
 NORMAL, POLICY, TOO_LARGE, TOO_MANY = 1000, 1008, 1009, 1013
 
-Authorized = Callable[[Scope, Iterable[str]], bool]
+Authorized = Callable[[Scope, Iterable[str]], Awaitable[bool]]
 """Returns whether a connection has the server's token, or a valid client secret, in its headers or among these values.
 The settings that belong to a client secret are then those of the session."""
 
@@ -99,7 +99,7 @@ class PhoneEndpoint:
         finally:
             self._starting -= 1
         offered = filter(None, (start.token, socket.query_params.get("token", "")))
-        if self._authorized(socket.scope, offered):
+        if await self._authorized(socket.scope, offered):
             return start
         why = f"call {start.call_id}: the token is missing or wrong; send REPARTEE_TOKEN or a client secret of a "
         why += "conversation as the parameter 'token'"

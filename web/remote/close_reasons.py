@@ -60,10 +60,9 @@ def last_error(event: Mapping[str, object]) -> LastError:
     if not isinstance(error, Mapping):
         return LastError()
     retry_after_s = error.get("retry_after_s")
-    wait_s = float(retry_after_s) if isinstance(retry_after_s, int | float) else 0.0
-    return LastError(
-        str(error.get("code", "")), str(error.get("message", "")), min(max(0.0, wait_s), MAX_RETRY_AFTER_S)
-    )
+    wait_s = retry_after_s if isinstance(retry_after_s, int | float) else 0
+    limited_s = float(min(max(0, wait_s), MAX_RETRY_AFTER_S))  # limited first: a whole number may exceed a float
+    return LastError(str(error.get("code", "")), str(error.get("message", "")), limited_s)
 
 
 WORDS: Mapping[str, CloseReason] = {

@@ -106,7 +106,7 @@ def _variables(value: object, path: str) -> dict[str, str]:
 
 
 def _variable(value: object, path: str) -> str:
-    if isinstance(value, dict) and value.get("type") in {"input_image", "input_file"}:
+    if isinstance(value, dict) and value.get("type") in ("input_image", "input_file"):
         raise not_supported(path, "a variable of a prompt is a text")
     if isinstance(value, dict):
         value = checked(value, path, _INPUT_TEXT)["text"]

@@ -269,7 +269,7 @@ def updated(
     Raises:
         FieldError: The update is not an object.
     """
-    if isinstance(value, dict) and value.get("type") in {"realtime", "transcription"}:
+    if isinstance(value, dict) and value.get("type") in ("realtime", "transcription"):
         wrong_type_change = refuse_type_change(config.kind, value["type"], begun=begun)
         if wrong_type_change is None:
             config = replace(config, kind=value["type"])

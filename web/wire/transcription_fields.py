@@ -93,7 +93,7 @@ def _noise_reduction(value: object, path: str, refusals: Refusals) -> NoiseReduc
     found: Mapping[str, Any] = checked(
         {name: inner for name, inner in value.items() if name != "strength"}, path, _NOISE_REDUCTION
     )
-    if value.get("strength") not in {None, 1}:
+    if value.get("strength") not in (None, 1):
         refusals.add(not_supported(f"{path}.strength", "noise is reduced fully (1) or not at all (null)"))
     kind: NoiseReduction = found["type"]
     return kind

@@ -350,11 +350,12 @@ def test_redis_that_does_not_answer_delays_no_turn(tmp_path: Path) -> None:
     async def main() -> None:
         with running_redis(tmp_path) as redis:
             engines = loader(tmp_path / "a")
-            async with gateway(engines, redis.url, timeout_s=2.0) as a, connected_client(a) as first:
+            async with gateway(engines, redis.url, timeout_s=5.0) as a, connected_client(a) as first:
                 await ask(first)
                 await eventually(lambda: stored(SharedRedis(redis.url), first.token))
                 redis.freeze()
                 await ask(first, 2)
+                assert first.events_of("repartee.notice") == [], "the turn is over before the time limit of Redis"
                 # A connection that wants to resume waits for the time limit, then begins anew.
                 async with connected_client(a, resume="unknown") as other:
                     assert repartee_of(other)["resumed"] is False
