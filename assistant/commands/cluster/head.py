@@ -15,9 +15,6 @@ CLIENT_PORT_DISTANCE = 1
 
 LOOPBACK = "127.0.0.1"
 
-DIRECT_BYTES = 1_000_000
-"""Arguments up to this size are sent with the request; larger ones cost another message through the object store."""
-
 
 def head_command(
     python: str, *, port: int, host: str = LOOPBACK, cpus: int | None = None, folder: Path | None = None
@@ -56,7 +53,6 @@ def node_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
     """
     changed = dict(environ)
     changed.setdefault("RAY_AUTH_MODE", "token")
-    changed.setdefault("RAY_max_direct_call_object_size", str(DIRECT_BYTES))
     named = environ.get("RAY_AUTH_TOKEN") or environ.get("RAY_AUTH_TOKEN_PATH")
     token = home / ".ray" / "auth_token"
     if changed["RAY_AUTH_MODE"] == "token" and not named and not token.exists():
