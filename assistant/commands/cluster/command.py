@@ -115,15 +115,20 @@ async def show_status(settings: Settings, console: Console) -> bool:
     return all(one.status.state == "RUNNING" and not one.problem for one in found if one.status.service in wanted)
 
 
-async def inspect(connection: RayConnection, settings: Settings) -> list[ServiceReport]:
-    """Returns every service, deployed or not, with its replicas. Raises AudioError."""
+async def inspect(
+    connection: RayConnection, settings: Settings, describe_timeout_s: float = DESCRIBE_TIMEOUT_S
+) -> list[ServiceReport]:
+    """Returns every service, deployed or not, with its replicas. Raises AudioError.
+
+    `describe_timeout_s`: longest wait for the replicas of one service, in seconds.
+    """
     try:
         found = await _call(connection, partial(application.status, settings=settings), STATUS_TIMEOUT_S)
     except TimeoutError as error:
         raise EngineLoadError(
             f"the cluster did not report its services within {STATUS_TIMEOUT_S:g} s: look at its head."
         ) from error
-    return [await _with_replicas(connection, one) for one in found]
+    return [await _with_replicas(connection, one, describe_timeout_s) for one in found]
 
 
 def connection_of(settings: Settings) -> RayConnection:
@@ -142,11 +147,11 @@ async def _call(connection: RayConnection, work: Callable[[Any], T], timeout_s: 
         raise EngineLoadError(f"the cluster failed ({type(error).__name__}): look at its head.") from error
 
 
-async def _with_replicas(connection: RayConnection, status: ServiceStatus) -> ServiceReport:
+async def _with_replicas(connection: RayConnection, status: ServiceStatus, timeout_s: float) -> ServiceReport:
     if not status.replicas.get("RUNNING"):
         return ServiceReport(status)
     try:
-        answers = await connection.all_replicas(status.service, "describe", DESCRIBE_TIMEOUT_S)
+        answers = await connection.all_replicas(status.service, "describe", timeout_s)
     except AudioError as error:
         return ServiceReport(status, problem=f"its replicas did not all answer: {error}")
     return ServiceReport(status, tuple(map(received_info, answers)))
