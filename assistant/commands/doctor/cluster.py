@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
@@ -92,8 +92,8 @@ def cluster_section(settings: Settings, answer: ProbeResult) -> ReportSection:
     if answer.error:
         findings: Sequence[CheckResult] = (_unreached(settings, answer),)
     else:
-        services = cast("Sequence[Mapping[str, object]]", answer.found["services"])
-        findings = [_finding(settings, ServiceProbe(**cast("dict[str, str]", one))) for one in services]
+        services = cast("Sequence[Mapping[str, Any]]", answer.found["services"])
+        findings = [_finding(settings, ServiceProbe(**one)) for one in services]
     return ReportSection("cluster", "Engines on the Ray cluster", tuple(findings), "ms: a request without work")
 
 
