@@ -39,6 +39,7 @@ from audio.units import MIC_RATE_HZ, Pcm
 
 SENTENCE = "The train leaves at ten."
 PAUSE_S = 0.05
+DEPLOY_TIMEOUT_S = 300.0
 WARM_UP = 10
 
 
@@ -78,7 +79,9 @@ async def _measured(settings: Settings, count: int) -> list[Row]:
     connection = RayConnection(settings.cluster.address, settings.cluster.application, timeout_s=60)
     try:
         for service in application.services_of(settings):
-            await connection.call(partial(application.deploy, settings=settings, service=service))
+            await connection.call(
+                partial(application.deploy, settings=settings, service=service), timeout_s=DEPLOY_TIMEOUT_S
+            )
         return [
             await _empty(connection, count),
             await _decodes(settings, connection, count),

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from assistant.commands.cluster.head import head_command, node_environment
 from audio.cluster.ray_connection import prepare_environment
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 STARTS_WITHIN_S = 120.0
 STOPS_WITHIN_S = 30.0
@@ -23,10 +26,11 @@ DRAINS_WITHIN_S = 5.0
 
 
 @contextmanager
-def ray_cluster(cpus: int = 8) -> Generator[str]:
+def ray_cluster(cpus: int = 8, environ: Mapping[str, str] = NOTHING) -> Generator[str]:
     """Starts a head and yields its address; ends all its processes afterwards.
 
-    Meanwhile the environment has what the processes of a cluster need, also its token.
+    Meanwhile the environment has what the processes of a cluster need, also its token. `environ`: variables of the head
+    and its replicas only.
     """
     before = dict(os.environ)
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # paths of sockets are at most 107 bytes long
@@ -36,7 +40,7 @@ def ray_cluster(cpus: int = 8) -> Generator[str]:
     port = _free_port()
     command = head_command(sys.executable, port=port, cpus=cpus, folder=folder)
     with Path(folder, "head.log").open("wb") as log:
-        head = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        head = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **environ})
     try:
         _wait_for(head, port, Path(folder, "head.log"))
         yield f"127.0.0.1:{port}"

@@ -24,7 +24,7 @@ class ScriptedCluster:
             one is used again.
         streams: What each stream yields; an exception is raised, and None is never followed.
         requests: Methods with their arguments, in order.
-        resets: Number of calls of `reset`.
+        resets: Services that were reset, in order.
     """
 
     answers: dict[str, list[Any]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class ScriptedCluster:
     requests: list[tuple[Any, ...]] = field(default_factory=list)
     pending: list[Future[Any]] = field(default_factory=list)
     closed_streams: int = 0
-    resets: int = 0
+    resets: list[Service] = field(default_factory=list)
 
     def request(self, service: Service, method: str, *arguments: object) -> Future[Any]:
         self.requests.append((service, method, *arguments))
@@ -58,8 +58,8 @@ class ScriptedCluster:
         finally:
             self.closed_streams += 1
 
-    def reset(self) -> None:
-        self.resets += 1
+    def reset(self, service: Service) -> None:
+        self.resets.append(service)
 
     async def aclose(self) -> None:
         pass

@@ -31,6 +31,17 @@ def counting_network(positions: int = POSITIONS, *, pooling: bool = False) -> by
     return graph.bytes()
 
 
+def padded(network: bytes, size_bytes: int) -> bytes:
+    """Returns a network with a field that nothing reads, so that its file has this size."""
+    tag = b"\xc2\x3e"  # number 1000, of bytes
+
+    def varint(number: int) -> bytes:
+        return bytes([*(number >> shift & 0x7F | 0x80 for shift in (0, 7, 14)), number >> 21])
+
+    rest = size_bytes - len(network) - len(tag) - len(varint(0))
+    return network + tag + varint(rest) + bytes(rest)
+
+
 def logit_of(features: npt.NDArray[np.float32]) -> float:
     """Returns the mean of the last positions' table and first band, every other frame; (1, MELS, 2 * positions)."""
     band = features[0, 0, ::2]

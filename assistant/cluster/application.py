@@ -4,7 +4,6 @@ Ray's types are `Any` here.
 """
 
 import hashlib
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from assistant.cluster.replicas import MAX_BATCH, TurnEndReplica, VoiceReplica, 
 from assistant.config.settings import Settings
 from audio.cluster import SERVICES, Service
 from audio.cluster.ray_connection import application_of, deployment_of
+from audio.errors import EngineLoadError
 
 DRAIN_S = 30.0
 """Longest wait for the requests of a replica that is replaced or removed."""
@@ -71,19 +71,24 @@ def services_of(settings: Settings) -> tuple[Service, ...]:
 
 def version_of(settings: Settings) -> str:
     """Returns the version of the program with a fingerprint of the settings that the replicas have."""
-    fingerprint = hashlib.sha256(pickle.dumps(local_settings(settings))).hexdigest()[:8]
+    fingerprint = hashlib.sha256(repr(local_settings(settings)).encode()).hexdigest()[:8]
     return f"{version('repartee')}+{fingerprint}"
 
 
 def deploy(serve: Any, settings: Settings, service: Service) -> None:
     """Deploys a service, or replaces its replicas by new ones; blocks until they run.
 
-    Each old replica ends only after a new one works and after its own requests are answered. Raises RuntimeError if the
-    new replicas cannot start; the old ones then stay.
+    Each old replica ends only after a new one works and after its own requests are answered. Raises EngineLoadError if
+    the new replicas cannot start; the old ones then stay.
     """
     serve.start(proxy_location="Disabled")
     name = application_of(settings.cluster.application, service)
-    serve.run(built(serve, settings, service), name=name, route_prefix=None)
+    try:
+        serve.run(built(serve, settings, service), name=name, route_prefix=None)
+    except RuntimeError as error:
+        raise EngineLoadError(
+            f"{service} could not be deployed: see the message of `repartee cluster status`."
+        ) from error
 
 
 def remove(serve: Any, settings: Settings, service: Service) -> bool:

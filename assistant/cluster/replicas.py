@@ -1,22 +1,27 @@
 """The engines that run in replicas of Ray Serve. Each class has one instance in a process of its own.
 
 A replica loads its engine from its own machine's models and runs it once, before it gets requests. The methods are
-coroutines on the replica's event loop; the engines compute in threads. A cancelled request ends its work.
+coroutines on the replica's event loop; the engines compute in threads. A cancelled request ends its work. Ray calls
+`check_health` every 5 s and replaces a replica whose engine hangs or no longer works.
 """
 
 import asyncio
+import math
 import os
 import socket
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
@@ -25,17 +30,55 @@ from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
 from audio.end_of_turn.smart_turn import SmartTurn
-from audio.errors import EngineLoadError
+from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import SHOWN, fallback_of
 from audio.stt.whisper.model import Decoded, LoadedWhisper
+from audio.stt.whisper.shared_model import HANG_S
 from audio.tts import Voice
-from audio.units import Pcm
+from audio.units import MIC_RATE_HZ, Pcm
+
+T = TypeVar("T")
 
 MAX_BATCH = 8
 """Silences that Smart Turn judges in one run of its network."""
 
 Work = Callable[[Callable[[], bool]], Decoded | None]
 """A decode, which polls whether it is still wanted."""
+
+
+class WatchedThread:
+    """The thread in which an engine computes, one piece of work after the other."""
+
+    def __init__(self, name: str, trial: Callable[[], object]) -> None:
+        """Creates it. `trial`: runs the engine once; raises an exception if it does not work."""
+        self._name = name
+        self._trial = trial
+        self._thread = ThreadPoolExecutor(1, name)
+        self._began_s: float | None = None  # when the current work began; None: there is none
+        self._is_suspect = False
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Runs work in the thread and returns its result. Work that has not begun is cancelled with the caller."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._watched, work)
+
+    async def check(self) -> None:
+        """Raises EngineError if the engine hangs. If it has failed, runs it once and raises what that raises."""
+        began_s = self._began_s
+        if began_s is not None and time.monotonic() - began_s > HANG_S:
+            raise EngineError(f"{self._name} has not finished its work after {HANG_S:g} s")
+        if self._is_suspect:
+            await self.run(self._trial)
+            self._is_suspect = False
+
+    def _watched(self, work: Callable[[], T]) -> T:
+        self._began_s = time.monotonic()
+        try:
+            return work()
+        except Exception:
+            self._is_suspect = True
+            raise
+        finally:
+            self._began_s = None
 
 
 class Replica:
@@ -65,13 +108,18 @@ class WhisperReplica(Replica):
         """Loads the model. Raises EngineLoadError."""
         chosen = build.whisper_settings(settings, build.place_of(_need(settings, "whisper")))
         self._model = model = LoadedWhisper(chosen)
-        self._thread = ThreadPoolExecutor(1, "faster-whisper")
+        silence = np.zeros(MIC_RATE_HZ, np.int16)
+        self._thread = WatchedThread("faster-whisper", lambda: model.decode(silence, chosen.spoken, retry=False))
         threads = "1 thread" if chosen.cpu_threads == 1 else f"{chosen.cpu_threads} threads"
         on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
         super().__init__(version, f"faster-whisper {chosen.called}, {model.compute_type} on {on}")
         self._info = replace(
             self._info, device=model.device, compute_type=model.compute_type, multilingual=model.multilingual
         )
+
+    async def check_health(self) -> None:
+        """Raises an exception if the model hangs or no longer works."""
+        await self._thread.check()
 
     async def decode(self, sound: bytes, language: str | None, retry: bool, with_tokens: bool) -> dict[str, Any] | None:
         """Returns the result of `LoadedWhisper.decode` as a dictionary; None if the request was cancelled."""
@@ -94,9 +142,7 @@ class WhisperReplica(Replica):
         """Returns the likeliest language of a segment and its probability."""
         self._begin()
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._model.language_of, received_pcm(sound)
-            )
+            return await self._thread.run(partial(self._model.language_of, received_pcm(sound)))
         finally:
             self._end()
 
@@ -105,30 +151,39 @@ class WhisperReplica(Replica):
         unwanted = threading.Event()
         self._begin()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work, lambda: not unwanted.is_set())
+            return await self._thread.run(partial(work, lambda: not unwanted.is_set()))
         finally:
             unwanted.set()
             self._end()
 
 
 class VoiceReplica(Replica):
-    """A voice: Piper if the machine has its voice, else espeak-ng. The engine orders the texts of its requests."""
+    """A voice: Piper if the machine has one, else espeak-ng. The engine orders the texts of its requests."""
 
     def __init__(self, settings: Settings, version: str) -> None:
         """Chooses the voice. Raises EngineLoadError."""
         self._voice, self._why = _voice(settings)
         self._loading = asyncio.Lock()
-        self._is_loaded = False
+        self._is_loaded = self._is_suspect = False
         super().__init__(version, self._voice.name)
 
     async def check_health(self) -> None:
-        """Loads the voice before the first request: Ray waits for the first check of a new replica."""
+        """Loads the voice before the first request, and again if it hangs or has failed. Raises EngineLoadError.
+
+        Ray waits for the first check of a new replica.
+        """
         async with self._loading:
-            if not self._is_loaded:
+            if self._is_loaded and not self._is_suspect:
+                return
+            self._is_suspect = False
+            try:
                 await self._voice.load()
-                self._is_loaded = True
-                why = "".join(f", {text}" for text in (self._why, fallback_of(self._voice)) if text)
-                self._info = replace(self._info, detail=f"{self._voice.name} {self._voice.detail}{why}")
+            except BaseException:
+                self._is_suspect = True
+                raise
+            self._is_loaded = True
+            why = "".join(f", {text}" for text in (self._why, fallback_of(self._voice)) if text)
+            self._info = replace(self._info, detail=f"{self._voice.name} {self._voice.detail}{why}")
 
     async def describe(self) -> dict[str, Any]:
         """Returns its `ReplicaInfo` as a dictionary."""
@@ -137,12 +192,16 @@ class VoiceReplica(Replica):
 
     async def speak(self, text: str, speed: float) -> AsyncGenerator[dict[str, Any]]:
         """Yields the audio of a text; see `Voice.speak`."""
-        await self.check_health()
+        if not self._is_loaded:
+            await self.check_health()
         self._begin()
         try:
             async with aclosing(self._voice.speak(text, speed)) as chunks:
                 async for chunk in chunks:
                     yield sent_chunk(chunk)
+        except Exception:
+            self._is_suspect = True  # the next check loads it again
+            raise
         finally:
             self._end()
 
@@ -155,8 +214,12 @@ class TurnEndReplica(Replica):
         need = _need(settings, "smart-turn")
         self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
         batches = "in batches" if network.use_batches() else "one at a time"
-        self._thread = ThreadPoolExecutor(1, "smart-turn")
+        self._thread = WatchedThread("Smart Turn", lambda: network.probability(np.zeros(MIC_RATE_HZ, np.int16)))
         super().__init__(version, f"{need.name}, {batches}, {network.fallback or SHOWN[network.provider]}")
+
+    async def check_health(self) -> None:
+        """Raises an exception if the network hangs or no longer works."""
+        await self._thread.check()
 
     async def judge(self, sounds: Sequence[bytes]) -> list[float]:
         """Returns the probability for each of the sounds."""
@@ -164,9 +227,7 @@ class TurnEndReplica(Replica):
         for _ in pcms:
             self._begin()
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, partial(self._network.probabilities, pcms)
-            )
+            return await self._thread.run(partial(self._network.probabilities, pcms))
         finally:
             for _ in pcms:
                 self._end()
@@ -175,14 +236,15 @@ class TurnEndReplica(Replica):
 def local_settings(settings: Settings) -> Settings:
     """Returns the settings of the replicas: the same engines on their own machine, and nothing of the rest.
 
-    Sections that may hold addresses and names of the user are left out.
+    An engine has as many threads as its replica reserves cores, unless `stt.threads` is set. Sections that may hold
+    addresses and names of the user are left out.
     """
+    threads = settings.stt.threads or math.ceil(settings.cluster.replica_cpus)
     return Settings(
         assistant=replace(settings.assistant, instructions="", greeting=""),
-        stt=replace(settings.stt, engine="faster-whisper", model=whisper_choice(settings).name),
+        stt=replace(settings.stt, engine="faster-whisper", model=whisper_choice(settings).name, threads=threads),
         tts=replace(settings.tts, engine="auto"),
         turn=replace(settings.turn, smart_turn="auto"),
-        cluster=settings.cluster,
     )
 
 
@@ -194,12 +256,21 @@ def _need(settings: Settings, kind: str) -> Need:
 
 
 def _voice(settings: Settings) -> tuple[Voice, str]:
-    """Returns the voice of this machine, not loaded, and why it is not Piper; "" if it is, or is configured."""
+    """Returns the voice of this machine, not loaded, and why it is not the expected one; "" if it is.
+
+    It is chosen as without a cluster (`load_voice`): another voice of the language, then espeak-ng, replace one that is
+    missing, unless it is named.
+    """
+    language = settings.assistant.language
     if settings.tts.voice and not is_piper_voice(settings.tts.voice):
         return build.espeak(settings), ""
-    need = _need(settings, "piper")
-    place = at_hand(need)
+    need = next((need for need in needs(settings) if need.kind == "piper"), None)
+    lacking = f"no piper model is known for {language}" if need is None else ""
+    if need is not None and at_hand(need) is None:
+        lacking = lacking_model(need)
+        need = None if settings.tts.voice else other_voice(language)
+    place = None if need is None else at_hand(need)
     if place is None:
-        return build.espeak(settings), f"instead of piper, because {lacking_model(need)}"
+        return build.espeak(settings), f"instead of piper, because {lacking}"
     local = replace(settings, stt=replace(settings.stt, threads=settings.stt.threads or cores().whole))
-    return build.piper(local, place), ""
+    return build.piper(local, place), lacking.partition(";")[0]

@@ -43,7 +43,13 @@ class ClusterSection(ConfigSection):
         KeyInfo("Replicas of each engine to which the cluster grows under load.", unit="replicas", low=1, high=1000),
     ] = 4
     replica_cpus: Annotated[
-        float, KeyInfo("CPU cores that are reserved for one replica.", unit="cores", low=0, high=64)
+        float,
+        KeyInfo(
+            "CPU cores that are reserved for one replica; it has as many threads, unless stt.threads is set.",
+            unit="cores",
+            low=0,
+            high=64,
+        ),
     ] = 1.0
     stt_gpus: Annotated[
         float, KeyInfo("GPUs that are reserved for one replica of the recognizer.", unit="GPUs", low=0, high=8)

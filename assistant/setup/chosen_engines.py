@@ -17,7 +17,16 @@ from assistant.models.whisper_choice import candidates
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import ESPEAK, EngineOptions, base_of, engine_options, settings_in, voice_in_use
+from assistant.setup.engine_options import (
+    ESPEAK,
+    ONE_CLUSTER_LANGUAGE,
+    ONE_VOICE,
+    EngineOptions,
+    base_of,
+    engine_options,
+    settings_in,
+    voice_in_use,
+)
 from assistant.setup.llm_clients import clients_of
 from assistant.setup.loading import close_engine
 from assistant.skills import SkillEffect
@@ -229,12 +238,16 @@ class EngineChoices:
     async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:
         shared = self.loader.shared_whisper
         if shared is None or not shared.multilingual:
+            if settings.stt.engine == "ray":
+                raise EngineLoadError(f"{ONE_CLUSTER_LANGUAGE}.")
             shared = self._whisper = self._whisper or _multilingual_whisper(settings)
             await shared.load()
         return shared.transcriber(language=language)
 
     async def _take_voice(self, name: str, settings: Settings) -> VoiceKey:
         """Loads a voice if needed and counts its user. Raises EngineLoadError."""
+        if settings.tts.engine == "ray":
+            raise EngineLoadError(f"{ONE_VOICE}.")
         language = base_of(settings.assistant.language)
         name = name or _default_voice(self.options(), language)
         key = name, language

@@ -18,6 +18,12 @@ ESPEAK: Literal["espeak-ng"] = "espeak-ng"
 _MULTILINGUAL_WITH = "de"
 """A language that only multilingual models know."""
 
+ONE_VOICE = 'this server has one voice and one language: tts.engine = "ray", and replicas have one voice'
+
+ONE_CLUSTER_LANGUAGE = (
+    "the recognizer on the cluster knows one language; to get others: stt.model = base, then repartee cluster deploy"
+)
+
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -86,13 +92,21 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
         recognizes: Whether there is a recognizer at all.
     """
     allowed = set(settings.server.client_choices.split())
+    has_voices = (
+        settings.tts.engine != "ray"
+    )  # replicas have one voice, and others would be synthesized in this process
     why = "" if "language" in allowed else "this server has one language: server.client_choices does not name language"
-    if not why and recognizes and not multilingual and not candidates(_MULTILINGUAL_WITH):
-        why = "the recognizer knows one language; to get others: repartee models pull base"
+    if not why and not has_voices:
+        why = ONE_VOICE
+    if not why and recognizes and not multilingual:
+        if settings.stt.engine == "ray":
+            why = ONE_CLUSTER_LANGUAGE
+        elif not candidates(_MULTILINGUAL_WITH):
+            why = "the recognizer knows one language; to get others: repartee models pull base"
     own = base_of(settings.assistant.language)
     return EngineOptions(
         languages=() if why else tuple(sorted({own, *NAMES})),
-        voices=_voices() if "voice" in allowed else (),
+        voices=_voices() if "voice" in allowed and has_voices else (),
         endpoints=tuple(map(offered_endpoint, settings.llm.endpoints)) if "endpoint" in allowed else (),
         words="words" in allowed or settings.trace.words,
         no_languages=why,

@@ -52,7 +52,7 @@ class ClusterConnection(Protocol):
         """Calls a method of some replica. Never blocks. Cancelling the future cancels the call.
 
         The future raises ReplicaLostError if the replica ended, EngineLoadError if there is no such service, and
-        EngineError for any other failure. It has no deadline.
+        EngineError for any other failure. It has no deadline. Raises EngineError if the connection is closed.
         """
         ...
 
@@ -60,8 +60,11 @@ class ClusterConnection(Protocol):
         """Yields the items that a replica's generator gives. Closing it cancels the call. Errors as in `request`."""
         ...
 
-    def reset(self) -> None:
-        """Connects again at the next request, because the service does not answer. Never blocks."""
+    def reset(self, service: Service) -> None:
+        """Looks for the service again at the next request, because it does not answer. Never blocks.
+
+        It also connects again if the cluster has gone. Requests of other services go on.
+        """
         ...
 
     async def aclose(self) -> None:

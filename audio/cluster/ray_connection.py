@@ -20,22 +20,26 @@ from audio.cluster import Service
 from audio.errors import AudioError, EngineError, EngineLoadError, ReplicaLostError
 from audio.extra import installing
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 5.0
 PROBE_TIMEOUT_S = 3.0
-"""Longest wait for a TCP connection to the cluster's head, which fails sooner than Ray's own attempt, in seconds."""
+"""Longest wait for an answer of the cluster's head, in seconds: Ray's own attempts take far longer or never end."""
 
 MAX_ITEMS = 4096
-"""Items of one stream that wait for their reader: more than any text has."""
+"""Items of one stream that wait for their reader: more than any text has. A stream with more fails."""
+
+DIRECT_BYTES = 1_000_000
+"""Arguments up to this size are sent with the request; larger ones cost another message through the object store."""
 
 NAMESPACE = "repartee"
 
 _ENVIRONMENT = {
     # Otherwise Ray ends the whole process a minute after the cluster's head has gone (default: 60).
     "RAY_gcs_rpc_server_reconnect_timeout_s": "31536000",
-    # Sounds are sent with the request: above this size another message through the object store is needed.
-    "RAY_max_direct_call_object_size": "1000000",
+    "RAY_max_direct_call_object_size": str(DIRECT_BYTES),
     # Requests go to the replica's own port instead of through Ray's object store: half the time (docs/lab/cluster.md).
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -46,6 +50,10 @@ _ENVIRONMENT = {
 """Ray's variables, unless the user has set them."""
 
 HELP = "run `repartee cluster status`"
+CLOSED = "the connection to the cluster is closed"
+
+_SHOWN_CHARS = 200
+"""Longest part of an error of Ray that is shown when connecting fails, in characters."""
 
 
 def prepare_environment() -> None:
@@ -100,10 +108,10 @@ class RayConnection:
         self._ray: Any = None
         self._serve: Any = None
         self._handles: dict[Service, Any] = {}
+        self._running: dict[str, asyncio.Task[Any]] = {}  # calls of Ray that several requests wait for, by name
         self._connected = False
         self._closed = False
         self._loop = asyncio.new_event_loop()
-        self._connecting = asyncio.Lock()
         threading.Thread(target=self._run, name="ray", daemon=True).start()
 
     # ClusterConnection
@@ -115,18 +123,23 @@ class RayConnection:
     async def stream(self, service: Service, method: str, *arguments: object) -> AsyncGenerator[Any]:
         """See `ClusterConnection`."""
         loop = asyncio.get_running_loop()
-        items: asyncio.Queue[tuple[Any, bool]] = asyncio.Queue(MAX_ITEMS)  # the last one has True
+        items: asyncio.Queue[tuple[Any, bool]] = asyncio.Queue()  # the last one has True
 
         def put(item: object, is_last: bool = False) -> None:
-            with suppress(asyncio.QueueFull):
+            if is_last or items.qsize() < MAX_ITEMS:
                 items.put_nowait((item, is_last))
+            elif not pump.done():
+                items.put_nowait((EngineError(f"{service} gave more than {MAX_ITEMS} items that nobody took"), True))
+                pump.cancel()
 
         def tell(item: object, is_last: bool = False) -> None:
             with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(put, item, is_last)
 
         pump = self._submit(self._pump(service, method, arguments, tell))
-        pump.add_done_callback(lambda ended: tell(None if ended.cancelled() else ended.exception(), is_last=True))
+        pump.add_done_callback(
+            lambda ended: tell(EngineError(CLOSED) if ended.cancelled() else ended.exception(), is_last=True)
+        )
         try:
             while True:
                 item, is_last = await items.get()
@@ -139,27 +152,36 @@ class RayConnection:
         finally:
             pump.cancel()
 
-    def reset(self) -> None:
+    def reset(self, service: Service) -> None:
         """See `ClusterConnection`."""
-        self._loop.call_soon_threadsafe(self._forget)
+        if not self._closed:
+            asyncio.run_coroutine_threadsafe(self._forget(service), self._loop)
 
     async def aclose(self) -> None:
         """Disconnects the process from Ray and ends the thread. Idempotent."""
         if self._closed:
             return
         self._closed = True
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop))
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        except TimeoutError:
+            pass  # its threads are daemons
+        except Exception:
+            log.warning("cluster: the connection was not closed cleanly", exc_info=True)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
     async def all_replicas(self, service: Service, method: str, timeout_s: float) -> list[Any]:
         """Returns the answers of all replicas of a service. Raises EngineError."""
         return await asyncio.wrap_future(self._submit(self._broadcast(service, method, timeout_s)))
 
-    async def call(self, work: Callable[[Any], T]) -> T:
-        """Runs `work`, which blocks, with the module ray.serve in a thread. Raises EngineLoadError."""
-        return await asyncio.wrap_future(self._submit(self._call(work)))
+    async def call(self, work: Callable[[Any], T], timeout_s: float) -> T:
+        """Runs `work`, which blocks, with the module ray.serve in a thread.
+
+        Raises EngineLoadError without a cluster, TimeoutError after `timeout_s` seconds, and what `work` raises.
+        """
+        return await asyncio.wrap_future(self._submit(self._call(work, timeout_s)))
 
     # In the thread
 
@@ -173,18 +195,24 @@ class RayConnection:
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if self._closed:
             work.close()
-            raise EngineError("the connection to the cluster is closed")
+            raise EngineError(CLOSED)
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _request(self, service: Service, method: str, arguments: tuple[object, ...]) -> Any:
-        with_handle = await self._handle(service)
         try:
-            response = getattr(with_handle, method).remote(*arguments)
-            try:
-                return await response
-            except asyncio.CancelledError:
-                response.cancel()
-                raise
+            handle = await self._handle(service)
+            return await self._answer(service, getattr(handle, method).remote(*arguments))
+        except asyncio.CancelledError:
+            if self._closed:  # the caller has not cancelled it
+                raise EngineError(CLOSED) from None
+            raise
+
+    async def _answer(self, service: Service, response: Any) -> Any:
+        try:
+            return await response
+        except asyncio.CancelledError:
+            response.cancel()
+            raise
         except Exception as error:
             raise self._translated(service, error) from error
 
@@ -210,53 +238,93 @@ class RayConnection:
         except Exception as error:
             raise self._translated(service, error) from error
 
-    async def _call(self, work: Callable[[Any], T]) -> T:
+    async def _call(self, work: Callable[[Any], T], timeout_s: float) -> T:
         await self._connect()
-        return await _in_thread(partial(work, self._serve))
+        async with asyncio.timeout(timeout_s):
+            return await _in_thread(partial(work, self._serve))
 
     async def _handle(self, service: Service) -> Any:
         if not self._connected:
             await self._connect()
         if service not in self._handles:
-            name = application_of(self._application, service)
-            try:
-                self._handles[service] = await _in_thread(
-                    partial(self._serve.get_deployment_handle, deployment_of(service), app_name=name)
-                )
-            except Exception as error:
-                raise EngineLoadError(
-                    f"the cluster at {self.address} has no application {name}: run `repartee cluster deploy`."
-                ) from error
+            await self._once(f"handle of {service}", partial(self._get_handle, service))
         return self._handles[service]
 
+    async def _get_handle(self, service: Service) -> None:
+        name = application_of(self._application, service)
+        try:
+            self._handles[service] = await _in_thread(
+                partial(self._serve.get_deployment_handle, deployment_of(service), app_name=name)
+            )
+        except Exception as error:
+            raise EngineLoadError(
+                f"the cluster at {self.address} has no application {name}: run `repartee cluster deploy`."
+            ) from error
+
     async def _connect(self) -> None:
-        async with self._connecting:
-            if self._connected:
-                return
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    await _in_thread(self._connect_now)
-            except TimeoutError as error:
-                raise EngineLoadError(f"{self._unreachable} within {self._timeout_s:g} s.") from error
-            except EngineLoadError:
-                raise
-            except Exception as error:
-                why = type(error).__name__
-                raise EngineLoadError(
-                    f"{self._unreachable} ({why}): start it with `repartee cluster start`."
-                ) from error
-            self._connected = True
+        if self._connected:
+            return
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._once("connect", self._enter)
+        except TimeoutError as error:
+            raise EngineLoadError(
+                f"{self._unreachable} within {self._timeout_s:g} s: look at its head, or raise cluster.timeout_s."
+            ) from error
+        except EngineLoadError:
+            raise
+        except OSError as error:
+            raise EngineLoadError(
+                f"{self._unreachable} ({type(error).__name__}): start it with `repartee cluster start`."
+            ) from error
+        except Exception as error:
+            # Of another version, without the token, or not the cluster of this machine: Ray's own text says it best.
+            why = " ".join(str(error).split())[:_SHOWN_CHARS]
+            raise EngineLoadError(
+                f"{self._unreachable} ({type(error).__name__}: {why}): start it with `repartee cluster start`, with "
+                "the same versions of Ray and Python and the same token on all machines (docs/cluster.md)."
+            ) from error
+
+    async def _enter(self) -> None:
+        if not await _in_thread(self._is_connected):
+            await self._close_handles()
+            await _in_thread(self._connect_now)
+        self._connected = True
+
+    async def _once(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Waits for `work`, which several requests need: it runs once at a time, and goes on if a request is cancelled.
+
+        Two connections at the same time would end each other, and a call that hangs would leave a thread each time.
+        """
+        task = self._running.get(name)
+        if task is None:
+            task = self._running[name] = self._loop.create_task(work(), name=name)
+            task.add_done_callback(partial(self._over, name))
+        await asyncio.shield(task)
+
+    def _over(self, name: str, task: "asyncio.Task[None]") -> None:
+        del self._running[name]
+        if not task.cancelled():
+            task.exception()  # marks the exception as retrieved; there may be no request left
 
     @property
     def _unreachable(self) -> str:
         return f"the Ray cluster at cluster.address = {self.address} cannot be reached"
 
-    def _connect_now(self) -> None:
+    def _is_connected(self) -> bool:
+        """Whether the cluster still answers, so that only the handle of a single service was stale.
+
+        The requests of the other services then go on. Raises OSError if the head cannot be reached, and
+        EngineLoadError without the extra.
+        """
         host, _, port = self.address.rpartition(":")
         if host:
             with socket.create_connection((host, int(port)), PROBE_TIMEOUT_S):
                 pass
         self._ray, self._serve = import_ray()
+        return bool(self._ray.is_initialized()) and _answers(self._is_member)
+
+    def _connect_now(self) -> None:
         if self._ray.is_initialized():
             self._ray.shutdown()  # of a cluster that has gone
         self._ray.init(
@@ -269,21 +337,33 @@ class RayConnection:
         # It would wait for a head that has gone: the process could not end. `aclose` does the same with a time limit.
         atexit.unregister(self._ray._private.worker.shutdown)
 
-    def _forget(self) -> None:
+    def _is_member(self) -> bool:
+        """Whether the cluster knows this process's node: a head that was started again does not."""
+        mine = self._ray.get_runtime_context().get_node_id()
+        return any(node["NodeID"] == mine and node["Alive"] for node in self._ray.nodes())
+
+    async def _forget(self, service: Service) -> None:
+        """Makes the next request check the connection and take a new handle of the service."""
         self._connected = False
-        self._handles.clear()
+        handle = self._handles.pop(service, None)
+        if handle is not None:
+            await _close_handle(handle)
 
     async def _disconnect(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        if self._connected:
-            handles = tuple(self._handles.values())
-            self._forget()
-            for handle in handles:  # their threads would otherwise use Ray after its end
-                await handle.shutdown_async()
+        await self._close_handles()
+        if self._ray is not None and self._ray.is_initialized():
             await _in_thread(self._ray.shutdown)
+
+    async def _close_handles(self) -> None:
+        """Closes all handles: their threads would otherwise use Ray after its end."""
+        handles = tuple(self._handles.values())
+        self._handles.clear()
+        for handle in handles:
+            await _close_handle(handle)
 
     def _translated(self, service: Service, error: Exception) -> AudioError:
         """Returns an error of Ray, or of an engine in a replica, as one of this package. Texts hold no words."""
@@ -301,6 +381,27 @@ class RayConnection:
         if isinstance(error, serve.exceptions.BackPressureError):
             return EngineError(f"the replicas of {service} have too many requests: allow more in cluster.max_replicas")
         return EngineError(f"the cluster failed for {service} ({type(error).__name__}): {HELP}")
+
+
+async def _close_handle(handle: Any) -> None:
+    """Ends the threads of a handle, unless the cluster has gone and Ray waits for it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await handle.shutdown_async()
+
+
+def _answers(ask: Callable[[], bool]) -> bool:
+    """Whether `ask` returns True in time. Of a cluster that has gone it may never return."""
+    found: list[bool] = []
+
+    def run() -> None:
+        with suppress(Exception):
+            found.append(ask())
+
+    asking = threading.Thread(target=run, name="ray probe", daemon=True)
+    asking.start()
+    asking.join(PROBE_TIMEOUT_S)
+    return found == [True]
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

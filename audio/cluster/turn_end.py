@@ -29,10 +29,7 @@ class ClusterTurnEnd:
 
     async def load(self) -> None:
         """Waits until a replica answers. Raises EngineLoadError."""
-        connection = self._connection
-        self._info = await asyncio.to_thread(
-            ask_replica, connection, lambda: connection.request("turn-end", "describe")
-        )
+        self._info = await asyncio.to_thread(ask_replica, self._connection, "turn-end")
 
     async def probability(self, pcm: Pcm) -> float:
         """See `SmartTurn.probability`. Raises EngineError; TimeoutError if too many requests are pending.

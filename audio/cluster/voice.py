@@ -52,8 +52,7 @@ class ClusterVoice:
         await self._loading.wait()
 
     async def _load(self) -> None:
-        connection = self._connection
-        self._info = await asyncio.to_thread(ask_replica, connection, lambda: connection.request("voice", "describe"))
+        self._info = await asyncio.to_thread(ask_replica, self._connection, "voice")
 
     async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of the text; see `Voice.speak`. Replicas ignore `ahead_s`: first text first."""

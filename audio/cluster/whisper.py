@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from audio.cluster import ClusterConnection, ReplicaInfo
+from audio.cluster import ClusterConnection, ReplicaInfo, Service
 from audio.cluster.wire import received_decode, received_info, sent_pcm
 from audio.errors import EngineError, EngineLoadError, ReplicaLostError, SttError
 from audio.stt.whisper.model import Decoded, WhisperSettings
@@ -68,14 +68,16 @@ class ClusterWhisperModel:
 
     def _answer(self, wanted: Callable[[], bool], method: str, *arguments: object) -> Any:
         """Returns a replica's answer; None if the request became unwanted."""
-        deadline_s = time.monotonic() + self._timeout_s
+        deadline_s, is_told = time.monotonic() + self._timeout_s, False
         while True:
             try:
                 return _result(self._connection.request("whisper", method, *arguments), wanted, deadline_s)
             except ReplicaLostError as error:
                 if time.monotonic() + REPEAT_AFTER_S > deadline_s:
                     raise
-                log.warning("stt: a decode is repeated, because %s", error)
+                if not is_told:  # once for a decode: the last replica's end is answered every 50 ms
+                    log.warning("stt: a decode is repeated, because %s", error)
+                    is_told = True
                 time.sleep(REPEAT_AFTER_S)
 
 
@@ -106,25 +108,25 @@ class ClusterWhisper(SharedWhisper):
 
     def _load_model(self) -> SegmentDecoder:
         """Returns the model after a replica has answered. Raises EngineLoadError."""
-        self._info = info = ask_replica(self._connection, lambda: self._connection.request("whisper", "describe"))
+        self._info = info = ask_replica(self._connection, "whisper")
         return ClusterWhisperModel(self._connection, info, workers=self.settings.workers, timeout_s=self._timeout_s)
 
 
-def ask_replica(connection: ClusterConnection, describe: Callable[[], Future[Any]]) -> ReplicaInfo:
-    """Returns what a replica says about itself; blocks. Raises EngineLoadError.
+def ask_replica(connection: ClusterConnection, service: Service) -> ReplicaInfo:
+    """Returns what a replica of a service says about itself; blocks. Raises EngineLoadError.
 
-    `describe`: requests it. Without an answer within `LOAD_LIMIT_S` the next request connects again.
+    After a failure, or without an answer within `LOAD_LIMIT_S`, the next request looks for the service again.
     """
     deadline_s = time.monotonic() + LOAD_LIMIT_S
     while True:
         try:
-            return received_info(_result(describe(), lambda: True, deadline_s))
+            return received_info(_result(connection.request(service, "describe"), lambda: True, deadline_s))
         except ReplicaLostError as error:
             if time.monotonic() + REPEAT_AFTER_S > deadline_s:
                 raise EngineLoadError(str(error)) from error
             time.sleep(REPEAT_AFTER_S)
         except (EngineError, EngineLoadError) as error:
-            connection.reset()
+            connection.reset(service)
             raise EngineLoadError(str(error)) from error
 
 

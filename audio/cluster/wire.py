@@ -1,7 +1,7 @@
 """Converts results between a replica and a gateway: dictionaries of plain values.
 
 They are not pickled objects, so that a gateway and a replica of different versions understand each other during an
-update: unknown keys are ignored, and missing ones have defaults.
+update: unknown keys are ignored, and keys that were added after the first version have defaults.
 """
 
 from collections.abc import Mapping

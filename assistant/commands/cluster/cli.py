@@ -27,7 +27,8 @@ def start(
     import_ray()  # says which extra is missing
     python = sys.executable
     command = join_command(python, join, cpus=cpus) if join else head_command(python, port=port, host=host, cpus=cpus)
-    os.execve(python, command, node_environment(os.environ, Path.home()))  # noqa: S606 - its own interpreter
+    environ = node_environment(os.environ, Path.home(), joins=join is not None)
+    os.execve(python, command, environ)  # noqa: S606 - its own interpreter
 
 
 @cluster.command()

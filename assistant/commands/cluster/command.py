@@ -1,7 +1,9 @@
 """Deploys, shows and removes the speech engines on a cluster."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +15,36 @@ from assistant.config.settings import Settings
 from audio.cluster import SERVICES, ReplicaInfo, Service
 from audio.cluster.ray_connection import RayConnection
 from audio.cluster.wire import received_info
-from audio.errors import EngineError, EngineLoadError
+from audio.errors import AudioError, EngineLoadError
+
+T = TypeVar("T")
 
 DESCRIBE_TIMEOUT_S = 10.0
+"""Longest wait for the description of all replicas of a service, in seconds."""
+
+STATUS_TIMEOUT_S = 30.0
+"""Longest wait for the state of all services, in seconds."""
+
+DEPLOY_TIMEOUT_S = 600.0
+"""Longest wait until the new replicas of a service run, in seconds: a machine may have to be added for them first."""
+
+REMOVE_TIMEOUT_S = 120.0
+"""Longest wait until a service is removed, in seconds: its requests are answered before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReport:
+    """A service and its replicas.
+
+    Attributes:
+        status: Its state as Ray reports it.
+        replicas: The replicas that run and answer.
+        problem: Why the running replicas did not answer; "" if they did, or if none runs.
+    """
+
+    status: ServiceStatus
+    replicas: tuple[ReplicaInfo, ...] = ()
+    problem: str = ""
 
 
 def used_services(settings: Settings) -> tuple[Service, ...]:
@@ -34,15 +63,19 @@ def used_services(settings: Settings) -> tuple[Service, ...]:
 async def deploy(settings: Settings, tell: Callable[[str], None]) -> None:
     """Deploys the services of the settings, or replaces their replicas. Raises ConfigError, AudioError."""
     services, version = used_services(settings), application.version_of(settings)
-    connection = _connection(settings)
+    connection = connection_of(settings)
     try:
         for service in services:
             tell(f"{service}: deploying {version}")
             try:
-                await connection.call(partial(application.deploy, settings=settings, service=service))
-            except RuntimeError as error:
+                await _call(
+                    connection, partial(application.deploy, settings=settings, service=service), DEPLOY_TIMEOUT_S
+                )
+            except TimeoutError as error:
                 raise EngineLoadError(
-                    f"{service} could not be deployed: see the message of `repartee cluster status`."
+                    f"{service} does not run after {DEPLOY_TIMEOUT_S:g} s: the machines need room for one more replica "
+                    f"({settings.cluster.replica_cpus:g} free cores, cluster.replica_cpus); see `repartee cluster "
+                    "status`."
                 ) from error
             tell(f"{service}: running")
     finally:
@@ -51,10 +84,16 @@ async def deploy(settings: Settings, tell: Callable[[str], None]) -> None:
 
 async def stop(settings: Settings, tell: Callable[[str], None]) -> None:
     """Removes the services from the cluster. Raises AudioError."""
-    connection = _connection(settings)
+    connection = connection_of(settings)
     try:
         for service in SERVICES:
-            removed = await connection.call(partial(application.remove, settings=settings, service=service))
+            work = partial(application.remove, settings=settings, service=service)
+            try:
+                removed = await _call(connection, work, REMOVE_TIMEOUT_S)
+            except TimeoutError as error:
+                raise EngineLoadError(
+                    f"{service} was not removed within {REMOVE_TIMEOUT_S:g} s: see `repartee cluster status`."
+                ) from error
             if removed:
                 tell(f"{service}: removed")
     finally:
@@ -63,44 +102,70 @@ async def stop(settings: Settings, tell: Callable[[str], None]) -> None:
 
 async def show_status(settings: Settings, console: Console) -> bool:
     """Prints the services and their replicas. Returns whether all that the settings use run. Raises AudioError."""
-    connection = _connection(settings)
+    connection = connection_of(settings)
     try:
-        found = await connection.call(partial(application.status, settings=settings))
-        replicas = {one.service: await _replicas(connection, one) for one in found}
+        found = await inspect(connection, settings)
     finally:
         await connection.aclose()
-    console.print(_table(found, replicas))
+    console.print(_table(found))
     for one in found:
-        if one.message:
-            console.print(f"{one.service}: {one.message}", markup=False, soft_wrap=True)
+        for text in filter(None, (one.status.message, one.problem)):
+            console.print(f"{one.status.service}: {text}", markup=False, soft_wrap=True)
     wanted = application.services_of(settings)
-    return all(one.state == "RUNNING" for one in found if one.service in wanted)
+    return all(one.status.state == "RUNNING" and not one.problem for one in found if one.status.service in wanted)
 
 
-def _connection(settings: Settings) -> RayConnection:
+async def inspect(
+    connection: RayConnection, settings: Settings, describe_timeout_s: float = DESCRIBE_TIMEOUT_S
+) -> list[ServiceReport]:
+    """Returns every service, deployed or not, with its replicas. Raises AudioError.
+
+    `describe_timeout_s`: longest wait for the replicas of one service, in seconds.
+    """
+    try:
+        found = await _call(connection, partial(application.status, settings=settings), STATUS_TIMEOUT_S)
+    except TimeoutError as error:
+        raise EngineLoadError(
+            f"the cluster did not report its services within {STATUS_TIMEOUT_S:g} s: look at its head."
+        ) from error
+    return [await _with_replicas(connection, one, describe_timeout_s) for one in found]
+
+
+def connection_of(settings: Settings) -> RayConnection:
+    """Returns the connection to the cluster of the settings, which connects when it is used."""
     section = settings.cluster
     return RayConnection(section.address, section.application, timeout_s=section.timeout_s)
 
 
-async def _replicas(connection: RayConnection, status: ServiceStatus) -> list[ReplicaInfo]:
-    """Returns the replicas that answer."""
-    if not status.replicas.get("RUNNING"):
-        return []
+async def _call(connection: RayConnection, work: Callable[[Any], T], timeout_s: float) -> T:
+    """Runs `work` with the module ray.serve. Raises TimeoutError, AudioError."""
     try:
-        answers = await connection.all_replicas(status.service, "describe", DESCRIBE_TIMEOUT_S)
-    except (EngineError, EngineLoadError):
-        return []  # one of them has just ended
-    return [received_info(answer) for answer in answers]
+        return await connection.call(work, timeout_s)
+    except (AudioError, TimeoutError):
+        raise
+    except Exception as error:
+        raise EngineLoadError(f"the cluster failed ({type(error).__name__}): look at its head.") from error
 
 
-def _table(found: list[ServiceStatus], replicas: dict[Service, list[ReplicaInfo]]) -> Table:
+async def _with_replicas(connection: RayConnection, status: ServiceStatus, timeout_s: float) -> ServiceReport:
+    if not status.replicas.get("RUNNING"):
+        return ServiceReport(status)
+    try:
+        answers = await connection.all_replicas(status.service, "describe", timeout_s)
+    except AudioError as error:
+        return ServiceReport(status, problem=f"its replicas did not all answer: {error}")
+    return ServiceReport(status, tuple(map(received_info, answers)))
+
+
+def _table(found: list[ServiceReport]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("service", "state", "replica", "version", "requests", "answered", "engine"):
         table.add_column(column)
     for one in found:
-        states = ", ".join(f"{number} {state.lower()}" for state, number in sorted(one.replicas.items()))
-        table.add_row(one.service, one.state.lower(), states, "", "", "", "")
-        for info in replicas[one.service]:
+        status = one.status
+        states = ", ".join(f"{number} {state.lower()}" for state, number in sorted(status.replicas.items()))
+        table.add_row(status.service, status.state.lower(), states, "", "", "", "")
+        for info in one.replicas:
             requests = str(info.ongoing), str(info.served)
             table.add_row("", "", f"{info.host}:{info.pid}", info.version, *requests, info.detail)
     return table

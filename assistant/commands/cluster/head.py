@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from audio.errors import EngineLoadError
 from audio.private_file import make_private_folder
 
 OBJECT_STORE_BYTES = 200_000_000
@@ -14,9 +15,6 @@ CLIENT_PORT_DISTANCE = 1
 """Distance of the port of Ray's client server from the head's own port."""
 
 LOOPBACK = "127.0.0.1"
-
-DIRECT_BYTES = 1_000_000
-"""Arguments up to this size are sent with the request; larger ones cost another message through the object store."""
 
 
 def head_command(
@@ -47,19 +45,23 @@ def join_command(python: str, address: str, *, cpus: int | None = None) -> list[
     return [*(python, "-m", "ray.scripts.scripts", "start", "--block"), f"--address={address}", *_common(cpus)]
 
 
-def node_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+def node_environment(environ: Mapping[str, str], home: Path, *, joins: bool = False) -> dict[str, str]:
     """Returns the environment of a node, with a token that every process of the cluster must show.
 
     Without one, everyone who reaches the machine's ports could run programs on it: Ray listens on all its addresses.
-    The token is that of RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, else of ~/.ray/auth_token, which is written if it is
-    missing, readable by its owner only.
+    The token is that of RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, else of ~/.ray/auth_token. A head writes it if it is
+    missing, readable by its owner only. A node that `joins` needs that of its head. Raises EngineLoadError without it.
     """
     changed = dict(environ)
     changed.setdefault("RAY_AUTH_MODE", "token")
-    changed.setdefault("RAY_max_direct_call_object_size", str(DIRECT_BYTES))
     named = environ.get("RAY_AUTH_TOKEN") or environ.get("RAY_AUTH_TOKEN_PATH")
     token = home / ".ray" / "auth_token"
     if changed["RAY_AUTH_MODE"] == "token" and not named and not token.exists():
+        if joins:
+            raise EngineLoadError(
+                "this machine has no token of the cluster: copy ~/.ray/auth_token from the machine of the head, "
+                "readable by its owner only."
+            )
         make_private_folder(token.parent)
         file = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "w", encoding="ascii") as opened:

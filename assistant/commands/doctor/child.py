@@ -66,7 +66,7 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     """Runs a check.
 
     `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "service NAME", "times",
-    "conversation" or "STAGE ENGINE".
+    "cluster", "conversation" or "STAGE ENGINE".
     """
     kind, *names = what.split()
     if kind == "servers":
@@ -76,7 +76,7 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     if kind == "devices":
         return _devices()
     settings = load_settings(None if config is None else Path(config), os.environ, overrides).settings
-    if whole := {"conversation": _conversation, "times": _times}.get(kind):
+    if whole := {"conversation": _conversation, "times": _times, "cluster": _cluster}.get(kind):
         return _run(whole(settings))
     if look := {"endpoint": _endpoint, "tools": _tools, "service": _service}.get(kind):
         return _run(look(settings, names[0]))
@@ -163,6 +163,12 @@ async def _service(settings: Settings, name: str) -> Found:
     from assistant.commands.doctor.services import probe
 
     return asdict(await probe(settings, os.environ, name))
+
+
+async def _cluster(settings: Settings) -> Found:
+    from assistant.commands.doctor.cluster import probe
+
+    return {"services": [asdict(service) for service in await probe(settings)]}
 
 
 async def _imports(modules: list[str]) -> Found:

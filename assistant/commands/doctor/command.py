@@ -12,10 +12,11 @@ from pathlib import Path
 from rich.console import Console
 
 from assistant.commands.doctor.capacity import capacity_section
+from assistant.commands.doctor.cluster import cluster_section
 from assistant.commands.doctor.engines import engines, models
 from assistant.commands.doctor.machine import configuration, devices, program_version, threads, versions
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
-from assistant.commands.doctor.report import DoctorReport, refused_json
+from assistant.commands.doctor.report import DoctorReport, ReportSection, refused_json
 from assistant.commands.doctor.screen import show
 from assistant.commands.doctor.servers import endpoints_section, servers_of, servers_section
 from assistant.commands.doctor.services import services_section
@@ -40,6 +41,7 @@ ENDPOINT_LIMIT_S = 16.0
 TOOLS_LIMIT_S = 14.0
 SERVERS_LIMIT_S = 3.0
 SERVICE_LIMIT_S = 12.0
+CLUSTER_LIMIT_S = 16.0
 AT_ONCE = 4
 """Endpoints and tool servers checked concurrently."""
 
@@ -98,6 +100,7 @@ async def examine(
         network = tasks.create_task(_network(runner, settings), name="endpoints")
         sound = tasks.create_task(devices(runner), name="devices")
         capacity = tasks.create_task(capacity_section(settings.server), name="capacity")
+        cluster = tasks.create_task(_cluster_sections(runner, settings), name="cluster")
         packages = await versions(runner)
         speech = await engines(runner, settings)
     servers, answers, tools, services = network.result()
@@ -111,6 +114,7 @@ async def examine(
             sound.result(),
             models(settings),
             speech,
+            *cluster.result(),
             servers_section(servers),
             endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
             tools_section(settings.tools.servers, tools, settings.llm.endpoints),
@@ -130,6 +134,13 @@ async def _measure_whisper(runner: ProbeRunner, settings: Settings, show_measuri
     if choice.to_measure:
         show_measuring(choice.measuring(MEASURE_LIMIT_S))
         await runner.examine("times", MEASURE_LIMIT_S)
+
+
+async def _cluster_sections(runner: ProbeRunner, settings: Settings) -> list[ReportSection]:
+    """Checks the cluster, if an engine is on one."""
+    if not build.uses_cluster(settings):
+        return []
+    return [cluster_section(settings, await runner.examine("cluster", CLUSTER_LIMIT_S))]
 
 
 async def _network(

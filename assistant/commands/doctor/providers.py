@@ -12,21 +12,26 @@ NOT_LOADED = "not loaded"
 
 
 def provider_findings(settings: Settings, conversation: ProbeResult, columns: int) -> list[CheckResult]:
-    """Returns a result for each key that names a provider, from the check that loaded the engines. Pure.
+    """Returns a result for each key that names a provider of this machine. Pure.
 
     A missing provider is a failure only if the engines did not load: else nothing in this configuration uses it.
-    `columns`: number of columns of the section, which are empty here.
+
+    Args:
+        settings: The settings.
+        conversation: Result of the check that loaded the engines.
+        columns: Number of columns of the section, which are empty here.
     """
     failed = bool(conversation.found.get("error"))
     available = [str(name) for name in cast("list[object]", conversation.found.get("available_providers", []))]
     in_use = cast("Mapping[str, str]", conversation.found.get("providers", {}))
-    keys: tuple[tuple[str, Provider], ...] = (
-        ("tts.provider", settings.tts.provider),
-        ("turn.provider", settings.turn.provider),
+    keys: tuple[tuple[str, Provider, str], ...] = (
+        ("tts.provider", settings.tts.provider, settings.tts.engine),
+        ("turn.provider", settings.turn.provider, settings.turn.smart_turn),
     )
     return [
         _finding(key, wanted, in_use.get(key.replace(".", "_"), ""), available, columns, failed=failed)
-        for key, wanted in keys
+        for key, wanted, engine in keys
+        if engine != "ray"  # the cluster's machines have their own onnxruntime
     ]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,16 @@ from phrase_whisper import PHRASE, phrase_whisper
 from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
-from assistant.cluster import application
-from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WhisperReplica, local_settings
+from assistant.cluster import application, replicas
+from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WatchedThread, WhisperReplica, local_settings
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
+from assistant.models.needs import Need
 from assistant.setup import build
 from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
 from audio.end_of_turn.smart_turn import SmartTurn
-from audio.errors import EngineLoadError
+from audio.errors import EngineError, EngineLoadError, TtsError
+from audio.tts import Chunk
 from audio.units import MIC_RATE_HZ
 
 LOUD = np.random.default_rng(0).normal(0, 3000, 3 * MIC_RATE_HZ).astype(np.int16)
@@ -113,6 +115,114 @@ def test_voice_replica_reports_fallback_to_the_cpu(tmp_path: Path, monkeypatch: 
     run(scene)
 
 
+def test_engine_that_hangs_fails_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        thread, ends, began = WatchedThread("engine", lambda: None), threading.Event(), threading.Event()
+
+        def work() -> bool:
+            began.set()
+            return ends.wait(30)
+
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(thread.run(work))
+            assert await asyncio.to_thread(began.wait, 30)
+            await thread.check()
+            monkeypatch.setattr(replicas, "HANG_S", 0.0)
+            await asyncio.sleep(0.001)
+            with pytest.raises(EngineError, match="engine has not finished"):
+                await thread.check()
+            ends.set()
+            assert await working
+        await thread.check()
+
+    run(scene)
+
+
+def test_engine_that_failed_is_tried_at_the_health_check() -> None:
+    trials: list[Exception | None] = [MemoryError("on the device"), None]
+
+    def trial() -> None:
+        if (result := trials.pop(0)) is not None:
+            raise result
+
+    def fail() -> None:
+        raise OSError("it failed")
+
+    async def scene() -> None:
+        thread = WatchedThread("engine", trial)
+        await thread.check()
+        with pytest.raises(OSError, match="it failed"):
+            await thread.run(fail)
+        with pytest.raises(MemoryError):
+            await thread.check()
+        await thread.check()  # it works again
+        await thread.check()
+        assert not trials
+
+    run(scene)
+
+
+def test_whisper_replica_is_healthy_again_after_a_failed_decode(whisper: WhisperReplica) -> None:
+    async def scene() -> None:
+        with pytest.raises(Exception, match="xx"):
+            await whisper.decode(sent_pcm(LOUD), "xx", True, False)
+        await whisper.check_health()
+
+    run(scene)
+
+
+def test_voice_that_failed_is_loaded_again_at_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    class BrokenVoice:
+        name, detail, loads = "piper", "a voice", 0
+
+        async def load(self) -> None:
+            self.loads += 1
+
+        async def speak(self, _text: str, _speed: float) -> AsyncGenerator[Chunk]:
+            if self.loads == 1:
+                raise TtsError("Piper hung and was abandoned: load the voice again")
+            yield Chunk(LOUD)
+
+    async def scene() -> None:
+        replica, voice = VoiceReplica(local_settings(settings_with()), "1.0+abc"), BrokenVoice()
+        monkeypatch.setattr(replica, "_voice", voice)
+        with pytest.raises(TtsError):
+            [item async for item in replica.speak("Hello.", 1.0)]
+        await replica.check_health()
+        await replica.check_health()
+        assert voice.loads == 2
+        assert [item async for item in replica.speak("Hello.", 1.0)]
+
+    run(scene)
+
+
+def test_another_downloaded_voice_of_the_language_replaces_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Need(str(tone_voice(tmp_path)), "piper", "text to speech")
+    monkeypatch.setattr(replicas, "other_voice", lambda _language: other)
+
+    async def scene() -> None:
+        replica = VoiceReplica(local_settings(settings_with()), "1.0+abc")
+        detail = received_info(await replica.describe()).detail
+        assert "en_US-tone-low" in detail
+        assert "not downloaded" in detail or "missing" in detail
+        await replica._voice.aclose()
+
+    run(scene)
+
+
+def test_language_without_a_piper_voice_is_spoken_by_espeak() -> None:
+    async def scene() -> None:
+        replica = VoiceReplica(local_settings(settings_with("assistant.language=eo")), "1.0+abc")
+        detail = received_info(await replica.describe()).detail
+        assert detail.startswith("espeak-ng")
+        assert "no piper model is known for eo" in detail
+        await replica._voice.aclose()
+
+    run(scene)
+
+
 def test_voice_replica_without_piper_says_why() -> None:
     async def scene() -> None:
         replica = VoiceReplica(local_settings(settings_with()), "1.0+abc")
@@ -170,9 +280,24 @@ def test_replicas_get_no_addresses_and_instructions() -> None:
     assert (sent.stt.engine, sent.tts.engine, sent.turn.smart_turn) == ("faster-whisper", "auto", "auto")
 
 
+@pytest.mark.parametrize(("cpus", "threads"), [("2", 2), ("0.5", 1), ("0", 0)])
+def test_engines_have_as_many_threads_as_their_replica_reserves_cores(cpus: str, threads: int) -> None:
+    given = load_settings(None, {}, ["stt.engine=ray", f"cluster.replica_cpus={cpus}"]).settings
+    assert local_settings(given).stt.threads == threads
+    assert local_settings(settings_with(f"cluster.replica_cpus={cpus}")).stt.threads == 1  # stt.threads is set
+
+
+def test_version_is_the_same_for_equal_settings(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[stt]\nengine = "ray"\nmodel = "tiny.en"\ndevice = "cpu"\n')
+    read = load_settings(file, {}, []).settings
+    given = load_settings(None, {}, ["stt.device=cpu", "stt.model=tiny.en", "stt.engine=ray"]).settings
+    assert application.version_of(read) == application.version_of(given)
+
+
 def test_version_changes_with_the_settings_of_replicas_only() -> None:
     version = application.version_of(settings_with())
-    assert application.version_of(settings_with("server.port=9000")) == version
+    assert application.version_of(settings_with("server.port=9000", "cluster.address=127.0.0.1:9")) == version
     assert application.version_of(settings_with("tts.speed=1.5")) != version
 
 

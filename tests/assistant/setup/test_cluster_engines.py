@@ -3,15 +3,19 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_cluster import ScriptedCluster
+from scripted_cluster import INFO, ScriptedCluster
 
 from assistant.config.loading import load_settings
 from assistant.setup import build
+from assistant.setup.chosen_engines import EngineChoices, EngineWish
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.engine_options import engine_options
+from audio.cluster.wire import sent_info
 from audio.errors import EngineLoadError
 
 RAY = ("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray")
@@ -77,3 +81,45 @@ def test_models_of_engines_on_the_cluster_are_not_needed_here() -> None:
     kinds = {need.kind for need in needs(load_settings(None, {}, ["stt.engine=ray"]).settings)}
     assert kinds >= {"piper", "smart-turn"}
     assert "whisper" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("engine", "multilingual", "voices", "why"),
+    [
+        ("tts.engine=ray", True, False, "replicas have one voice"),
+        ("stt.engine=ray", False, True, "repartee cluster deploy"),
+        ("stt.engine=ray", True, True, ""),
+    ],
+)
+def test_clients_may_choose_only_what_the_cluster_has(engine: str, multilingual: bool, voices: bool, why: str) -> None:
+    options = engine_options(load_settings(None, {}, [engine]).settings, multilingual=multilingual)
+    assert bool(options.voices) == voices
+    assert why in options.no_languages
+    assert bool(options.languages) == (not why)
+
+
+@pytest.mark.parametrize("language", ["", "de"])
+def test_voice_beside_that_of_the_cluster_is_refused_and_not_loaded_here(
+    cluster: ScriptedCluster, language: str
+) -> None:
+    async def scene(loader: EngineLoader) -> None:
+        await loader.open()
+        choices = EngineChoices(loader)
+        async with choices.voice("", "") as (voice, _normalize):
+            assert voice is loader.voice
+        with pytest.raises(EngineLoadError, match="replicas have one voice"):
+            async with choices.voice("espeak-ng", language):
+                pass
+
+    run(scene, "tts.engine=ray")
+
+
+def test_language_that_the_recognizer_on_the_cluster_lacks_is_refused(cluster: ScriptedCluster) -> None:
+    cluster.answers["describe"] = [sent_info(replace(INFO, multilingual=False))]
+
+    async def scene(loader: EngineLoader) -> None:
+        engines = await loader.engines()
+        with pytest.raises(EngineLoadError, match="the recognizer on the cluster knows one language"):
+            await EngineChoices(loader).engines(engines, EngineWish(language="de"))
+
+    run(scene, "stt.engine=ray", "tts.engine=espeak-ng")

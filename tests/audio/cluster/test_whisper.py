@@ -38,7 +38,7 @@ def test_decode_is_repeated_if_its_replica_ends(caplog: pytest.LogCaptureFixture
         decoded = model_on(cluster).decode(PCM, "en", retry=True)
     assert decoded is not None
     assert len(cluster.requests) == 3
-    assert "is repeated" in caplog.text
+    assert caplog.text.count("is repeated") == 1  # not for each attempt
 
 
 def test_decode_is_not_repeated_after_its_deadline() -> None:
@@ -109,7 +109,7 @@ def test_loading_without_a_cluster_fails_and_connects_again(error: Exception) ->
     cluster = ScriptedCluster({"describe": [error]})
     with pytest.raises(EngineLoadError, match=str(error)):
         run_recognizer(cluster)
-    assert cluster.resets == 1
+    assert cluster.resets == ["whisper"]
 
 
 def test_loading_ends_if_no_replica_answers(monkeypatch: pytest.MonkeyPatch) -> None:

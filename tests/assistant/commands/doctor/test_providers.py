@@ -40,6 +40,11 @@ def test_missing_provider_is_a_failure_with_the_package(wanted: str) -> None:
     assert turn.facts["available"] == ["cpu"]
 
 
+def test_provider_of_an_engine_on_the_cluster_is_not_looked_for_here() -> None:
+    (turn,) = findings(["tts.engine=ray", "tts.provider=cuda"], available_providers=CPU_BUILD)
+    assert turn.name == "turn.provider"
+
+
 def test_unchecked_engines_have_no_verdict() -> None:
     tts, _ = findings(["tts.provider=cuda"])
     assert (tts.level, tts.text) == ("info", "cuda: not loaded")

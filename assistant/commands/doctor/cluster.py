@@ -1,0 +1,152 @@
+"""Checks the engines that are set to ray: whether the cluster answers, whether they run on it, and their replicas."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
+
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
+from assistant.config.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.commands.cluster.command import ServiceReport
+    from audio.cluster.ray_connection import RayConnection
+
+CONNECT_TIMEOUT_S = 8.0
+"""Longest wait for the connection, in seconds."""
+
+DESCRIBE_TIMEOUT_S = 3.0
+"""Longest wait for the replicas of one service, in seconds."""
+
+_DEPLOY = "run `repartee cluster deploy`"
+_STATUS = "run `repartee cluster status`, and look at the logs of Ray on the machines of the replicas"
+
+
+@dataclass(slots=True)
+class ServiceProbe:
+    """Results for one service.
+
+    Attributes:
+        service: As in `audio.cluster.Service`.
+        state: As Ray names it; "NOT DEPLOYED" if there is none.
+        message: What Ray says about it; "" if nothing.
+        running: Number of replicas that run.
+        hosts: Machines of the replicas.
+        versions: Versions of the program in the replicas, without the fingerprint of the settings.
+        details: The engines of the replicas, each once.
+        problem: Why not all replicas that run have answered; "" if they have.
+        ms: Time of a request without work; None if there was none.
+    """
+
+    service: str
+    state: str
+    message: str = ""
+    running: int = 0
+    hosts: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    problem: str = ""
+    ms: float | None = None
+
+
+async def probe(settings: Settings) -> list[ServiceProbe]:
+    """Connects to the cluster and returns the services that the settings use. Raises AudioError."""
+    # Imported on use: the engines and Ray, in the child process only.
+    from assistant.cluster.application import services_of  # noqa: PLC0415
+    from assistant.commands.cluster.command import connection_of, inspect  # noqa: PLC0415
+
+    timeout_s = min(settings.cluster.timeout_s, CONNECT_TIMEOUT_S)
+    connection = connection_of(replace(settings, cluster=replace(settings.cluster, timeout_s=timeout_s)))
+    wanted = services_of(settings)
+    try:
+        reports = await inspect(connection, settings, DESCRIBE_TIMEOUT_S)
+        return [await _probed(connection, one) for one in reports if one.status.service in wanted]
+    finally:
+        await connection.aclose()
+
+
+async def _probed(connection: "RayConnection", report: "ServiceReport") -> ServiceProbe:
+    status, replicas = report.status, report.replicas
+    found = ServiceProbe(
+        status.service,
+        status.state,
+        status.message,
+        status.replicas.get("RUNNING", 0),
+        sorted({one.host for one in replicas}),
+        sorted({one.version.partition("+")[0] for one in replicas}),
+        sorted({one.detail for one in replicas}),
+        report.problem,
+    )
+    if replicas and not report.problem:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        await asyncio.wrap_future(connection.request(status.service, "describe"))
+        found.ms = (loop.time() - began_s) * 1000
+    return found
+
+
+def cluster_section(settings: Settings, answer: ProbeResult) -> ReportSection:
+    """Returns the results. Pure."""
+    if answer.error:
+        findings: Sequence[CheckResult] = (_unreached(settings, answer),)
+    else:
+        services = cast("Sequence[Mapping[str, Any]]", answer.found["services"])
+        findings = [_finding(settings, ServiceProbe(**one)) for one in services]
+    return ReportSection("cluster", "Engines on the Ray cluster", tuple(findings), "ms: a request without work")
+
+
+def _unreached(settings: Settings, answer: ProbeResult) -> CheckResult:
+    facts: dict[str, Fact] = {"address": settings.cluster.address}
+    if answer.no_result:
+        text = f"not checked: {answer.error.removeprefix('not checked: ')}"
+        return CheckResult("warn", "cluster", text, remedy=_STATUS, checked=False, facts=facts)
+    is_needed = "ray" in {settings.stt.engine, settings.tts.engine}  # without Smart Turn alone the program starts
+    return CheckResult("fail" if is_needed else "warn", "cluster", answer.error, essential=is_needed, facts=facts)
+
+
+def _finding(settings: Settings, found: ServiceProbe) -> CheckResult:
+    level, text, remedy = _judged(found, settings.cluster.min_replicas)
+    facts: dict[str, Fact] = {
+        "state": found.state,
+        "running": found.running,
+        "hosts": found.hosts,
+        "versions": found.versions,
+    }
+    is_essential = level == "fail" and found.service != "turn-end"
+    name = f"cluster {found.service}"
+    return CheckResult(level, name, text, found.ms, remedy, essential=is_essential, facts=facts)
+
+
+def _judged(found: ServiceProbe, min_replicas: int) -> tuple[Level, str, str]:
+    """Returns the level, the text and the remedy for one service."""
+    if found.state == "NOT DEPLOYED":
+        return "fail", "it is not deployed", _DEPLOY
+    state = f"its state is {found.state.lower()}{f' ({found.message})' if found.message else ''}"
+    if not found.running:
+        return "fail", f"no replica runs; {state}", _STATUS
+    if found.problem:
+        return "warn", found.problem, _STATUS
+    text = (
+        f"{_counted(found.running, 'replica')} on {_counted(len(found.hosts), 'machine')}: {'; '.join(found.details)}"
+    )
+    worse, remedy = _worse(found, min_replicas, state)
+    return ("warn", f"{worse}; {text}", remedy) if worse else ("ok", text, "")
+
+
+def _worse(found: ServiceProbe, min_replicas: int, state: str) -> tuple[str, str]:
+    """Returns what is not as it should be with replicas that run, and the remedy; "" if nothing."""
+    own = version("repartee")
+    if found.state != "RUNNING":
+        return state, _STATUS
+    if others := [one for one in found.versions if one != own]:
+        return f"replicas have version {', '.join(others)}, this machine has {own}", _DEPLOY
+    if found.running < min_replicas:
+        remedy = "add machines or cores to the cluster, or lower cluster.min_replicas"
+        return f"{found.running} of {min_replicas} replicas run", remedy
+    return "", ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
