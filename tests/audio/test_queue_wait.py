@@ -39,16 +39,17 @@ class RecordingWhileRead(list[float]):
 
     def __init__(self, waits: QueueWait, *, before_copy: bool) -> None:
         super().__init__()
-        self._record = [lambda: waits.record(9.0)]
+        self._queue_wait = waits
         self._before_copy = before_copy
+        self._was_read = False
 
     def __iter__(self) -> Iterator[float]:
-        record = self._record.pop() if self._record else lambda: None
-        if self._before_copy:
-            record()
+        is_first, self._was_read = not self._was_read, True
+        if is_first and self._before_copy:
+            self._queue_wait.record(9.0)
         yield from list(super().__iter__())
-        if not self._before_copy:
-            record()
+        if is_first and not self._before_copy:
+            self._queue_wait.record(9.0)
 
 
 @pytest.mark.parametrize("before_copy", [True, False])
