@@ -1,14 +1,13 @@
-"""Statistics of how long an engine's last jobs waited before it began them. No I/O, no clock."""
+"""Records how long an engine's last jobs waited before it began them. No I/O, no clock."""
 
-import math
 from typing import Protocol, runtime_checkable
 
 LAST_JOBS = 64
-"""Number of jobs that count. Sixteen conversations make so many in about a minute."""
+"""Number of jobs that are kept. The waits are read ten times a second, and no engine begins so many jobs meanwhile."""
 
 
 class QueueWait:
-    """The waits of the last jobs that somebody waited for. May be recorded in another thread than it is read in."""
+    """The waits of the last jobs that somebody waited for. One thread records them, another one may read them."""
 
     def __init__(self) -> None:
         """Starts without jobs."""
@@ -31,14 +30,10 @@ class QueueWait:
 
     def after(self, jobs: int) -> tuple[float, ...]:
         """Returns the waits of the jobs after the first `jobs`, in seconds, oldest first; at most `LAST_JOBS`."""
-        waits_s, count = tuple(self._waits_s), self._count
-        new = max(0, min(count - jobs, len(waits_s)))
+        count = self._count  # read first: a job that is recorded meanwhile is returned by the next call
+        waits_s = tuple(self._waits_s)
+        new = max(0, min(count - jobs, count, LAST_JOBS))
         return tuple(waits_s[number % LAST_JOBS] for number in range(count - new, count))
-
-    def p95_s(self) -> float:
-        """Returns the 95th percentile of the last `LAST_JOBS` waits in seconds (nearest rank); 0 without jobs."""
-        waits_s = sorted(self._waits_s)
-        return waits_s[math.ceil(0.95 * len(waits_s)) - 1] if waits_s else 0.0
 
 
 @runtime_checkable

@@ -32,9 +32,7 @@ REQUESTS = 20_000
 _SEED = 11
 
 
-def waits_s(
-    call_s: Mapping[int, float], most: int, requests_per_s: float, count: int, seed: int = _SEED
-) -> list[float]:
+def waits_s(call_s: Mapping[int, float], most: int, requests_per_s: float, count: int) -> list[float]:
     """Returns the time from each request to its transcript, in seconds, for requests at random times. Pure.
 
     Args:

@@ -127,7 +127,10 @@ async def _step(plan: LoadPlan, count: int, one: Server, log: Path) -> LoadStep:
 
 
 async def _clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[tuple[LoadTurn, ...], str]:
-    """Runs the client processes. Returns their turns, and the server's metrics when the first of them ended."""
+    """Runs the client processes. Returns their turns, and the server's metrics when the first of them ended.
+
+    Raises ClientFailedError, httpx.HTTPError.
+    """
     stagger_s = ADMISSION_STAGGER_S if plan.admission else STAGGER_S
     scraped: list[str] = []
 
@@ -144,8 +147,11 @@ async def _clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[
             scraped[0] = await _scrape(one.url)
         return turns_of(output.splitlines())
 
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(run(first)) for first in range(0, count, PER_PROCESS)]
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(run(first)) for first in range(0, count, PER_PROCESS)]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
     return tuple(turn for task in running for turn in task.result()), scraped[0]
 
 

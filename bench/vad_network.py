@@ -22,14 +22,19 @@ from audio.vad.silero_weights import Float32, SileroWeights, read_weights
 _SEED = 7
 
 
-def onnx_network() -> SileroNetwork:
-    """Returns the network in onnxruntime: one more node makes its version unknown."""
+def other_version() -> bytes:
+    """Returns the network file with one more node, whose result is not used: onnxruntime computes it."""
     node = onnx.message(onnx.NODE_INPUT, b"h") + onnx.message(onnx.NODE_OUTPUT, b"unused")
     node += onnx.message(onnx.NODE_OPERATOR, b"Identity")
+    graph = onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_NODE, node))
+    return network_path().read_bytes() + graph
+
+
+def onnx_network() -> SileroNetwork:
+    """Returns the network in onnxruntime."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "silero.onnx")
-        graph = onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_NODE, node))
-        path.write_bytes(network_path().read_bytes() + graph)
+        path.write_bytes(other_version())
         return SileroNetwork(path)
 
 

@@ -60,7 +60,8 @@ _log = logging.getLogger(__name__)
 REFILL_AFTER_S = 1.0
 """Delay before the next engines are made, so that the new conversation can start first."""
 REFILL_TRIES = 20
-"""Attempts to find the conversation idle. Making engines takes a core for some 40 ms."""
+"""Attempts to find the conversation idle. Making engines takes less than a millisecond, and seconds of a processor if a
+model has to be loaded again."""
 
 
 @dataclass(slots=True)

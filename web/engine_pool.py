@@ -22,9 +22,9 @@ STAGES = ("vad", "turn", "stt", "llm", "tts")
 class EnginePool:
     """Loads the shared engines and lends each conversation its own recognizer. Implements `web.health.EngineHealth`.
 
-    Loading a detector takes about 40 ms, and a Whisper model that failed takes seconds, so one set of engines is kept
-    ready for the next conversation. A conversation that ends returns its recognizer. Another set is made only if none
-    is ready, by a task of the conversation that took the last one.
+    Loading a Whisper model that failed takes seconds, so one set of engines is kept ready for the next conversation. A
+    conversation that ends returns its recognizer. Another set is made only if none is ready, by a task of the
+    conversation that took the last one.
 
     Attributes:
         engine_loader: Loads the engines.

@@ -42,9 +42,9 @@ class GarbageCollection:
         """Schedules the collection that frees a conversation, after its task has ended."""
         self._ended += 1
         loop = asyncio.get_running_loop()
-        if self._ended >= MAX_ENDED:
+        if self._ended == MAX_ENDED:
             self.close()
-            self._timer = loop.call_later(0, self._collect)
+            self._timer = loop.call_later(LOOK_S, self._collect)  # the task of the last one has not ended yet
         elif self._timer is None:
             self._looks = 0
             self._timer = loop.call_later(COLLECT_AFTER_S, self._look)

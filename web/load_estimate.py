@@ -107,9 +107,12 @@ class LoadEstimate:
         now_s = self._clock()
         for stage, waits in self.queue_waits().items():
             known, counted = self._counted.get(stage, (waits, 0))
-            self._counted[stage] = waits, waits.jobs
+            if known is not waits:  # the engine was loaded again
+                counted = 0
+            jobs = waits.jobs
+            self._counted[stage] = waits, jobs
             estimate = self._queues.setdefault(stage, RollingEstimate(WINDOW_S, HALF_LIFE_S))
-            for wait_s in waits.after(counted if known is waits else 0):  # otherwise the engine was loaded again
+            for wait_s in waits.after(counted)[: jobs - counted]:  # the engine's thread may record another one now
                 estimate.add(wait_s, now_s)
 
     def clear(self) -> None:

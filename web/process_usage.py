@@ -1,4 +1,4 @@
-"""Measures what this process uses: processor time by kind of thread, memory and asyncio tasks, for /metrics.
+"""Measures what this process uses, for /metrics: processor time by kind of thread, memory and asyncio tasks.
 
 Reads /proc, so that on systems other than Linux processor time and memory are unknown and their metrics have no value.
 """
@@ -25,8 +25,8 @@ class ProcessorTime:
 
     Attributes:
         event_loop_s: The thread of the event loop.
-        engines_s: Threads of recognizers and voices that run now.
-        other_s: All others, also those that have ended.
+        engines_s: Threads of recognizers and voices.
+        other_s: All others.
     """
 
     event_loop_s: float
@@ -34,22 +34,41 @@ class ProcessorTime:
     other_s: float
 
 
-def processor_time(loop_thread: int, process: Path = _PROCESS) -> ProcessorTime | None:
-    """Returns the processor time so far; None: unknown.
+class ProcessorTimes:
+    """Reads the processor time of a process. Its values never fall.
 
-    Args:
-        loop_thread: The system's id of the event loop's thread.
-        process: The process's folder below /proc.
+    The time of an engine's thread that has ended, as when the engine was loaded again, remains with the engines as far
+    as it was read before.
     """
-    try:
-        hz = os.sysconf("SC_CLK_TCK")
-        whole = _ticks(process / "stat")
-        loop = _ticks(process / "task" / str(loop_thread) / "stat")
-        tasks = list((process / "task").iterdir())
-    except (OSError, ValueError, AttributeError):
-        return None
-    engines = sum(_engine_ticks(task) for task in tasks)
-    return ProcessorTime(loop / hz, engines / hz, max(0, whole - loop - engines) / hz)
+
+    def __init__(self, loop_thread: int, process: Path = _PROCESS) -> None:
+        """Reads nothing yet.
+
+        Args:
+            loop_thread: The system's id of the event loop's thread.
+            process: The process's folder below /proc.
+        """
+        self._loop_thread = loop_thread
+        self._process = process
+        self._thread_ticks: dict[str, int] = {}  # of the engines' threads at the last call, by their ids
+        self._engine_ticks = self._other_ticks = 0
+
+    def read(self) -> ProcessorTime | None:
+        """Returns the processor time so far; None: unknown."""
+        try:
+            hz = os.sysconf("SC_CLK_TCK")
+            whole = _ticks(self._process / "stat")
+            loop = _ticks(self._process / "task" / str(self._loop_thread) / "stat")
+            tasks = list((self._process / "task").iterdir())
+        except (OSError, ValueError, IndexError, AttributeError):
+            return None
+        now = {task.name: ticks for task in tasks if (ticks := _engine_ticks(task)) is not None}
+        for thread, ticks in now.items():
+            before = self._thread_ticks.get(thread, 0)
+            self._engine_ticks += ticks - before if ticks >= before else ticks  # less: a new thread with an old id
+        self._thread_ticks = now
+        self._other_ticks = max(self._other_ticks, whole - loop - self._engine_ticks)
+        return ProcessorTime(loop / hz, self._engine_ticks / hz, self._other_ticks / hz)
 
 
 def resident_bytes(process: Path = _PROCESS) -> int | None:
@@ -66,9 +85,8 @@ class ProcessUsage(Collector):
     def __init__(self, sessions: Callable[[], int]) -> None:
         """`sessions`: returns the number of open sessions."""
         self._sessions = sessions
-        self._loop_thread = threading.get_native_id()
+        self._processor = ProcessorTimes(threading.get_native_id())
         self._empty_bytes: int | None = None
-        self._seconds: dict[str, float] = {}
 
     def loaded(self) -> None:
         """Notes that the engines are loaded: memory beyond this counts for conversations."""
@@ -79,8 +97,11 @@ class ProcessUsage(Collector):
         seconds = CounterMetricFamily(
             "repartee_processor_seconds", "Processor time by kind of thread, without child processes.", labels=["of"]
         )
-        for of, value in self._processor_seconds().items():
-            seconds.add_metric([of], value)
+        time = self._processor.read()
+        if time is not None:
+            seconds.add_metric(["event_loop"], time.event_loop_s)
+            seconds.add_metric(["engines"], time.engines_s)
+            seconds.add_metric(["other"], time.other_s)
         yield seconds
         resident = resident_bytes()
         memory = GaugeMetricFamily("repartee_resident_memory_bytes", "Resident memory of the process.")
@@ -97,14 +118,6 @@ class ProcessUsage(Collector):
         yield each
         yield GaugeMetricFamily("repartee_tasks", "Tasks of the event loop.", value=_tasks())
 
-    def _processor_seconds(self) -> dict[str, float]:
-        """Returns the seconds by kind of thread. They never fall, although the threads of an engine may end."""
-        time = processor_time(self._loop_thread)
-        if time is not None:
-            now = {"event_loop": time.event_loop_s, "engines": time.engines_s, "other": time.other_s}
-            self._seconds = {of: max(value, self._seconds.get(of, 0.0)) for of, value in now.items()}
-        return self._seconds
-
 
 def _tasks() -> int:
     try:
@@ -113,11 +126,12 @@ def _tasks() -> int:
         return 0
 
 
-def _engine_ticks(task: Path) -> int:
+def _engine_ticks(task: Path) -> int | None:
+    """Returns the time of an engine's thread in clock ticks; None: another thread, or it has just ended."""
     try:
-        return _ticks(task / "stat") if (task / "comm").read_text().strip() in ENGINE_THREADS else 0
-    except (OSError, ValueError):  # just ended
-        return 0
+        return _ticks(task / "stat") if (task / "comm").read_text().strip() in ENGINE_THREADS else None
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _ticks(stat: Path) -> int:

@@ -37,7 +37,8 @@ class StallWatchdog:
         self._clock = clock
         self._loop_thread = 0
         self._beat_s = self._looked_s = clock()
-        self._counted_beat_s = -1.0  # the beat before the last stall that was counted
+        self._counted_beat_s: float | None = None  # the beat before the last stall that was counted
+        self._undecided_beat_s: float | None = None  # the beat before a stall in which this thread did not run, too
         self._logged_s: float | None = None
         self._not_logged = 0
         self._stopped = threading.Event()
@@ -69,10 +70,13 @@ class StallWatchdog:
         now_s, beat_s = self._clock(), self._beat_s
         thread_was_late = now_s - self._looked_s > CHECK_S + STALL_S
         self._looked_s = now_s
+        undecided_s, self._undecided_beat_s = self._undecided_beat_s, None
+        if undecided_s is not None and undecided_s != beat_s:
+            self._count_stall("process")  # the loop ran as soon as this thread did
         if now_s - beat_s <= BEAT_S + STALL_S or beat_s == self._counted_beat_s:
             return
         if thread_was_late:  # nothing ran; if the loop is the cause, it is still late at the next look
-            self._count_stall("process")
+            self._undecided_beat_s = beat_s
             return
         frame = sys._current_frames().get(self._loop_thread)
         if frame is None:

@@ -20,7 +20,8 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _WAITING_JOBS = 64
-"""Queue capacity. A job is one text; a process holds fewer than 64 conversations."""
+"""Queue capacity. A job is one text, and a reply has one text at a time in the queue. With more of them, the last one
+would wait for many seconds."""
 
 _Waiting = tuple[float, int, Callable[[E], None], float | None]
 """A job: when it is due, its number, what it does, and since when its sound is awaited."""

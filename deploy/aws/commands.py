@@ -1,4 +1,4 @@
-"""What the programs for SageMaker and for Bedrock have in common: the commands test and delete, and how they end."""
+"""Provides the commands test and delete of the programs for SageMaker and for Bedrock, and the way these end."""
 
 import signal
 import sys

@@ -12,13 +12,13 @@ import onnxruntime
 import pytest
 import soundfile
 
-from audio import onnx_messages as onnx
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad.cascade import CascadeVad
 from audio.vad.silero import SileroStream, SileroVad
 from audio.vad.silero_network import SileroNetwork, network_path, shared_network
+from bench.vad_network import other_version as other_version_of_network
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_set-timer.wav"
 Floats = npt.NDArray[np.float32]
@@ -91,12 +91,9 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def other_version(tmp_path: Path) -> Path:
-    """Returns a network file whose graph has one more node."""
-    node = onnx.message(onnx.NODE_INPUT, b"h") + onnx.message(onnx.NODE_OUTPUT, b"unused")
-    node += onnx.message(onnx.NODE_OPERATOR, b"Identity")
-    graph = onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_NODE, node))
+    """Returns a network file of an unknown version."""
     path = tmp_path / "other.onnx"
-    path.write_bytes(network_path().read_bytes() + graph)
+    path.write_bytes(other_version_of_network())
     return path
 
 
@@ -119,15 +116,8 @@ def test_unknown_version_runs_in_onnxruntime_and_is_logged(
 
 @pytest.mark.parametrize("recording", sorted(RECORDING.parent.glob("*.wav")), ids=lambda path: path.stem)
 def test_numpy_computes_same_probabilities_as_onnxruntime(other_version: Path, recording: Path) -> None:
-    pcm, _ = soundfile.read(recording, dtype="int16")
-    found = []
-    for network in (SileroNetwork(), SileroNetwork(other_version)):
-        stream = SileroStream(network)
-        windows = [
-            stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm) - FRAME_SAMPLES, FRAME_SAMPLES)
-        ]
-        found.append([window[0] for window in windows if window is not None])
-    np.testing.assert_allclose(found[0], found[1], atol=1e-4)
+    computed = probabilities(SileroNetwork(), recording)
+    np.testing.assert_allclose(computed, probabilities(SileroNetwork(other_version), recording), rtol=0, atol=1e-5)
 
 
 def test_conversations_share_one_network() -> None:
@@ -135,19 +125,11 @@ def test_conversations_share_one_network() -> None:
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    pcm, _ = soundfile.read(RECORDING, dtype="int16")
     network = SileroNetwork()
-
-    def probabilities() -> list[float]:
-        stream = SileroStream(network)
-        windows = [
-            stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm) - FRAME_SAMPLES, FRAME_SAMPLES)
-        ]
-        return [window[0] for window in windows if window is not None]
-
-    expected = probabilities()
+    expected = probabilities(network, RECORDING)
     with ThreadPoolExecutor(3) as pool:
-        assert all(done.result() == expected for done in [pool.submit(probabilities) for _ in range(6)])
+        found = [pool.submit(probabilities, network, RECORDING) for _ in range(6)]
+        assert all(one.result() == expected for one in found)
 
 
 def test_runtime_failure_becomes_vad_error() -> None:

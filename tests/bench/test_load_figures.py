@@ -72,6 +72,7 @@ def test_performance_page_has_a_place_for_the_figures() -> None:
     written = document(page, section(RUN), BEGIN)
     assert section(RUN) in written
     assert document(written, section(RUN), BEGIN) == written
+    assert written.partition(BEGIN)[0] == page.partition(BEGIN)[0]
 
 
 def test_turns_travel_between_processes() -> None:

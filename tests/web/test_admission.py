@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from answered_turn import ANSWERED
@@ -15,6 +16,7 @@ from web.admission import UPDATE_EVERY_S, Admission
 from web.admission_policy import AdmissionPolicy, AdmissionSettings
 from web.load_estimate import WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
 from web.metrics import Metrics
+from web.rolling_estimate import MIN_AT_LEAST
 
 LIMITS = AdmissionSettings()
 SLOW = LoadFigures(turns=8, response_latency_s=0.812, engine_latency_s=0.410)
@@ -247,3 +249,23 @@ def test_admission_follows_the_load() -> None:
             await running
 
     run_virtual(main())
+
+
+def test_guide_has_the_limits() -> None:
+    guide = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text(encoding="utf-8")
+    table = guide.partition("### How many conversations\n")[2].partition("###")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")][2:]
+    assert [limit.strip() for _, limit in rows] == [
+        f"{LIMITS.engine_latency_s * 1000:.0f} ms",
+        f"{LIMITS.loop_lag_s * 1000:.0f} ms",
+        f"{LIMITS.queue_wait_s * 1000:.0f} ms",
+        f"{LIMITS.settling_sessions}, or half of those that run",
+    ]
+    assert LIMITS.settling_share == 0.5
+    assert LIMITS.always_admitted == 2
+    assert "From the third conversation on" in table
+    assert f"below {LIMITS.release:.0%} of its limit".replace("%", " %") in table
+    least = [f"at least {LIMITS.min_turns} turns, reached by at least {MIN_AT_LEAST}",
+             f"at least {LIMITS.min_turns} jobs, reached by at least {MIN_AT_LEAST}"]  # fmt: skip
+    assert [one for one in least if one not in table] == []
+    assert f"began within {LIMITS.settling_s:.0f} s" in table

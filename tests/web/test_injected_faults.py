@@ -1,4 +1,7 @@
-"""A wall clock that jumps and an event loop that stalls: latencies stay right, and conversations go on."""
+"""A wall clock that jumps and an event loop that stalls: latencies stay right, and conversations go on.
+
+The tests run in real time. One that fails is repeated if this machine held the process for longer than the test does.
+"""
 
 import asyncio
 import os
@@ -8,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from session_server import (
+    Pace,
     RecordingClient,
     ScriptedEngineLoader,
     connected_client,
     encoded,
     eventually,
+    in_real_time,
     session_server,
     settings_for,
 )
@@ -48,8 +53,9 @@ async def speak(client: RecordingClient, *, until: int) -> None:
 
 @pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S], ids=["forwards", "backwards"])
 def test_wall_clock_jump_changes_no_latency(jump_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        settings = settings_for(tmp_path, "turn.hangover_ms=100")
+    async def main(pace: Pace, folder: Path) -> None:
+        watching = asyncio.create_task(pace.watch())
+        settings = settings_for(folder, "turn.hangover_ms=100")
         async with session_server(ScriptedEngineLoader(settings, os.environ, answers=("Ten.",))) as server:
             async with connected_client(server) as client:
                 update = {"type": "realtime", "repartee": {"playout": False}}
@@ -67,24 +73,27 @@ def test_wall_clock_jump_changes_no_latency(jump_s: float, tmp_path: Path, monke
                 assert sum(share["ms"] for share in record["stages"].values()) == pytest.approx(
                     record["response_latency_ms"], abs=0.1
                 )
+        watching.cancel()
 
-    asyncio.run(main())
+    in_real_time(tmp_path, main)
 
 
 def test_stalled_event_loop_loses_no_turn(tmp_path: Path) -> None:
     """It is stalled while the user speaks, while the reply is made, and while it is sent."""
 
-    async def main() -> None:
-        settings = settings_for(tmp_path, "turn.hangover_ms=100")
+    async def main(pace: Pace, folder: Path) -> None:
+        pace.stall_s = 1.0
+        watching = asyncio.create_task(pace.watch())
+        settings = settings_for(folder, "turn.hangover_ms=100")
         async with session_server(ScriptedEngineLoader(settings, os.environ, answers=(TEN,))) as server:
             async with connected_client(server) as client:
                 loop = asyncio.get_running_loop()
-                loop.call_later(0.2, time.sleep, 1.0)
+                loop.call_later(0.2, time.sleep, pace.stall_s)
                 await speak(client, until=1)
                 await client.request_reply("count")
-                loop.call_later(0.01, time.sleep, 1.0)
+                loop.call_later(0.01, time.sleep, pace.stall_s)
                 await client.until("response.created", 2)
-                loop.call_soon(time.sleep, 1.0)
+                loop.call_soon(time.sleep, pace.stall_s)
                 await client.until("response.done", 2)
                 assert [event["response"]["status"] for event in client.events_of("response.done")] == ["completed"] * 2
                 assert client.sound_ms == 4000
@@ -92,5 +101,6 @@ def test_stalled_event_loop_loses_no_turn(tmp_path: Path) -> None:
             spoken, typed = server.records()
             assert spoken["outcome"] == "answered"
             assert typed["outcome"] in {"answered", "interrupted"}  # the client leaves about when it has been played
+        watching.cancel()
 
-    asyncio.run(main())
+    in_real_time(tmp_path, main)

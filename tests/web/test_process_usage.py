@@ -1,58 +1,112 @@
 """Processor time, memory and tasks of the process."""
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from audio.thread_name import thread_named
-from web.process_usage import ProcessUsage, processor_time, resident_bytes
+from web.process_usage import ENGINE_THREADS, ProcessorTime, ProcessorTimes, ProcessUsage, resident_bytes
 
 ROOT = Path(__file__).parent.parent.parent
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 
 
-def busy_for(seconds: float) -> None:
-    """Uses this much processor time in the calling thread."""
-    until_s = time.thread_time() + seconds
-    while time.thread_time() < until_s:
-        pass
+LOOP, OTHER, RECOGNIZER, VOICE = 100, 101, 102, 103
+"""Ids of threads."""
+
+
+class Process:
+    """A process's folder below /proc."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._hz = os.sysconf("SC_CLK_TCK")
+        self.uses(0.0)
+
+    def uses(self, seconds: float) -> None:
+        """Sets the processor time of the whole process."""
+        self._write(self.folder, "python (main) 1", seconds)
+
+    def thread(self, number: int, name: str, seconds: float) -> None:
+        """Sets the processor time of a thread."""
+        self._write(self.folder / "task" / str(number), name, seconds)
+
+    def ends(self, number: int) -> None:
+        """Ends a thread."""
+        shutil.rmtree(self.folder / "task" / str(number))
+
+    def _write(self, folder: Path, name: str, seconds: float) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        ticks = round(seconds * self._hz)
+        (folder / "comm").write_text(f"{name}\n")
+        (folder / "stat").write_text(f"{folder.name} ({name}) S {'0 ' * 10}{ticks // 3} {ticks - ticks // 3} 0 0 20")
 
 
 @linux
-def test_processor_time_is_counted_by_kind_of_thread() -> None:
-    may_end = threading.Event()
-    worked = threading.Event()
+def test_processor_time_is_counted_by_kind_of_thread(tmp_path: Path) -> None:
+    process = Process(tmp_path)
+    process.uses(10.0)
+    for number, name, seconds in (
+        (LOOP, "repartee", 4.0), (OTHER, "stall watchdog", 0.5), (RECOGNIZER, "faster-whisper", 3.0),
+        (VOICE, "Piper", 1.5),
+    ):  # fmt: skip
+        process.thread(number, name, seconds)
+    assert ProcessorTimes(LOOP, tmp_path).read() == ProcessorTime(4.0, 4.5, 1.5)
+
+
+@linux
+def test_time_of_engines_that_were_loaded_again_remains(tmp_path: Path) -> None:
+    process, times = Process(tmp_path), ProcessorTimes(LOOP, tmp_path)
+    process.uses(10.0)
+    process.thread(LOOP, "repartee", 4.0)
+    process.thread(VOICE, "espeak-ng", 5.0)
+    assert times.read() == ProcessorTime(4.0, 5.0, 1.0)
+    process.ends(VOICE)
+    assert times.read() == ProcessorTime(4.0, 5.0, 1.0)
+    process.uses(12.0)
+    process.thread(VOICE + 1, "espeak-ng", 2.0)
+    assert times.read() == ProcessorTime(4.0, 7.0, 1.0)
+    process.uses(13.0)
+    process.thread(VOICE + 1, "espeak-ng", 1.0)  # another thread with the id of one that has ended
+    assert times.read() == ProcessorTime(4.0, 8.0, 1.0)
+
+
+@linux
+@pytest.mark.parametrize("name", sorted(ENGINE_THREADS))
+def test_threads_of_engines_are_found_by_their_names(name: str) -> None:
+    times, counted = ProcessorTimes(threading.get_native_id()), threading.Event()
+    named = threading.Event()
+    found: list[int] = []
 
     def engine() -> None:
-        with thread_named("espeak-ng"):
-            busy_for(0.3)
-            worked.set()
-            may_end.wait(60)
+        with thread_named(name):
+            found.append(threading.get_native_id())
+            named.set()
+            counted.wait(60)
 
-    before = processor_time(threading.get_native_id())
     thread = threading.Thread(target=engine)
     thread.start()
-    assert worked.wait(60)
-    busy_for(0.2)
-    after = processor_time(threading.get_native_id())
-    may_end.set()
+    assert named.wait(60)
+    assert times.read() is not None
+    counted.set()
     thread.join()
-    assert before is not None
-    assert after is not None
-    assert after.engines_s - before.engines_s >= 0.25
-    assert after.event_loop_s - before.event_loop_s >= 0.15
-    assert after.other_s >= 0.0
+    assert str(found[0]) in times._thread_ticks
 
 
-def test_usage_is_unknown_without_proc(tmp_path: Path) -> None:
-    assert processor_time(1, tmp_path) is None
+@pytest.mark.parametrize("stat", [None, "", "1 (a) S", "1 (a) S 0 0 0 0 0 0 0 0 0 0 x y"])
+def test_usage_is_unknown_without_proc(tmp_path: Path, stat: str | None) -> None:
+    if stat is not None:
+        (tmp_path / "stat").write_text(stat)
+        (tmp_path / "statm").write_text("x y")
+    assert ProcessorTimes(1, tmp_path).read() is None
     assert resident_bytes(tmp_path) is None
 
 
@@ -98,13 +152,10 @@ def test_tasks_of_the_loop_are_counted() -> None:
 
 
 @linux
-def test_processor_seconds_never_fall() -> None:
+def test_metrics_have_processor_time_by_kind_of_thread() -> None:
     registry = CollectorRegistry()
     registry.register(ProcessUsage(lambda: 0))
-    seen: list[float] = []
-    for _ in range(3):
-        value = registry.get_sample_value("repartee_processor_seconds_total", {"of": "event_loop"})
+    for of in ("event_loop", "engines", "other"):
+        value = registry.get_sample_value("repartee_processor_seconds_total", {"of": of})
         assert value is not None
-        seen.append(value)
-        busy_for(0.02)
-    assert seen == sorted(seen)
+        assert value >= 0

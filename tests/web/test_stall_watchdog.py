@@ -98,6 +98,22 @@ def test_paused_process_is_counted_and_not_logged(caplog: pytest.LogCaptureFixtu
     assert caplog.records == []
 
 
+def test_stall_in_which_the_watchdog_did_not_run_at_first_is_counted_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A library holds the interpreter several times within one callback."""
+    stalls: list[Cause] = []
+    clock = Clock()
+    one = watchdog(stalls, clock)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            clock.now_s += 1.0
+            one.look()
+        look_for(one, clock, 1.0)
+        one._beat_s = clock.now_s
+        look_for(one, clock, STALL_S)
+    assert stalls == ["callback"]
+    assert len(caplog.records) == 1
+
+
 def test_loop_without_a_processor_is_not_the_culprit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,7 @@ DESCRIPTORS_EACH = 12
 DESCRIPTORS_BESIDE = 100
 """File descriptors of libraries, models, listening sockets and idle connections (measured: about 60)."""
 ANSWERS_WITHIN_S = 2.0
+MAX_METRICS_BYTES = 1_000_000
 LOOPBACK = frozenset({"127.0.0.1", "localhost"})
 
 _SHOWN: Mapping[str, str] = {
@@ -74,9 +75,13 @@ def running_finding(section: ServerSection, metrics: str | int | None) -> CheckR
 
     Args:
         section: Where it listens.
-        metrics: Its metrics in Prometheus text, or the HTTP status if it gave none; None: no server answers.
+        metrics: Its metrics in Prometheus text, or the HTTP status if it gave none; None: no server answers, or it
+            was not asked.
     """
     name, place = "running server", f"{section.host}:{section.port}"
+    if not is_asked(section):
+        text = f"not asked at {place}: its figures are read only on loopback, at a fixed port and without TLS"
+        return CheckResult("info", name, text)
     if metrics is None:
         return CheckResult("info", name, f"none at {place}; while one runs, its figures are shown here")
     if isinstance(metrics, int):
@@ -108,14 +113,19 @@ def samples(metrics: str) -> dict[str, float]:
     return values
 
 
+def is_asked(section: ServerSection) -> bool:
+    """Returns whether a server with these settings is asked for its figures: on loopback, without TLS."""
+    tls = section.tls_self_signed or bool(section.tls_cert)
+    return section.host in LOOPBACK and bool(section.port) and not tls
+
+
 async def running_metrics(section: ServerSection) -> str | int | None:
     """Returns the metrics of a server on this machine's loopback, or the HTTP status if there are none.
 
-    None: no server answers, or it cannot be asked: it listens elsewhere or speaks TLS. No token is sent, because
-    another program may listen there.
+    None: no server answers, or it is not asked (`is_asked`). No token is sent, because another program may listen
+    there.
     """
-    tls = section.tls_self_signed or bool(section.tls_cert)
-    if section.host not in LOOPBACK or not section.port or tls:
+    if not is_asked(section):
         return None
     try:
         async with (
@@ -126,9 +136,6 @@ async def running_metrics(section: ServerSection) -> str | int | None:
             return await _text(answer) if answer.status_code == httpx.codes.OK else answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
         return None
-
-
-MAX_METRICS_BYTES = 1_000_000
 
 
 async def _text(answer: httpx.Response) -> str:

@@ -19,9 +19,9 @@ Kind = Literal["final", "soon", "first_word", "pause", "settle", "probability_di
 """The reason for a decode.
 
 final: a transcript is requested. soon: a transcript is requested and will be requested again. first_word: only the
-first word is requested. pause: a transcript will
-be requested if this pause is the end. settle: the audio has become too long to keep. probability_dip: the speech
-probability has dropped, which may be the end. interim: the user is speaking.
+first word is requested. pause: a transcript will be requested if this pause is the end. settle: the audio has become
+too long to keep. probability_dip: the speech probability has dropped, which may be the end. interim: the user is
+speaking.
 """
 
 EARLY: frozenset[Kind] = frozenset({"probability_dip", "interim"})
@@ -36,9 +36,8 @@ REQUESTED: frozenset[Kind] = frozenset({"final", "soon", "first_word"})
 WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
 """Decodes that are not repeated in the full window when a check fails, because another decode will follow."""
 
-
 _REMEMBERED_TICKETS = 256
-"""Number of requests whose time is known; a process holds fewer conversations."""
+"""Number of latest requests whose time is kept. The waits of older ones are not recorded; they have hung for long."""
 
 LANGUAGE_CHECKS = 6
 """Transcripts of a conversation whose language is detected, unless one is in the expected language: each 40 ms."""
@@ -166,7 +165,8 @@ class DecodeScheduler:
         self._clients: list[DecodeClient] = []
         self._running: list[_Running] = []
         self._tickets = 0
-        self._requested_s = [0.0] * _REMEMBERED_TICKETS  # loop time of the latest tickets
+        # Loop time of the latest requests, by their tickets; None after the first decode for a request has begun.
+        self._requested_s: list[float | None] = [None] * _REMEMBERED_TICKETS
         self.queue_wait = QueueWait()
         self._served = 0
 
@@ -188,11 +188,17 @@ class DecodeScheduler:
             raise SttError(self._closed)
         self._clients.append(client)
 
-    def ticket(self) -> int:
-        """Returns a ticket for a new request; lower tickets are served first."""
-        self._tickets += 1
-        self._requested_s[self._tickets % _REMEMBERED_TICKETS] = asyncio.get_running_loop().time()
-        return self._tickets
+    def ticket(self, earlier: int | None = None) -> int:
+        """Returns a ticket for a request; lower tickets are served first.
+
+        `earlier`: the ticket of the request that this one repeats, whose place it keeps; None: it is a new request.
+        """
+        if earlier is None:
+            self._tickets += 1
+        ticket = self._tickets if earlier is None else earlier
+        if self._is_remembered(ticket):
+            self._requested_s[ticket % _REMEMBERED_TICKETS] = asyncio.get_running_loop().time()
+        return ticket
 
     def serve(self) -> None:
         """Starts the decodes that segments need, as far as workers are free."""
@@ -331,10 +337,17 @@ class DecodeScheduler:
             failed(error)
 
     def _record_wait(self, client: DecodeClient, now_s: float) -> None:
-        """Records how long the client's oldest request has waited for this decode."""
+        """Records how long the client's oldest request has waited for this decode, which is the first one for it."""
         ticket = client.oldest_ticket
-        if ticket is not None and ticket > self._tickets - _REMEMBERED_TICKETS:
-            self.queue_wait.record(now_s - self._requested_s[ticket % _REMEMBERED_TICKETS])
+        if ticket is None or not self._is_remembered(ticket):
+            return
+        place = ticket % _REMEMBERED_TICKETS
+        requested_s, self._requested_s[place] = self._requested_s[place], None
+        if requested_s is not None:
+            self.queue_wait.record(now_s - requested_s)
+
+    def _is_remembered(self, ticket: int) -> bool:
+        return ticket > self._tickets - _REMEMBERED_TICKETS
 
     def _check_language(self, pool: ModelWorkers, share: ConversationShare, decoded: Decoded) -> None:
         """Detects the language of a transcript behind the waiting decodes, for the first transcripts of a conversation.

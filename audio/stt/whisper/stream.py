@@ -168,7 +168,7 @@ class WhisperStream:
             )
         sure = self._recheck_until
         # A request after a draft keeps the ticket of the first one.
-        ticket, self._draft_ticket = self._draft_ticket or self._scheduler.ticket(), None
+        ticket, self._draft_ticket = self._scheduler.ticket(self._draft_ticket), None
         request = _Request(
             ticket,
             self._fed,

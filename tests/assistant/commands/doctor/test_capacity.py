@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from assistant.commands.doctor.capacity import (
+    DESCRIPTORS_EACH,
+    MAX_DESCRIPTORS,
     capacity_section,
     conversations_finding,
     descriptors_finding,
@@ -12,6 +14,7 @@ from assistant.commands.doctor.capacity import (
     running_metrics,
 )
 from assistant.config.server_settings import ServerSection
+from web import descriptors, session_limits
 
 METRICS = (
     "# HELP repartee_sessions Sessions that are open.\n"
@@ -41,6 +44,11 @@ def test_too_few_descriptors_are_a_warning_with_a_remedy() -> None:
     assert (few.level, enough.level, unknown.level) == ("warn", "ok", "info")
     assert "100 conversations need about 1300" in few.text
     assert "LimitNOFILE=" in few.remedy
+
+
+def test_needs_are_those_of_the_server() -> None:
+    assert session_limits.NEEDED_DESCRIPTORS + session_limits.RESERVED_DESCRIPTORS == DESCRIPTORS_EACH
+    assert descriptors.MAX_DESCRIPTORS == MAX_DESCRIPTORS
 
 
 def test_figures_of_a_running_server_are_shown() -> None:
@@ -105,5 +113,6 @@ def test_metrics_are_read_from_a_server_on_loopback(
 )
 def test_server_that_cannot_be_asked_is_not_asked(section: ServerSection) -> None:
     assert asyncio.run(running_metrics(section)) is None
-    names = [finding.name for finding in asyncio.run(capacity_section(section)).findings]
-    assert names == ["at the same time", "file descriptors", "running server"]
+    findings = asyncio.run(capacity_section(section)).findings
+    assert [finding.name for finding in findings] == ["at the same time", "file descriptors", "running server"]
+    assert findings[-1].text.startswith("not asked at ")
