@@ -36,7 +36,7 @@ from web.fair_share import FairShare
 from web.garbage import GarbageCollection
 from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
-from web.handover.running import config_of, continue_session, keeper_of
+from web.handover.session_snapshot import config_of, continue_session, keeper_of
 from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation

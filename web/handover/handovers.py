@@ -139,7 +139,6 @@ class Handovers:
             _log.warning("a conversation of another gateway cannot be continued: %s", error)
             await self.release(token, owner)
             return None
-        self._metrics.handover("continued")
         return snapshot
 
     async def _claimed(self, token: str, owner: str) -> bytes | Refused:
@@ -155,10 +154,12 @@ class Handovers:
         Returns True while Redis fails: the conversation goes on, and is confirmed by its first write.
         """
         try:
-            return await self._store.confirm(token, owner)
+            confirmed = await self._store.confirm(token, owner)
         except StoreError as error:
             self._failed(error)
-            return True
+            confirmed = True
+        self._metrics.handover("continued" if confirmed else "in_progress")
+        return confirmed
 
     async def release(self, token: str, owner: str) -> None:
         """Ends a claim: others can claim the conversation at once."""

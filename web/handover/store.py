@@ -149,8 +149,9 @@ class HandoverStore:
         The same claimant may claim again, for example after an answer that came too late.
         """
         async with self._limit():
-            args = [claimant, version, self._keep_ms, self._claim_ms]
-            outcome, sealed = await self._claim(keys=[_key(token)], args=args)
+            outcome, sealed = await self._claim(
+                keys=[_key(token)], args=[claimant, version, self._keep_ms, self._claim_ms]
+            )
         if outcome == b"claimed":
             return bytes(sealed)
         return (

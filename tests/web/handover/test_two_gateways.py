@@ -17,7 +17,7 @@ from assistant.history.history import HistorySnapshot
 from assistant.skills import PauseTimers, SetTimer
 from assistant.skills.timers import Timer, Timers
 from audio.errors import EngineLoadError
-from web.handover import running
+from web.handover import session_snapshot
 from web.handover.claims import Claimed
 from web.handover.keeper import REACHABLE, UNREACHABLE
 from web.handover.snapshot import Snapshot
@@ -42,7 +42,7 @@ class HeldBegin:
 
 @pytest.fixture(autouse=True)
 def _renew_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
 
 
 def run(main: Coroutine[None, None, None]) -> None:
@@ -289,18 +289,19 @@ def test_conversation_stays_claimable_if_no_engine_could_be_loaded(tmp_path: Pat
         raise EngineLoadError("no memory")
 
     async def main(url: str) -> None:
-        redis, engines = SharedRedis(url), loader(tmp_path / "b")
+        engines = loader(tmp_path / "b")
         async with gateway(engines, url) as b, connected_client(b):  # it has the engines that were ready
             snapshot = Snapshot("sess_1", b.connections.initial_config("voice"), HistorySnapshot())
             kept = handovers(url)
             assert await kept.save("token", "owner", snapshot) == "kept"
-            await kept.aclose()
             engines.fails = fail
             with pytest.raises(ConnectionClosed):
                 async with connected_client(b, resume="token"):
                     pass
-            await eventually(lambda: redis.sealed("token") is not None)
-            assert b.value("repartee_handovers_total", outcome="continued") == 1
+            assert b.limits.current == 1
+            assert await kept.claim("token", "next") == snapshot
+            assert b.value("repartee_handovers_total", outcome="continued") == 0
+            await kept.aclose()
 
     with redis_process(tmp_path) as url:
         run(main(url))

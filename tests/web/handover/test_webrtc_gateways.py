@@ -9,7 +9,7 @@ from redis_process import redis_process
 from session_server import eventually
 from webrtc_caller import WebRtcCaller, has_network, in_call
 
-from web.handover import running
+from web.handover import session_snapshot
 
 QUESTION, ANSWER = "what time is it?", "It is ten o'clock."
 
@@ -29,7 +29,7 @@ def texts_of(caller: WebRtcCaller) -> list[str]:
 
 
 def test_call_continues_at_another_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
 
     async def main(url: str) -> None:
         redis = SharedRedis(url)
