@@ -10,6 +10,9 @@ from web.handover.handovers import Handovers
 from web.handover.snapshot import Snapshot
 from web.session_limits import RESUMING, SessionRefusedError
 
+CLAIMS = 3
+"""Claims of one connection, if the other gateway writes between them."""
+
 
 @dataclass(slots=True)
 class Claimed:
@@ -30,10 +33,20 @@ class Claimed:
     begun: bool = False
 
     async def begin(self) -> None:
-        """Takes the conversation from the other gateway. Raises SessionRefusedError if the claim is over."""
-        if not await self.handovers.confirm(self.token, self.owner):
-            raise SessionRefusedError(RESUMING)
-        self.begun = True
+        """Takes the conversation from the other gateway. Raises SessionRefusedError if another connection has it.
+
+        If the other gateway has written a newer snapshot meanwhile, as when it notices that the client is gone, that
+        one is claimed.
+        """
+        for _ in range(CLAIMS):
+            if await self.handovers.confirm(self.token, self.owner):
+                self.begun = True
+                return
+            found = await self.handovers.claim(self.token, self.owner)
+            if not isinstance(found, Snapshot):
+                break
+            self.snapshot = found
+        raise SessionRefusedError(RESUMING)
 
 
 @asynccontextmanager

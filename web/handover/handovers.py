@@ -92,9 +92,9 @@ class Handovers:
         """Keeps a conversation for longer that has not changed."""
         return await self._renewed(self._store.renew(token, owner))
 
-    async def end_claims(self, token: str, owner: str) -> Kept | Literal["missing"]:
+    async def hold(self, token: str, owner: str) -> Kept | Literal["missing"]:
         """Ends a claim that is not confirmed, because the client is here. Returns the same as `renew`."""
-        return await self._renewed(self._store.end_claims(token, owner))
+        return await self._renewed(self._store.hold(token, owner))
 
     async def _renewed(self, renewing: Awaitable[Renewed]) -> Kept | Literal["missing"]:
         try:
@@ -158,7 +158,8 @@ class Handovers:
         except StoreError as error:
             self._failed(error)
             confirmed = True
-        self._metrics.handover("continued" if confirmed else "in_progress")
+        if confirmed:
+            self._metrics.handover("continued")
         return confirmed
 
     async def release(self, token: str, owner: str) -> None:

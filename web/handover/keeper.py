@@ -65,7 +65,7 @@ class HandoverKeeper:
         """
         if self.handovers.failing:
             return  # it would not answer, and the client would wait for the time limit
-        if await self.handovers.end_claims(self.token, self.owner) == "taken":
+        if await self.handovers.hold(self.token, self.owner) == "taken":
             self._end_here()
 
     async def end(self, *, keep: bool) -> None:

@@ -4,7 +4,8 @@ The hash `repartee:conversation:HASH` has the fields `version`, `owner` and `sea
 conversation that may write. Another gateway takes a conversation in two steps, so that exactly one gets it and a late
 answer loses nothing: `claim` reads `sealed` and sets `claimant` for `CLAIM_S`, in which time no other claim succeeds;
 `confirm` makes the claimant the owner. The earlier owner notices when it next writes. If it writes before that, the
-claim is over, because the claimed snapshot is no longer the newest. Every call has a time limit.
+claim is over, because the claimed snapshot is no longer the newest; `hold` ends it because the client is back. Every
+call has a time limit.
 
 `repartee:secret:HASH` is the sealed session settings of a client secret, until it expires.
 """
@@ -35,6 +36,8 @@ Refused = Literal["none", "other_version", "in_progress"]
 """Why nothing was claimed: there is no snapshot, it is of another version, or another claim is not confirmed yet."""
 Renewed = Literal["renewed", "missing", "taken"]
 """Whether a conversation is kept on, is not in Redis, or was taken by another owner."""
+_RENEWED: tuple[Renewed, ...] = ("taken", "renewed", "missing")
+"""By the number that a script returns."""
 
 _OWNED = """
 local owner, claimant = unpack(redis.call('HMGET', KEYS[1], 'owner', 'claimant'))
@@ -42,23 +45,25 @@ if owner and owner ~= ARGV[1] and claimant ~= ARGV[1] then return 0 end
 """
 """Ends a script if the conversation is another one's. A claimant that goes on without an answer may write, too."""
 _UNCLAIM = "redis.call('HDEL', KEYS[1], 'claimant', 'claimed_until_ms')\n"
+_NOW = """
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
 
 _PUT = f"""{_OWNED}{_UNCLAIM}
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'version', ARGV[2], 'sealed', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 """
-_CLAIM = """
+_CLAIM = f"""{_NOW}
 local sealed, version, claimant, until_ms =
   unpack(redis.call('HMGET', KEYS[1], 'sealed', 'version', 'claimant', 'claimed_until_ms'))
-if not sealed then return {'none', ''} end
-if version ~= ARGV[2] then return {'other_version', ''} end
-local time = redis.call('TIME')
-local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
-if claimant and claimant ~= ARGV[1] and tonumber(until_ms) > now_ms then return {'in_progress', ''} end
+if not sealed then return {{'none', ''}} end
+if version ~= ARGV[2] then return {{'other_version', ''}} end
+if claimant and claimant ~= ARGV[1] and tonumber(until_ms) > now_ms then return {{'in_progress', ''}} end
 redis.call('HSET', KEYS[1], 'claimant', ARGV[1], 'claimed_until_ms', now_ms + ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {'claimed', sealed}
+return {{'claimed', sealed}}
 """
 _CONFIRM = f"""{_OWNED}{_UNCLAIM}
 redis.call('HSET', KEYS[1], 'owner', ARGV[1])
@@ -72,8 +77,12 @@ return 1
 """
 _RENEW = f"""{_OWNED}
 if not owner then return 2 end
-if ARGV[3] == '1' then
-{_UNCLAIM}end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+_HOLD = f"""{_OWNED}{_NOW}
+if not owner then return 2 end
+redis.call('HSET', KEYS[1], 'claimant', ARGV[1], 'claimed_until_ms', now_ms + ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
@@ -136,7 +145,8 @@ class HandoverStore:
         self._redis: Any = Redis.from_pool(pool)
         self._put, self._claim = self._redis.register_script(_PUT), self._redis.register_script(_CLAIM)
         self._confirm, self._release = self._redis.register_script(_CONFIRM), self._redis.register_script(_RELEASE)
-        self._renew, self._drop = self._redis.register_script(_RENEW), self._redis.register_script(_DROP)
+        self._renew, self._hold = self._redis.register_script(_RENEW), self._redis.register_script(_HOLD)
+        self._drop = self._redis.register_script(_DROP)
 
     async def put(self, token: str, owner: str, version: int, sealed: bytes) -> bool:
         """Writes a conversation. Returns False if another owner has taken it. Raises StoreError."""
@@ -177,16 +187,12 @@ class HandoverStore:
     async def renew(self, token: str, owner: str) -> Renewed:
         """Lets a conversation be kept on. Raises StoreError."""
         async with self._write():
-            return await self._renewed(token, owner, end_claims=False)
+            return _RENEWED[await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])]
 
-    async def end_claims(self, token: str, owner: str) -> Renewed:
-        """Lets a conversation be kept on, and ends a claim that is not confirmed. Raises StoreError."""
+    async def hold(self, token: str, owner: str) -> Renewed:
+        """Ends a claim by the owner's own, so that others are refused for a while. Raises StoreError."""
         async with self._limit():
-            return await self._renewed(token, owner, end_claims=True)
-
-    async def _renewed(self, token: str, owner: str, *, end_claims: bool) -> Renewed:
-        found = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms, int(end_claims)])
-        return "renewed" if found == 1 else "missing" if found == 2 else "taken"
+            return _RENEWED[await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])]
 
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""

@@ -84,7 +84,7 @@ def test_second_claim_is_refused_until_the_first_ends(tmp_path: Path) -> None:
         asyncio.run(main(url))
 
 
-def test_write_of_the_first_gateway_ends_a_claim_of_the_snapshot_before(tmp_path: Path) -> None:
+def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         gateway = handovers(url)
         await gateway.save("token", "first", SNAPSHOT)
@@ -92,9 +92,10 @@ def test_write_of_the_first_gateway_ends_a_claim_of_the_snapshot_before(tmp_path
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             assert await gateway.save("token", "first", newer) == "kept"
-            with pytest.raises(SessionRefusedError):
-                await claimed.begin()
-        assert await gateway.claim("token", "next") == newer
+            assert not await gateway.confirm("token", claimed.owner), "the claimed snapshot is not the newest"
+            await claimed.begin()
+            assert claimed.snapshot == newer
+        assert await gateway.renew("token", "first") == "taken"
         await gateway.aclose()
 
     with redis_process(tmp_path) as url:
@@ -108,7 +109,7 @@ def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             assert await gateway.renew("token", "first") == "kept", "a renewal leaves the claim"
-            assert await gateway.end_claims("token", "first") == "kept"
+            assert await gateway.hold("token", "first") == "kept"
             with pytest.raises(SessionRefusedError):
                 await claimed.begin()
         assert await gateway.renew("token", "first") == "kept"
