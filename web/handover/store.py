@@ -187,12 +187,14 @@ class HandoverStore:
     async def renew(self, token: str, owner: str) -> Renewed:
         """Lets a conversation be kept on. Raises StoreError."""
         async with self._write():
-            return _RENEWED[await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])]
+            found: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])
+        return _RENEWED[found]
 
     async def hold(self, token: str, owner: str) -> Renewed:
         """Ends a claim by the owner's own, so that others are refused for a while. Raises StoreError."""
         async with self._limit():
-            return _RENEWED[await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])]
+            found: int = await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])
+        return _RENEWED[found]
 
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""
