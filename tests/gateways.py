@@ -31,9 +31,10 @@ def handovers(
     version: int = VERSION,
     keep_s: float = 60,
     timeout_s: float = PATIENT_S,
+    claim_s: float = PATIENT_S,
 ) -> Handovers:
     """Returns the hand-over of one gateway."""
-    store = HandoverStore(url, None, keep_s=keep_s, timeout_s=timeout_s)
+    store = HandoverStore(url, None, keep_s=keep_s, timeout_s=timeout_s, claim_s=claim_s)
     return Handovers(store, Seal(SECRET), metrics or Metrics(), version=version)
 
 

@@ -36,7 +36,7 @@ from web.fair_share import FairShare
 from web.garbage import GarbageCollection
 from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
-from web.handover.running import config_of, continue_session, keeper_of
+from web.handover.session_snapshot import config_of, continue_session, keeper_of
 from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
@@ -44,7 +44,7 @@ from web.realtime_session import RealtimeSession
 from web.running_conversation import RunningConversation
 from web.session_acceptor import busy_while, ended_by, is_guest
 from web.session_choices import SessionChoices
-from web.session_limits import DRAINING, AudioThrottle
+from web.session_limits import DRAINING, RESUMING, AudioThrottle, SessionRefusedError
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.shared_limits import SharedLimits
 from web.socket_reader import SocketReader
@@ -119,14 +119,22 @@ class Connections:
         return True
 
     async def converse(self, websocket: WebSocket) -> None:
-        """Runs a new conversation on an accepted socket, or resumes one."""
+        """Runs a new conversation on an accepted socket, or resumes one.
+
+        Raises SessionRefusedError if another connection is resuming it.
+        """
         conversation = self._find_resumable(websocket.query_params.get("resume", ""))
         if conversation is not None:
             await self._resume(conversation, websocket)
             return
         try:
-            async with self._claimed(websocket) as claimed, self.engine_pool.engines() as engines:
-                await self._run_new(websocket, engines, claimed)
+            async with self._claimed(websocket) as claimed:
+                if claimed is not None and self.resumable(claimed.token):
+                    raise SessionRefusedError(RESUMING)  # meanwhile another connection has continued it here
+                async with self.engine_pool.engines() as engines:
+                    if claimed is not None:
+                        await claimed.begin()
+                    await self._run_new(websocket, engines, claimed)
         finally:
             self._garbage.conversation_ended()
 
@@ -151,8 +159,6 @@ class Connections:
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
-        if claimed is not None:
-            claimed.begun = True
         try:
             await self._run(conversation, trace, websocket, claimed)
         except BaseException:

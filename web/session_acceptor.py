@@ -17,7 +17,17 @@ from web import descriptors
 from web.connection_lifetime import BUSY_TURN, ENDED_BY, HELD_BACK, ConnectionLifetime
 from web.health import EngineHealth, is_ready
 from web.metrics import Metrics
-from web.session_limits import BUSY, DRAINING, FULL, INTERNAL, LOADING, NO_DESCRIPTORS, CloseNotice, SessionLimits
+from web.session_limits import (
+    BUSY,
+    DRAINING,
+    FULL,
+    INTERNAL,
+    LOADING,
+    NO_DESCRIPTORS,
+    CloseNotice,
+    SessionLimits,
+    SessionRefusedError,
+)
 from web.wire.session_config import SessionConfig
 
 Converse = Callable[[WebSocket], Awaitable[None]]
@@ -190,14 +200,18 @@ class SessionAcceptor:
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
             await self._confirm(token)
-        if self._resumable(token):
+        if token:
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
         # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
         resuming = self._resumable(token)
-        close_notice = await self._admit(resuming=resuming)
+        close_notice = self._try_admit(resuming=True) if resuming else await self._admit(token)
         if close_notice is not None and close_notice.code == BUSY and token and await self._kept_elsewhere(token):
             close_notice = self._try_admit(resuming=False, continuing=True)
+        if not resuming and self._resumable(token):  # meanwhile another connection has continued it here
+            if close_notice is None:
+                self._leave(0.0)
+            resuming, close_notice = True, self._try_admit(resuming=True)
         if close_notice is not None:
             if close_notice.code == BUSY:
                 self._log_busy(close_notice)
@@ -217,28 +231,34 @@ class SessionAcceptor:
                 await _send_close_notice(websocket, close_notice)
         finally:
             if not resuming:
-                self._session_limits.leave(lifetime.lasted_s)
-                self._slot_freed.set()
+                self._leave(lifetime.lasted_s)
                 self._metrics.session_ended(lifetime.lasted_s)
             self._lifetimes.discard(lifetime)
             if not self._lifetimes:
                 self._empty.set()
 
-    async def _admit(self, *, resuming: bool) -> CloseNotice | None:
-        """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None."""
-        close_notice = self._try_admit(resuming=resuming)
+    def _leave(self, lasted_s: float) -> None:
+        self._session_limits.leave(lasted_s)
+        self._slot_freed.set()
+
+    async def _admit(self, token: str) -> CloseNotice | None:
+        """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None.
+
+        The wait ends when another connection has begun the conversation with this token.
+        """
+        close_notice = self._try_admit(resuming=False)
         room_made = close_notice is not None and close_notice.code == FULL and self._make_room()
         if self._waiting >= MAX_WAITING:
             return close_notice
         self._waiting += 1
         try:
             async with asyncio.timeout(SLOT_TIMEOUT_S):
-                while close_notice is not None and close_notice.code == FULL:
+                while close_notice is not None and close_notice.code == FULL and not self._resumable(token):
                     self._slot_freed.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(None if room_made else ROOM_STEP_S):
                             await self._slot_freed.wait()
-                    close_notice = self._try_admit(resuming=resuming)
+                    close_notice = self._try_admit(resuming=False)
                     room_made = room_made or (close_notice is not None and self._make_room())
         except TimeoutError:
             pass
@@ -302,6 +322,9 @@ class SessionAcceptor:
             async with lifetime.limit:
                 await _accept(websocket)
                 await self._converse(websocket)
+        except SessionRefusedError as refused:
+            self._metrics.session_refused(refused.close_notice.code)
+            return refused.close_notice
         except Exception as error:  # noqa: BLE001 - an error in one session must not end the server
             if _is_disconnect(error):
                 return None

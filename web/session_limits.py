@@ -48,6 +48,10 @@ LOADING = CloseNotice("server_loading", "The server is still loading its engines
 DRAINING = CloseNotice("server_draining", "The server is shutting down. Try again in a moment.", 1012)
 INTERNAL = CloseNotice("internal_error", "The session ended because of a server error. See the server's log.", 1011)
 
+RESUMING = CloseNotice(
+    "session_resuming", "Another connection is resuming this conversation. Try again in a moment.", 1013
+)
+
 NO_DESCRIPTORS = CloseNotice(
     "too_few_descriptors", "The server has too few file descriptors left for another session. Try again later.", 1013
 )
@@ -85,6 +89,15 @@ def idle(idle_timeout_s: float) -> CloseNotice:
     return CloseNotice(
         "session_idle", f"The session ended: nothing was received for {idle_timeout_s:g} s. Connect again.", 1001
     )
+
+
+class SessionRefusedError(Exception):
+    """A session that was admitted cannot begin."""
+
+    def __init__(self, close_notice: CloseNotice) -> None:
+        """`close_notice`: tells the client why."""
+        super().__init__(close_notice.message)
+        self.close_notice = close_notice
 
 
 NEEDED_DESCRIPTORS = 8

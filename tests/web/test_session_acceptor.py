@@ -532,3 +532,53 @@ def test_finish_returns_at_once_without_sessions() -> None:
         assert harness.acceptor.draining
 
     run_virtual(main())
+
+
+@pytest.mark.parametrize("slot_is_freed", [True, False])
+def test_conversation_that_another_connection_resumes_meanwhile_takes_no_second_slot(*, slot_is_freed: bool) -> None:
+    resumed: list[str] = []
+
+    async def main() -> None:
+        harness = AcceptorHarness(seats=1, resumable=lambda token: token in resumed)
+        async with asyncio.TaskGroup() as group:
+            other, back = Client(), Client(query="resume=token")
+            held = [group.create_task(harness.serve(other))]
+            await asyncio.sleep(0.1)
+            held.append(group.create_task(harness.serve(back)))
+            await asyncio.sleep(0.5)
+            if slot_is_freed:
+                other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            resumed.append("token")
+            await asyncio.sleep(0.5)
+            assert back.codes == []
+            assert harness.session_limits.current == (0 if slot_is_freed else 1)
+            assert harness.value("repartee_sessions_begun_total") == 1
+            for client in (other, back):
+                client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(*held)
+        assert harness.session_limits.current == 0
+
+    run_virtual(main())
+
+
+def test_conversation_that_begins_during_the_handshake_of_another_connection_is_resumed() -> None:
+    resumed: list[str] = []
+
+    class Late(Client):
+        """A client whose handshake takes a while."""
+
+        async def send(self, message: Message) -> None:
+            await asyncio.sleep(0.1)
+            await super().send(message)
+
+    async def main() -> None:
+        harness, client = AcceptorHarness(resumable=lambda token: token in resumed), Late(query="resume=token")
+        asyncio.get_running_loop().call_later(0.05, resumed.append, "token")
+        asyncio.get_running_loop().call_later(
+            5.0, client.inbox.put_nowait, {"type": "websocket.disconnect", "code": 1000}
+        )
+        await harness.serve(client)
+        assert harness.value("repartee_sessions_begun_total") == 0, "it began on another connection"
+        assert harness.session_limits.current == 0
+
+    run_virtual(main())

@@ -6,7 +6,8 @@ once, counted, and shown by /readyz.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from typing import Literal
 
 from assistant.config.loading import ConfigError
@@ -21,7 +22,7 @@ from web.handover.snapshot import (
     encoded,
     encoded_config,
 )
-from web.handover.store import HandoverStore, StoreError
+from web.handover.store import HandoverStore, Refused, Renewed, StoreError
 from web.metrics import Metrics
 from web.wire.session_config import SessionConfig
 
@@ -31,8 +32,8 @@ MIN_SECRET_CHARS = 16
 MAX_TOKEN_CHARS = 64
 """Longest resume token; the server's own have 32 characters."""
 
-Kept = Literal["kept", "taken", "failed"]
-"""Whether a conversation is in Redis, was taken by another gateway, or could not be written."""
+Kept = Literal["kept", "taken", "failed", "unfit"]
+"""Whether a conversation is in Redis, was taken by another gateway, could not be written, or cannot be handed over."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,14 +84,21 @@ class Handovers:
         except SnapshotError as error:
             self._metrics.trouble("handover")
             _log.warning("a conversation cannot be handed over to another gateway: %s", error)
-            return "failed"
+            return "unfit"
         self._works()
         return "kept" if written else "taken"
 
     async def renew(self, token: str, owner: str) -> Kept | Literal["missing"]:
         """Keeps a conversation for longer that has not changed."""
+        return await self._renewed(self._store.renew(token, owner))
+
+    async def hold(self, token: str, owner: str) -> Kept | Literal["missing"]:
+        """Ends a claim that is not confirmed, because the client is here. Returns the same as `renew`."""
+        return await self._renewed(self._store.hold(token, owner))
+
+    async def _renewed(self, renewing: Awaitable[Renewed]) -> Kept | Literal["missing"]:
         try:
-            found = await self._store.renew(token, owner)
+            found = await renewing
         except StoreError as error:
             self._failed(error)
             return "failed"
@@ -104,27 +112,62 @@ class Handovers:
         except StoreError as error:
             self._failed(error)
 
-    async def claim(self, token: str, owner: str) -> Snapshot | None:
-        """Takes a conversation of another gateway for a new owner. None: there is none that can be continued."""
+    async def claim(self, token: str, owner: str) -> Snapshot | Literal["in_progress"] | None:
+        """Claims a conversation of another gateway for a new owner, who confirms or releases it.
+
+        Returns None if there is none that can be continued, and "in_progress" while another claim is not confirmed.
+        """
         if not 0 < len(token) <= MAX_TOKEN_CHARS:
             return None
         try:
-            found = await self._store.claim(token, owner, self._version)
-            if isinstance(found, str):
-                self._metrics.handover(found)
-                return None
-            snapshot = await asyncio.to_thread(self._opened, token, found)
+            found = await self._claimed(token, owner)
         except StoreError as error:
             self._failed(error)
             self._metrics.handover("unreachable")
             return None
+        self._works()
+        if found == "in_progress":
+            self._metrics.handover("in_progress")
+            return "in_progress"
+        if isinstance(found, str):
+            self._metrics.handover(found)
+            return None
+        try:
+            snapshot = await asyncio.to_thread(self._opened, token, found)
         except (SealError, SnapshotError) as error:
             self._metrics.handover("damaged")
             _log.warning("a conversation of another gateway cannot be continued: %s", error)
+            await self.release(token, owner)
             return None
-        self._works()
-        self._metrics.handover("continued")
         return snapshot
+
+    async def _claimed(self, token: str, owner: str) -> bytes | Refused:
+        """Claims again if the answer was late: the client is told of a new conversation only if Redis fails."""
+        if not self._failing:
+            with suppress(StoreError):
+                return await self._store.claim(token, owner, self._version)
+        return await self._store.claim(token, owner, self._version)
+
+    async def confirm(self, token: str, owner: str) -> bool:
+        """Makes the new owner of a claimed conversation its only one. Returns False if the claim is over.
+
+        Returns True while Redis fails: the conversation goes on, and is confirmed by its first write.
+        """
+        try:
+            confirmed = await self._store.confirm(token, owner)
+        except StoreError as error:
+            self._failed(error)
+            confirmed = True
+        if confirmed:
+            self._metrics.handover("continued")
+        return confirmed
+
+    async def release(self, token: str, owner: str) -> None:
+        """Ends a claim: others can claim the conversation at once."""
+        try:
+            await self._store.release(token, owner)
+        except StoreError as error:
+            self._failed(error)
 
     async def keeps(self, token: str) -> bool:
         """Returns whether another gateway's conversation can be continued with this token. Changes nothing."""
@@ -190,7 +233,7 @@ def handovers_of(section: ServerSection, environ: Mapping[str, str], metrics: Me
         metrics: Counts hand-overs.
 
     Raises:
-        ConfigError: A secret or the extra is missing.
+        ConfigError: A secret or the extra is missing, or the address of Redis is not valid.
     """
     if not section.redis_url or section.resume_s == 0:
         return None

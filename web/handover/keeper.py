@@ -40,6 +40,7 @@ class HandoverKeeper:
     renew_every_s: float = RENEW_EVERY_S
     owner: str = field(default_factory=lambda: secrets.token_hex(8))
     _saved: Snapshot | None = None
+    _unfit: Snapshot | None = None  # it is not written again before it changes
     _told_failure: bool = False
     _taken: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -58,10 +59,13 @@ class HandoverKeeper:
             await self._keep()
 
     async def confirm(self) -> None:
-        """Checks whether another gateway has taken the conversation, before a client resumes it here."""
+        """Checks whether another gateway has taken the conversation, before a client resumes it here.
+
+        A gateway that has only claimed it does not get it any more.
+        """
         if self.handovers.failing:
             return  # it would not answer, and the client would wait for the time limit
-        if await self.handovers.renew(self.token, self.owner) == "taken":
+        if await self.handovers.hold(self.token, self.owner) == "taken":
             self._end_here()
 
     async def end(self, *, keep: bool) -> None:
@@ -74,20 +78,27 @@ class HandoverKeeper:
             await self.handovers.drop(self.token, self.owner)
 
     async def _keep(self) -> None:
-        snapshot = self.snapshot()
-        kept: Kept | None = None
-        if snapshot == self._saved:
-            found = await self.handovers.renew(self.token, self.owner)
-            kept = None if found == "missing" else found
-        if kept is None:
-            kept = await self.handovers.save(self.token, self.owner, snapshot)
+        kept = await self._written(self.snapshot())
         if kept == "taken":
             self._end_here()
             return
+        failed = kept != "kept"
+        if failed != self._told_failure:
+            self._told_failure = failed
+            self.tell(UNREACHABLE if failed else REACHABLE)
+
+    async def _written(self, snapshot: Snapshot) -> Kept:
+        """Writes a snapshot that has changed, or that Redis has lost; renews another one."""
+        if snapshot in (self._saved, self._unfit):
+            found = await self.handovers.renew(self.token, self.owner)
+            if snapshot == self._unfit and found != "taken":
+                return "unfit"  # an earlier snapshot was renewed
+            if found != "missing":
+                return found
+        kept = await self.handovers.save(self.token, self.owner, snapshot)
         self._saved = snapshot if kept == "kept" else None
-        if (kept == "failed") != self._told_failure:
-            self._told_failure = kept == "failed"
-            self.tell(UNREACHABLE if self._told_failure else REACHABLE)
+        self._unfit = snapshot if kept == "unfit" else None
+        return kept
 
     def _end_here(self) -> None:
         self._taken = True

@@ -1,8 +1,11 @@
 """Keeps sealed conversations in Redis. Needs the extra `redis`.
 
 The hash `repartee:conversation:HASH` has the fields `version`, `owner` and `sealed`. The owner is the running
-conversation that may write. A claim takes `sealed` away and sets the owner in one step, so that exactly one gateway
-gets each snapshot; the earlier owner notices when it next writes. Every call has a time limit.
+conversation that may write. Another gateway takes a conversation in two steps, so that exactly one gets it and a late
+answer loses nothing: `claim` reads `sealed` and sets `claimant` for `CLAIM_S`, in which time no other claim succeeds;
+`confirm` makes the claimant the owner. The earlier owner notices when it next writes. If it writes before that, the
+claim is over, because the claimed snapshot is no longer the newest; `hold` ends it because the client is back. Every
+call has a time limit.
 
 `repartee:secret:HASH` is the sealed session settings of a client secret, until it expires.
 """
@@ -24,36 +27,67 @@ BACKSTOP = 10
 """The package's own limits are this many times longer: they count a loop that is held."""
 MAX_CONNECTIONS = 8
 """Connections of one gateway to Redis; further calls wait for one."""
+MAX_WRITES = 6
+"""Connections that write conversations. The others are for calls that a client waits for."""
+CLAIM_S = 5.0
+"""How long a claim holds that is not confirmed. A gateway confirms after some milliseconds, unless it is killed."""
 
-Refused = Literal["none", "other_version"]
-"""Reason for which nothing was claimed: there is no snapshot, or it is of another version."""
+Refused = Literal["none", "other_version", "in_progress"]
+"""Reason for which nothing was claimed: no snapshot, one of another version, or a claim that is not confirmed yet."""
+Renewed = Literal["renewed", "missing", "taken"]
+"""Result of keeping a conversation: it is kept on, is not in Redis, or was taken by another owner."""
+_RENEWED: tuple[Renewed, ...] = ("taken", "renewed", "missing")
+"""By the number that a script returns."""
 
-_PUT = """
-local owner = redis.call('HGET', KEYS[1], 'owner')
-if owner and owner ~= ARGV[1] then return 0 end
+_OWNED = """
+local owner, claimant = unpack(redis.call('HMGET', KEYS[1], 'owner', 'claimant'))
+if owner and owner ~= ARGV[1] and claimant ~= ARGV[1] then return 0 end
+"""
+"""Ends a script if the conversation is another one's. A claimant that goes on without an answer may write, too."""
+_UNCLAIM = "redis.call('HDEL', KEYS[1], 'claimant', 'claimed_until_ms')\n"
+_NOW = """
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
+
+_PUT = f"""{_OWNED}{_UNCLAIM}
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'version', ARGV[2], 'sealed', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 """
-_CLAIM = """
-local sealed = redis.call('HGET', KEYS[1], 'sealed')
-if not sealed then return {'none', ''} end
-if redis.call('HGET', KEYS[1], 'version') ~= ARGV[2] then return {'other_version', ''} end
-redis.call('HDEL', KEYS[1], 'sealed')
-redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+_CLAIM = f"""{_NOW}
+local sealed, version, claimant, until_ms =
+  unpack(redis.call('HMGET', KEYS[1], 'sealed', 'version', 'claimant', 'claimed_until_ms'))
+if not sealed then return {{'none', ''}} end
+if version ~= ARGV[2] then return {{'other_version', ''}} end
+if claimant and claimant ~= ARGV[1] and tonumber(until_ms) > now_ms then return {{'in_progress', ''}} end
+redis.call('HSET', KEYS[1], 'claimant', ARGV[1], 'claimed_until_ms', now_ms + ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {'claimed', sealed}
+return {{'claimed', sealed}}
 """
-_RENEW = """
-local owner = redis.call('HGET', KEYS[1], 'owner')
-if not owner then return 2 end
-if owner ~= ARGV[1] then return 0 end
+_CONFIRM = f"""{_OWNED}{_UNCLAIM}
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
-_DROP = """
-if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
+_RELEASE = f"""
+if redis.call('HGET', KEYS[1], 'claimant') == ARGV[1] then
+{_UNCLAIM}end
+return 1
+"""
+_RENEW = f"""{_OWNED}
+if not owner then return 2 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+_HOLD = f"""{_OWNED}{_NOW}
+if not owner then return 2 end
+redis.call('HSET', KEYS[1], 'claimant', ARGV[1], 'claimed_until_ms', now_ms + ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+_DROP = f"""{_OWNED}
+return redis.call('DEL', KEYS[1])
 """
 
 
@@ -64,14 +98,23 @@ class StoreError(Exception):
 class HandoverStore:
     """The conversations of all gateways. Not thread-safe: use it on one event loop."""
 
-    def __init__(self, url: str, password: str | None, *, keep_s: float, timeout_s: float = TIMEOUT_S) -> None:
-        """Connects at the first use. Raises StoreError without the extra.
+    def __init__(
+        self,
+        url: str,
+        password: str | None,
+        *,
+        keep_s: float,
+        timeout_s: float = TIMEOUT_S,
+        claim_s: float = CLAIM_S,
+    ) -> None:
+        """Connects at the first use. Raises StoreError without the extra, and for an address that is not valid.
 
         Args:
             url: Address, as in redis://127.0.0.1:6379/0.
             password: Password of the server; None: it has none.
             keep_s: How long a conversation is kept after its last write.
             timeout_s: Longest wait of a call.
+            claim_s: How long a claim holds that is not confirmed.
         """
         try:
             from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415 - an extra
@@ -83,49 +126,79 @@ class HandoverStore:
         self._error: type[Exception] = RedisError
         self._timeout_s = timeout_s
         self._keep_ms = max(1, round(keep_s * 1000))
-        pool: Any = BlockingConnectionPool.from_url(
-            url,
-            max_connections=MAX_CONNECTIONS,
-            timeout=BACKSTOP * timeout_s,
-            # Without retries, which would wait for seconds.
-            retry=Retry(NoBackoff(), 0),
-            socket_timeout=BACKSTOP * timeout_s,
-            socket_connect_timeout=BACKSTOP * timeout_s,
-            **({} if password is None else {"password": password}),
-        )
+        self._claim_ms = max(1, round(claim_s * 1000))
+        self._places = asyncio.Semaphore(MAX_WRITES)
+        self._answers = 0  # calls that Redis has answered
+        try:
+            pool: Any = BlockingConnectionPool.from_url(
+                url,
+                max_connections=MAX_CONNECTIONS,
+                timeout=BACKSTOP * timeout_s,
+                # Without retries, which would wait for seconds.
+                retry=Retry(NoBackoff(), 0),
+                socket_timeout=BACKSTOP * timeout_s,
+                socket_connect_timeout=BACKSTOP * timeout_s,
+                **({} if password is None else {"password": password}),
+            )
+        except ValueError as error:
+            raise StoreError("server.redis_url is not a valid address: check host, port and database") from error
         self._redis: Any = Redis.from_pool(pool)
         self._put, self._claim = self._redis.register_script(_PUT), self._redis.register_script(_CLAIM)
-        self._renew, self._drop = self._redis.register_script(_RENEW), self._redis.register_script(_DROP)
+        self._confirm, self._release = self._redis.register_script(_CONFIRM), self._redis.register_script(_RELEASE)
+        self._renew, self._hold = self._redis.register_script(_RENEW), self._redis.register_script(_HOLD)
+        self._drop = self._redis.register_script(_DROP)
 
     async def put(self, token: str, owner: str, version: int, sealed: bytes) -> bool:
         """Writes a conversation. Returns False if another owner has taken it. Raises StoreError."""
-        async with self._limit():
+        async with self._write():
             return bool(await self._put(keys=[_key(token)], args=[owner, version, sealed, self._keep_ms]))
 
-    async def claim(self, token: str, owner: str, version: int) -> bytes | Refused:
-        """Takes a conversation for a new owner, or returns why there is none. Raises StoreError."""
+    async def claim(self, token: str, claimant: str, version: int) -> bytes | Refused:
+        """Returns a conversation for a new owner, who must confirm it, or why there is none. Raises StoreError.
+
+        The same claimant may claim again, for example after an answer that came too late.
+        """
         async with self._limit():
-            outcome, sealed = await self._claim(keys=[_key(token)], args=[owner, version, self._keep_ms])
+            outcome, sealed = await self._claim(
+                keys=[_key(token)], args=[claimant, version, self._keep_ms, self._claim_ms]
+            )
         if outcome == b"claimed":
             return bytes(sealed)
-        return "other_version" if outcome == b"other_version" else "none"
+        return (
+            "in_progress" if outcome == b"in_progress" else "other_version" if outcome == b"other_version" else "none"
+        )
+
+    async def confirm(self, token: str, claimant: str) -> bool:
+        """Makes the claimant the owner. Returns False if its claim is over. Raises StoreError."""
+        async with self._limit():
+            return bool(await self._confirm(keys=[_key(token)], args=[claimant, self._keep_ms]))
+
+    async def release(self, token: str, claimant: str) -> None:
+        """Ends a claim without taking the conversation. Raises StoreError."""
+        async with self._limit():
+            await self._release(keys=[_key(token)], args=[claimant])
 
     async def keeps(self, token: str, version: int) -> bool:
-        """Returns whether `claim` would find a conversation now. Changes nothing. Raises StoreError."""
+        """Returns whether there is a conversation that can be continued. Changes nothing. Raises StoreError."""
         async with self._limit():
             kept_version = await self._redis.hget(_key(token), "version")
-            sealed = await self._redis.hexists(_key(token), "sealed")
-        return bool(sealed) and kept_version == str(version).encode()
+        return bool(kept_version == str(version).encode())
 
-    async def renew(self, token: str, owner: str) -> Literal["renewed", "missing", "taken"]:
-        """Lets a conversation be kept on. `missing`: Redis does not have it. Raises StoreError."""
+    async def renew(self, token: str, owner: str) -> Renewed:
+        """Lets a conversation be kept on. Raises StoreError."""
+        async with self._write():
+            found: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])
+        return _RENEWED[found]
+
+    async def hold(self, token: str, owner: str) -> Renewed:
+        """Ends a claim by the owner's own, so that others are refused for a while. Raises StoreError."""
         async with self._limit():
-            found = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])
-        return "renewed" if found == 1 else "missing" if found == 2 else "taken"
+            found: int = await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])
+        return _RENEWED[found]
 
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""
-        async with self._limit():
+        async with self._write():
             await self._drop(keys=[_key(token)], args=[owner])
 
     async def put_secret(self, value: str, version: int, sealed: bytes, keep_s: float) -> None:
@@ -153,10 +226,30 @@ class HandoverStore:
             return
 
     @asynccontextmanager
-    async def _limit(self) -> AsyncGenerator[None]:
+    async def _write(self) -> AsyncGenerator[None]:
+        """Limits the time of one call that no client waits for. Such calls wait while Redis answers others.
+
+        So the last writes of any number of conversations are made, and those to a Redis that hangs fail together.
+        """
+        async with self._errors(), loop_time_limit(self._timeout_s, lambda: self._answers):
+            await self._places.acquire()
         try:
-            async with loop_time_limit(self._timeout_s):
+            async with self._limit():
                 yield
+        finally:
+            self._places.release()
+
+    @asynccontextmanager
+    async def _limit(self) -> AsyncGenerator[None]:
+        """Limits the time of one call."""
+        async with self._errors(), loop_time_limit(self._timeout_s):
+            yield
+        self._answers += 1
+
+    @asynccontextmanager
+    async def _errors(self) -> AsyncGenerator[None]:
+        try:
+            yield
         except (self._error, OSError, ValueError, TypeError) as error:  # TimeoutError is an OSError
             cause = error.__cause__ or error.__context__  # as of a connection that failed for a refused password
             raise StoreError(type(cause if isinstance(cause, self._error) else error).__name__) from error

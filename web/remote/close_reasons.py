@@ -70,6 +70,7 @@ WORDS: Mapping[str, CloseReason] = {
     "server_busy": CloseReason("is busy and accepts no further conversation for now", again=True),
     "server_loading": CloseReason("is still loading its engines", again=True),
     "server_draining": CloseReason("is shutting down; it may come back", again=True),
+    "session_resuming": CloseReason("is resuming the conversation on another connection", again=True),
     "session_expired": CloseReason(
         "ended the conversation: it reached the server's time limit. Start again", again=False
     ),

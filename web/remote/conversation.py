@@ -37,7 +37,8 @@ COMMIT_EMPTY = "input_audio_buffer_commit_empty"
 """Error code for a committed turn without words."""
 
 CLOSE_ERRORS = frozenset(
-    "server_full server_busy server_loading server_draining session_expired session_idle internal_error".split()
+    "server_full server_busy server_loading server_draining session_resuming session_expired session_idle "
+    "internal_error".split()
 )
 """Errors that only announce a close; the close reason explains them."""
 

@@ -1,16 +1,17 @@
-"""A claimed conversation that does not begin goes back to Redis."""
+"""A claimed conversation that does not begin stays claimable; claims of the same conversation exclude each other."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 from gateways import handovers
-from redis_process import redis_process
+from redis_process import redis_process, running_redis
 
 from assistant.history.history import HistorySnapshot
 from web.handover.claims import claimed_conversation
 from web.handover.handovers import Handovers
 from web.handover.snapshot import Snapshot
+from web.session_limits import SessionRefusedError
 from web.wire.session_config import SessionConfig
 
 SNAPSHOT = Snapshot("sess_1", SessionConfig(instructions="Be brief."), HistorySnapshot(), last_turn=3)
@@ -24,7 +25,9 @@ async def claim(gateway: Handovers, *, begun: bool) -> None:
     """Claims the conversation and breaks off, before or after it has begun."""
     async with claimed_conversation(gateway, "token") as claimed:
         assert claimed is not None
-        claimed.begun = begun
+        assert claimed.snapshot == SNAPSHOT
+        if begun:
+            await claimed.begin()
         raise BrokenOffError
 
 
@@ -34,9 +37,13 @@ def test_conversation_that_did_not_begin_can_be_claimed_again(tmp_path: Path) ->
         await first.save("token", "first", SNAPSHOT)
         with pytest.raises(BrokenOffError):
             await claim(second, begun=False)
+        assert await first.renew("token", "first") == "kept", "the first gateway still has it"
+        with pytest.raises(BrokenOffError):
+            await claim(second, begun=True)
+        assert await first.renew("token", "first") == "taken"
+        # Also one that has begun, from the same snapshot, until its keeper has written it.
         with pytest.raises(BrokenOffError):
             await claim(first, begun=True)
-        assert await first.claim("token", "third") is None, "the keeper of the conversation that began writes it"
         await first.aclose()
         await second.aclose()
 
@@ -59,3 +66,122 @@ def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
 
     with redis_process(tmp_path) as url:
         asyncio.run(main(url))
+
+
+def test_second_claim_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        gateway = handovers(url)
+        await gateway.save("token", "first", SNAPSHOT)
+        async with claimed_conversation(gateway, "token") as claimed:
+            assert claimed is not None
+            with pytest.raises(SessionRefusedError, match="Another connection is resuming"):
+                await claim(gateway, begun=True)
+        with pytest.raises(BrokenOffError):
+            await claim(gateway, begun=True)
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        gateway = handovers(url)
+        await gateway.save("token", "first", SNAPSHOT)
+        newer = Snapshot("sess_1", SNAPSHOT.config, HistorySnapshot(), last_turn=4)
+        async with claimed_conversation(gateway, "token") as claimed:
+            assert claimed is not None
+            assert await gateway.save("token", "first", newer) == "kept"
+            assert not await gateway.confirm("token", claimed.owner), "the claimed snapshot is not the newest"
+            await claimed.begin()
+            assert claimed.snapshot == newer
+        assert await gateway.renew("token", "first") == "taken"
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        gateway = handovers(url)
+        await gateway.save("token", "first", SNAPSHOT)
+        async with claimed_conversation(gateway, "token") as claimed:
+            assert claimed is not None
+            assert await gateway.renew("token", "first") == "kept", "a renewal leaves the claim"
+            assert await gateway.hold("token", "first") == "kept"
+            with pytest.raises(SessionRefusedError):
+                await claimed.begin()
+        assert await gateway.renew("token", "first") == "kept"
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_claim_that_is_never_confirmed_expires(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        lost, gateway = handovers(url, claim_s=1.0), handovers(url)
+        await gateway.save("token", "first", SNAPSHOT)
+        assert await lost.claim("token", "killed meanwhile") == SNAPSHOT
+        assert await gateway.claim("token", "next") == "in_progress"
+        await asyncio.sleep(1.1)
+        assert await gateway.claim("token", "next") == SNAPSHOT
+        assert not await lost.confirm("token", "killed meanwhile")
+        assert await gateway.confirm("token", "next")
+        await lost.aclose()
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_claim_whose_first_answer_is_late_gets_the_conversation(tmp_path: Path) -> None:
+    async def main() -> None:
+        with running_redis(tmp_path) as redis:
+            gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=2.0)
+            await gateway.save("token", "first", SNAPSHOT)
+            redis.freeze()
+            claiming = asyncio.create_task(hasty.claim("token", "second"))
+            await asyncio.sleep(2.3)
+            assert not claiming.done(), "it is claimed again after the time limit"
+            redis.thaw()
+            assert await claiming == SNAPSHOT
+            await gateway.aclose()
+            await hasty.aclose()
+
+    asyncio.run(main())
+
+
+def test_conversation_that_redis_lost_during_a_claim_continues(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        gateway = handovers(url)
+        await gateway.save("token", "first", SNAPSHOT)
+        async with claimed_conversation(gateway, "token") as claimed:
+            assert claimed is not None
+            await gateway.drop("token", "first")
+            await claimed.begin()
+            assert await gateway.save("token", "first", SNAPSHOT) == "taken"
+            assert await gateway.save("token", claimed.owner, SNAPSHOT) == "kept"
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_first_write_confirms_a_claim_while_redis_fails(tmp_path: Path) -> None:
+    async def main() -> None:
+        with running_redis(tmp_path) as redis:
+            gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=0.3)
+            await gateway.save("token", "first", SNAPSHOT)
+            assert await gateway.claim("token", "second") == SNAPSHOT
+            redis.freeze()
+            assert await hasty.confirm("token", "second"), "the conversation goes on"
+            assert hasty.failing
+            redis.thaw()
+            assert await gateway.save("token", "second", SNAPSHOT) == "kept"
+            assert await gateway.renew("token", "first") == "taken"
+            await gateway.aclose()
+            await hasty.aclose()
+
+    asyncio.run(main())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from gateways import PATIENT_S, SECRET, SharedRedis, handovers
 from redis_process import redis_process, running_redis
+from virtual_time import run_virtual
 
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.server_settings import ServerSection
@@ -34,9 +35,14 @@ def test_one_gateway_of_many_gets_a_conversation(tmp_path: Path) -> None:
         assert await first.save("token", "first", SNAPSHOT) == "kept"
         assert await gateways[0].keeps("token"), "asking takes nothing"
         claims = [gateway.claim("token", f"owner {number}") for number, gateway in enumerate(gateways)]
-        assert sorted(await asyncio.gather(*claims), key=lambda one: one is None) == [SNAPSHOT, *[None] * 7]
-        assert outcomes(metrics) == {"continued": 1, "none": 7}
-        assert not await gateways[0].keeps("token")
+        found = await asyncio.gather(*claims)
+        assert sorted(found, key=lambda one: one == "in_progress") == [SNAPSHOT, *["in_progress"] * 7]
+        assert outcomes(metrics) == {"in_progress": 7}
+        winner = f"owner {found.index(SNAPSHOT)}"
+        confirms = [gateway.confirm("token", f"owner {number}") for number, gateway in enumerate(gateways)]
+        assert [n for n, won in enumerate(await asyncio.gather(*confirms)) if won] == [found.index(SNAPSHOT)]
+        assert outcomes(metrics) == {"continued": 1, "in_progress": 7}
+        assert await gateways[0].save("token", winner, SNAPSHOT) == "kept"
         # The first owner notices it, and can neither write nor delete any more.
         assert await first.renew("token", "first") == "taken"
         assert await first.save("token", "first", SNAPSHOT) == "taken"
@@ -54,9 +60,11 @@ def test_new_owner_writes_and_is_followed_by_the_next(tmp_path: Path) -> None:
         one, two = handovers(url), handovers(url)
         await one.save("token", "one", SNAPSHOT)
         assert await two.claim("token", "two") == SNAPSHOT
+        assert await two.confirm("token", "two")
         assert await two.save("token", "two", SNAPSHOT) == "kept"
         assert await two.renew("token", "two") == "kept"
         assert await one.claim("token", "one again") == SNAPSHOT
+        assert await one.confirm("token", "one again")
         assert await two.renew("token", "two") == "taken"
         await one.drop("token", "one again")
         assert await two.renew("token", "two") == "missing"
@@ -100,6 +108,8 @@ def test_conversation_that_was_tampered_with_is_refused(kind: str, tmp_path: Pat
         redis.client.hset(key, "sealed", replaced[kind])
         assert await gateway.claim("token", "next") is None
         assert outcomes(metrics) == {"damaged": 1}
+        assert await gateway.renew("token", "owner") == "kept", "its gateway still has it"
+        assert redis.client.hget(key, "claimant") is None
         await gateway.aclose()
 
     with redis_process(tmp_path) as url:
@@ -148,6 +158,39 @@ def test_password_is_sent_and_its_lack_is_refused(tmp_path: Path) -> None:
         asyncio.run(main(redis.url))
 
 
+# ---- many writes at once ----
+
+
+def write_many(monkeypatch: pytest.MonkeyPatch, answer_s: float) -> tuple[list[object], float]:
+    """Writes 600 conversations at once; each answer takes this long. Returns the results, and how long it took."""
+
+    async def answer(**_call: object) -> int:
+        await asyncio.sleep(answer_s)
+        return 1
+
+    async def main() -> tuple[list[object], float]:
+        store = HandoverStore("redis://127.0.0.1", None, keep_s=9, timeout_s=0.5)
+        monkeypatch.setattr(store, "_put", answer)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        puts = [store.put(f"token {n}", "owner", VERSION, b"x") for n in range(600)]
+        return await asyncio.gather(*puts, return_exceptions=True), loop.time() - began_s
+
+    return run_virtual(main())
+
+
+def test_writes_of_many_conversations_share_no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, lasted_s = write_many(monkeypatch, 0.02)
+    assert set(results) == {True}
+    assert lasted_s == pytest.approx(2.0), "four times the limit of one call"
+
+
+def test_writes_to_a_redis_that_hangs_fail_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, lasted_s = write_many(monkeypatch, 60)
+    assert {type(one) for one in results} == {StoreError}
+    assert lasted_s <= 1.0
+
+
 # ---- settings ----
 
 
@@ -191,6 +234,12 @@ def test_missing_secret_is_refused(assignments: list[str], environ: dict[str, st
 def test_address_with_a_password_is_refused(url: str) -> None:
     with pytest.raises(ConfigError):
         section(f"redis_url={url}")
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:port", "redis://127.0.0.1:99999", "redis://[::1"])
+def test_address_that_is_not_valid_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="redis_url is not a valid address"):
+        made(f"redis_url={url}", REPARTEE_TOKEN=SECRET)
 
 
 def test_variables_that_begin_with_the_programs_name_are_allowed() -> None:

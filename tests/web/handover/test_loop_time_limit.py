@@ -31,6 +31,26 @@ def test_block_that_ends_in_time_is_not_cancelled_later() -> None:
     assert run_virtual(main()) == 0
 
 
+def test_limit_begins_again_when_progress_is_made() -> None:
+    async def main() -> float:
+        loop, made = asyncio.get_running_loop(), 0
+        began_s = loop.time()
+
+        async def answers() -> None:
+            nonlocal made
+            for made in range(1, 11):  # noqa: B007 - read by the limit
+                await asyncio.sleep(0.3)
+
+        answering = asyncio.create_task(answers())
+        with pytest.raises(TimeoutError):
+            async with loop_time_limit(0.5, lambda: made):
+                await asyncio.sleep(60)
+        await answering
+        return loop.time() - began_s
+
+    assert run_virtual(main()) == pytest.approx(2.7 + 0.5, abs=0.06), "after the last answer"
+
+
 def test_cancellation_is_no_timeout() -> None:
     async def main() -> None:
         async def limited() -> None:

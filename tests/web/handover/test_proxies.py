@@ -55,7 +55,7 @@ class Visitor:
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
         """Requests a page."""
-        sent = {"Host": f"{HOST}:{self.proxy.port}", **headers}
+        sent = {"Host": f"{HOST}:{self.proxy.port}", **self._cookie(), **headers}
         async with httpx.AsyncClient(verify=self._trust) as http:
             address = f"https://127.0.0.1:{self.proxy.port}{path}"
             response = await http.get(address, headers=sent, extensions={"sni_hostname": HOST})
@@ -65,14 +65,13 @@ class Visitor:
     @asynccontextmanager
     async def session(self, resume: str = "") -> AsyncGenerator[RecordingClient]:
         """Connects, and waits for the session."""
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
         async with connect(
             f"wss://{HOST}:{self.proxy.port}/v1/realtime?model=repartee" + (f"&resume={resume}" if resume else ""),
             host="127.0.0.1",
             ssl=self._trust,
             origin=self._origin,  # type: ignore[arg-type]
             subprotocols=["realtime", f"openai-insecure-api-key.{SECRET}"],  # type: ignore[list-item]
-            additional_headers=headers if self.cookies else None,
+            additional_headers=self._cookie(),
             compression=None,
             max_queue=None,
         ) as socket:
@@ -94,6 +93,11 @@ class Visitor:
                         return texts_of(client)
                 except (ConnectionClosed, InvalidStatus, InvalidMessage, OSError, EOFError):
                     await asyncio.sleep(0.2)  # the gateway that ends refuses; the proxy has not noticed it yet
+
+    def _cookie(self) -> dict[str, str]:
+        """Returns the header with the cookies, if there are any."""
+        pairs = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        return {"Cookie": pairs} if pairs else {}
 
     def _keep(self, sent: list[str]) -> None:
         for one in sent:
@@ -186,14 +190,17 @@ def test_proxy_agrees_with_access_control(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_full_gateway_gets_no_new_client_and_says_so_if_all_are_full(tmp_path: Path) -> None:
+def test_full_gateway_gets_only_requests_of_its_clients_and_says_so_if_all_are_full(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         async with both(tmp_path, url, "server.max_sessions=1") as servers:
             with running_proxy("haproxy", tmp_path, [one.port for one in servers]) as proxy:
-                async with Visitor(proxy).session():
+                visitor = Visitor(proxy)
+                async with visitor.session():
                     (full,) = [one for one in servers if one.limits.current]
                     name = "ab"[servers.index(full)]
                     await logged(proxy, f"Server repartee_new/{name} is DOWN")
+                    assert (await visitor.get("/")).status_code == 200
+                    assert visitor.cookies == {"repartee_gateway": name}, "other requests stay at the full gateway"
                     async with Visitor(proxy).session():
                         assert [one.limits.current for one in servers] == [1, 1]
                         for one in "ab":

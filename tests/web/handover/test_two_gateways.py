@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,8 @@ from assistant.history.history import HistorySnapshot
 from assistant.skills import PauseTimers, SetTimer
 from assistant.skills.timers import Timer, Timers
 from audio.errors import EngineLoadError
-from web.handover import running
+from web.handover import session_snapshot
+from web.handover.claims import Claimed
 from web.handover.keeper import REACHABLE, UNREACHABLE
 from web.handover.snapshot import Snapshot
 
@@ -25,9 +27,22 @@ TEN = "One two three. Four five six. Seven eight nine. Ten."
 """2 s."""
 
 
+@dataclass(slots=True)
+class HeldBegin:
+    """Holds a claimed conversation before it begins.
+
+    Attributes:
+        reached: Set when there is one.
+        go_on: To be set to let it begin.
+    """
+
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 @pytest.fixture(autouse=True)
 def _renew_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
 
 
 def run(main: Coroutine[None, None, None]) -> None:
@@ -126,6 +141,84 @@ def test_connection_left_at_the_first_gateway_is_closed(tmp_path: Path) -> None:
         run(main(url))
 
 
+@pytest.fixture
+def held_begin(monkeypatch: pytest.MonkeyPatch) -> HeldBegin:
+    held, begin = HeldBegin(), Claimed.begin
+
+    async def wait_and_begin(claimed: Claimed) -> None:
+        held.reached.set()
+        await held.go_on.wait()
+        await begin(claimed)
+
+    monkeypatch.setattr(Claimed, "begin", wait_and_begin)
+    return held
+
+
+async def refused(server: SessionServer, token: str) -> str:
+    """Connects with a resume token to a server that refuses it; returns the code and the close code."""
+    with pytest.raises(ConnectionClosed) as closed:
+        async with connected_client(server, resume=token):
+            pass
+    assert closed.value.rcvd is not None
+    return f"{closed.value.rcvd.reason.partition(':')[0]} {closed.value.rcvd.code}"
+
+
+def test_of_two_connections_that_resume_at_once_one_is_asked_to_try_again(
+    tmp_path: Path, held_begin: HeldBegin
+) -> None:
+    async def main(url: str) -> None:
+        redis, engines = SharedRedis(url), loader(tmp_path / "b")
+        async with gateway(loader(tmp_path / "a"), url) as a, gateway(engines, url) as b:
+            async with connected_client(a) as first:
+                await ask(first)
+                await eventually(lambda: stored(redis, first.token))
+                first.break_connection()
+
+            async def resume() -> None:
+                async with connected_client(b, resume=first.token) as winner:
+                    assert repartee_of(winner)["resumed"] is True
+                    # The next connection takes over, as at one gateway, and needs no slot.
+                    async with connected_client(b, resume=first.token) as second:
+                        assert repartee_of(second)["resumed"] is True
+                        assert b.limits.current == 1
+                        await ask(second)
+
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(resume())
+                await held_begin.reached.wait()
+                assert await refused(b, first.token) == "session_resuming 1013"
+                await eventually(lambda: b.limits.current == 1)
+                held_begin.go_on.set()
+            assert b.value("repartee_sessions_refused_total", reason="session_resuming") == 1
+            assert b.value("repartee_handovers_total", outcome="continued") == 1
+
+    with redis_process(tmp_path) as url:
+        run(main(url))
+
+
+def test_client_that_returns_to_the_first_gateway_meanwhile_stays_there(tmp_path: Path, held_begin: HeldBegin) -> None:
+    async def main(url: str) -> None:
+        redis = SharedRedis(url)
+        async with gateway(loader(tmp_path / "a"), url) as a, gateway(loader(tmp_path / "b"), url) as b:
+            async with connected_client(a) as first:
+                await ask(first)
+                await eventually(lambda: stored(redis, first.token))
+                first.break_connection()
+            async with asyncio.TaskGroup() as tasks:
+                elsewhere = tasks.create_task(refused(b, first.token))
+                await held_begin.reached.wait()
+                async with connected_client(a, resume=first.token) as again:
+                    assert repartee_of(again)["resumed"] is True
+                    held_begin.go_on.set()
+                    assert await elsewhere == "session_resuming 1013"
+                    await ask(again)
+                    await eventually(lambda: stored(redis, first.token, 2))
+            await eventually(lambda: b.limits.current == 0)
+
+    with redis_process(tmp_path) as url:
+        run(main(url))
+
+
 def test_reply_in_progress_is_cut_at_the_words_heard(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         redis, engines = SharedRedis(url), loader(tmp_path / "a")
@@ -196,18 +289,19 @@ def test_conversation_stays_claimable_if_no_engine_could_be_loaded(tmp_path: Pat
         raise EngineLoadError("no memory")
 
     async def main(url: str) -> None:
-        redis, engines = SharedRedis(url), loader(tmp_path / "b")
+        engines = loader(tmp_path / "b")
         async with gateway(engines, url) as b, connected_client(b):  # it has the engines that were ready
             snapshot = Snapshot("sess_1", b.connections.initial_config("voice"), HistorySnapshot())
             kept = handovers(url)
             assert await kept.save("token", "owner", snapshot) == "kept"
-            await kept.aclose()
             engines.fails = fail
             with pytest.raises(ConnectionClosed):
                 async with connected_client(b, resume="token"):
                     pass
-            await eventually(lambda: redis.sealed("token") is not None)
-            assert b.value("repartee_handovers_total", outcome="continued") == 1
+            assert b.limits.current == 1
+            assert await kept.claim("token", "next") == snapshot
+            assert b.value("repartee_handovers_total", outcome="continued") == 0
+            await kept.aclose()
 
     with redis_process(tmp_path) as url:
         run(main(url))

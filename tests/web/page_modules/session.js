@@ -286,6 +286,8 @@ export default () => run({
     same(close(1000).retry, false);
     same(close(1013, "server_busy: The server is busy").problem, "overloaded");
     same(close(1013, "server_busy: The server is busy").retry, true);
+    same(close(1013, "session_resuming: Try again.").problem, "lost");
+    same(close(1013, "session_resuming: Try again.").retry, true);
   },
   "the next attempt is not made before the time that the server names"() {
     const within = (delayMs, fromMs, untilMs) => same(delayMs >= fromMs && delayMs <= untilMs, true, `${delayMs}`);

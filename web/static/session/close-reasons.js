@@ -7,6 +7,7 @@ const BY_ERROR_CODE = {
   too_few_descriptors: "full",
   server_loading: "loading",
   server_draining: "restarting",
+  session_resuming: "lost",
   session_expired: "too-long",
   session_idle: "idle",
   token_missing: "token",

@@ -48,7 +48,7 @@ def keeper_of(
     )
     if claimed is not None:
         keeper.owner = claimed.owner
-        keeper.note_change()  # nobody else can continue it until it is written again
+        keeper.note_change()  # what Redis has is the other gateway's
     return keeper
 
 
