@@ -48,17 +48,19 @@ async def speak(client: RecordingClient, *, until: int) -> None:
 
 @pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S], ids=["forwards", "backwards"])
 def test_wall_clock_jump_changes_no_latency(jump_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It jumps while the user speaks, and stays there for another turn."""
+
     async def main() -> None:
         settings = settings_for(tmp_path, "turn.hangover_ms=100")
         async with session_server(ScriptedEngineLoader(settings, os.environ, answers=("Ten.",))) as server:
             async with connected_client(server) as client:
                 update = {"type": "realtime", "repartee": {"playout": False}}
                 await client.send("session.update", session=update)
-                wall, jumped = time.time, False
-                monkeypatch.setattr(time, "time", lambda: wall() + jump_s * jumped)
+                wall, jumped = time.time, asyncio.Event()
+                monkeypatch.setattr(time, "time", lambda: wall() + jump_s * jumped.is_set())
+                asyncio.get_running_loop().call_later(LOUD_FRAMES * 0.01, jumped.set)
                 await speak(client, until=1)
                 await eventually(lambda: len(server.records()) == 1)
-                jumped = True
                 await speak(client, until=2)
                 await eventually(lambda: len(server.records()) == 2)
             for record in server.records():
