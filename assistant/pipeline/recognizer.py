@@ -66,6 +66,9 @@ class RecognizerFeed:
     def open(self, segment: SegmentId, end: Samples | None = None) -> None:
         """Opens a segment and feeds it from its beginning, which lies in the past, up to its end, if that is known."""
         self._segment, self._end = segment, end
+        if self._ring.oldest > segment and not isinstance(self.recognizer, NoRecognizer):
+            name = self.recognizer.name
+            self.report_problem(f"the beginning of your words was lost, because {name} took too long; please repeat it")
         self._start_stream(segment)
         if isinstance(self.recognizer, NoRecognizer) and not self._absence_reported:
             self._absence_reported = True

@@ -1,6 +1,7 @@
 """Tests of the audio that a recognizer gets, and of transcript time limits while the event loop stalls."""
 
 import asyncio
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 from virtual_time import VirtualLoop, run_virtual
 
 from assistant.pipeline.engine_recovery import EngineRecovery
-from assistant.pipeline.recognizer import RecognizerFeed
+from assistant.pipeline.recognizer import RING_S, RecognizerFeed
 from audio.errors import SttError
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
-from audio.units import FRAME_SAMPLES, Pcm, Samples
+from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
 
 SEGMENT = SegmentId(Samples(0))
 TIMEOUT_S = 2.0
@@ -83,11 +84,9 @@ class Listening(Slow):
         pass
 
 
-def feed_of(recognizer: Listening) -> RecognizerFeed:
-    recovery = EngineRecovery("listening", recognizer.load, lambda _problem: None)
-    return RecognizerFeed(
-        cast("Recognizer", recognizer), recovery, TIMEOUT_S, lambda _words: None, lambda _problem: None
-    )
+def feed_of(recognizer: Listening, report_problem: Callable[[str], None] = lambda _problem: None) -> RecognizerFeed:
+    recovery = EngineRecovery("listening", recognizer.load, report_problem)
+    return RecognizerFeed(cast("Recognizer", recognizer), recovery, TIMEOUT_S, lambda _words: None, report_problem)
 
 
 def hear(feed: RecognizerFeed, *numbers: int) -> None:
@@ -139,3 +138,18 @@ def test_reloaded_recognizer_gets_the_audio_up_to_the_end_of_the_segment() -> No
     feed = feed_of(recognizer)
     run_virtual(main())
     assert recognizer.fed == [[0, 1], [0, 1]]
+
+
+def test_segment_whose_beginning_is_lost_is_reported() -> None:
+    """A client may end several turns while the recognizer hangs, and the audio of the last seconds is kept."""
+    problems: list[str] = []
+    recognizer = Listening()
+    feed = feed_of(recognizer, problems.append)
+    frames = samples_of_s(RING_S) // FRAME_SAMPLES
+    hear(feed, *range(frames))
+    feed.open(SEGMENT)
+    assert problems == []
+    hear(feed, frames)
+    feed.open(SEGMENT)
+    assert problems == ["the beginning of your words was lost, because slow took too long; please repeat it"]
+    assert recognizer.fed[-1] == list(range(1, frames + 1))
