@@ -212,16 +212,24 @@ def _utterance(number: int, at_ms: int, count: int, mode: Mode) -> Utterance:
 def _client_ends(random: Random, part: Utterance) -> list[tuple[int, Action]]:
     """Returns what a client does about an utterance, in most cases after its end."""
     end_ms = part.end_ms + random.choice([-150, 20, SETTLED_MS, SETTLED_MS, 800])
-    match random.choice(["answered", "answered", "kept", "cleared", "cancelled"]):
+    match random.choice(["answered", "answered", "kept", "cleared", "cancelled", "asked twice"]):
         case "answered":
             return [(end_ms, "commit"), (end_ms + random.choice([0, 300]), "request")]
         case "kept":
             return [(end_ms, "commit")]
         case "cleared":
             return [(max(end_ms, part.end_ms + SETTLED_MS), "clear")]
+        case "asked twice":  # while the first reply may still play
+            again_ms = end_ms + random.randint(300, 1400)
+            stop_ms = again_ms + random.choice([10, 300, 1000])
+            return [(end_ms, "commit"), (end_ms, "request"), (again_ms, "request"), (stop_ms, _stop(random))]
         case _:
-            stop: Action = random.choice(["cancel", "clear output"])
-            return [(end_ms, "commit"), (end_ms, "request"), (end_ms + random.randint(0, 2500), stop)]
+            stop_ms = end_ms + random.choice([1, 1, random.randint(20, 2500)])
+            return [(end_ms, "commit"), (end_ms, "request"), (stop_ms, _stop(random))]
+
+
+def _stop(random: Random) -> Action:
+    return random.choice(["cancel", "clear output"])
 
 
 def _random_fault(random: Random, until_ms: int) -> Fault:

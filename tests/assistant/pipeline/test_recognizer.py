@@ -13,7 +13,7 @@ from assistant.pipeline.recognizer import RING_S, RecognizerFeed
 from audio.errors import SttError
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
-from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
+from audio.units import FRAME_SAMPLES, Samples, samples_of_s
 
 SEGMENT = SegmentId(Samples(0))
 TIMEOUT_S = 2.0
@@ -77,7 +77,8 @@ class Listening(Slow):
         self.fed.append([])
         return super().open(_segment, _on_interim)
 
-    def feed(self, pcm: Pcm) -> None:
+    def feed(self, pcm: object) -> None:
+        assert isinstance(pcm, np.ndarray)
         self.fed[-1] += sorted(set(pcm.tolist()))
 
     def cancel(self) -> None:
