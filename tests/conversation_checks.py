@@ -139,9 +139,14 @@ def check_no_word_is_remembered_twice(result: SimulationResult) -> None:
     assert [word for word, count in words.items() if count > 1] == [], "words came in twice"
 
 
-def check_stopped_replies_have_ended(events: Sequence[SessionEvent]) -> None:
-    """Checks that no reply is open after these events."""
-    begun = {event.reply for event in events if isinstance(event, ReplyStarted)}
+def check_stopped_replies_have_ended(events: Sequence[SessionEvent], before: int) -> None:
+    """Checks that a client has stopped all replies.
+
+    Args:
+        events: The events until the client's command was carried out.
+        before: Number of events before it. A reply that was requested before may begin by it.
+    """
+    begun = {event.reply for event in events[:before] if isinstance(event, ReplyStarted)}
     stopped = {event.reply for event in events if isinstance(event, ReplyStopped)}
     finished = {event.record.turn for event in events if isinstance(event, TurnFinished)}
     still_open = {reply for reply in begun - stopped if reply.turn not in finished}

@@ -250,7 +250,7 @@ class ClientAction:
         ms: When it was due.
         events_before: Number of session events before it.
         events: Their number when it had been carried out.
-        messages_waiting: Number of typed messages that wait for a transcript after it.
+        messages_waiting: Number of typed messages that wait for a transcript. To cancel replies keeps these.
     """
 
     ms: int
@@ -446,9 +446,8 @@ class FaultySimulation(Simulation):
             await asyncio.sleep(began_s + ms / 1000 - loop.time())
             while ms_of_samples(self.session.context.position()) < ms - FRAME_MS:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(FRAME_MS / 1000)
-            before = len(self.events_with_history)
+            before, waiting = len(self.events_with_history), len(self.session._reply_requests.typed_messages)
             self._act(what, ms)
-            waiting = len(self.session._reply_requests.typed_messages)
             self.done.append(ClientAction(ms, what, before, len(self.events_with_history), waiting))
 
     def _act(self, what: Action, ms: int) -> None:
@@ -580,7 +579,7 @@ def check_client_is_obeyed(conversation: FaultyConversation) -> None:
     events = [event for _, event in conversation.result.events]
     for action in conversation.simulation.done:
         if action.what in {"cancel", "clear output"}:
-            check_stopped_replies_have_ended(events[: action.events])
+            check_stopped_replies_have_ended(events[: action.events], action.events_before)
     if conversation.scenario.mode == "client ends turns":
         check_replies_were_requested(conversation)
         check_cleared_speech_is_forgotten(conversation)
@@ -593,7 +592,7 @@ def check_replies_were_requested(conversation: FaultyConversation) -> None:
         return
     requests, done, origin = 0, list(conversation.simulation.done), ""
     for number, (at_ms, event) in enumerate(conversation.result.events):
-        while done and (done[0].events if done[0].what == "cancel" else done[0].events_before) <= number:
+        while done and done[0].events_before <= number:
             action = done.pop(0)
             if action.what == "cancel":
                 requests = action.messages_waiting
