@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import httpx
+from websockets.exceptions import WebSocketException
 
 from bench.caller import Caller, CallLostError, calling
 from bench.controlled_llm import LlmBehaviour
@@ -83,7 +84,7 @@ class Soaking:
                         if not self._over:
                             await self._turn(caller, self.clips[said % len(self.clips)])
                             said += 1
-            except (CallLostError, OSError) as error:
+            except (CallLostError, OSError, WebSocketException) as error:
                 self.lost.append(f"after {self._elapsed_s():.0f} s: {error}")
             await asyncio.sleep(HUNG_UP_S)
 
@@ -102,15 +103,21 @@ class Soaking:
         await caller.until_silent(GAP_S)
 
     async def _measure(self) -> None:
+        """Measures the server until the end, or until the server has ended: then nothing else is waited for."""
         address = self.url.replace("ws://", "http://").partition("/v1/")[0]
         async with httpx.AsyncClient(trust_env=False, timeout=METRICS_TIMEOUT_S) as client:
             while not self._over:
-                self.usages.append(usage_of(self.pid, self._elapsed_s(), await tasks_of(client, address)))
+                tasks = await tasks_of(client, address)
+                try:
+                    self.usages.append(usage_of(self.pid, self._elapsed_s(), tasks))
+                except OSError:
+                    self.lost.append(f"after {self._elapsed_s():.0f} s: the server has ended; see its log")
+                    self.until_s = self._elapsed_s() + self.began_s
                 await asyncio.sleep(SAMPLE_S)
 
 
 def usage_of(pid: int, at_s: float, tasks: int | None) -> Usage:
-    """Measures a process. Memory includes its child processes. Raises OSError without /proc."""
+    """Measures a process. Memory includes its child processes. Raises OSError if it has ended, or without /proc."""
     page_mb = os.sysconf("SC_PAGE_SIZE") / 1e6
     pages = 0
     for process in (pid, *descendants(pid)):
@@ -139,7 +146,7 @@ async def tasks_of(client: httpx.AsyncClient, address: str) -> int | None:
 
 
 async def soak(minutes: float, conversations: int, out: Path, settings: Sequence[str] = ()) -> Soak:
-    """Runs the server and the conversations. Raises NotStartedError, OSError without /proc."""
+    """Runs the server and the conversations. Raises NotStartedError."""
     clips = chosen(read_recordings(MANIFEST), "plain", CLIPS)
     fixed = [f"server.max_sessions={conversations + 2}", "server.admission=fixed", f"trace.dir={out / 'traces'}"]
     loop = asyncio.get_running_loop()

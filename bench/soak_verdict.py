@@ -32,7 +32,7 @@ class Usage:
         memory_mb: Resident memory in MB, with child processes.
         descriptors: Open descriptors.
         threads: Threads.
-        tasks: Tasks of the event loop; None if unknown.
+        tasks: Tasks of the event loop; None: the server did not answer.
     """
 
     at_s: float
@@ -93,6 +93,13 @@ class Row:
         """Whether the last third is within the limit."""
         return len(self.thirds) == 3 and self.thirds[-1] <= self.limit
 
+    @property
+    def problem(self) -> str:
+        """Describes a row that is not flat."""
+        if len(self.thirds) < 3:
+            return f"{self.name}: not measured in each third of the time"
+        return f"{self.name}: {self.thirds[-1]:.1f} in the last third, {self.limit:.1f} permitted"
+
 
 @dataclass(frozen=True, slots=True)
 class SoakVerdict:
@@ -113,7 +120,7 @@ class SoakVerdict:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line for each thing that is not as it should be."""
-        found = [f"{row.name}: {row.thirds} beyond {row.limit:.1f}" for row in self.rows if not row.is_flat]
+        found = [row.problem for row in self.rows if not row.is_flat]
         if not self.turns or self.unanswered > MAX_UNANSWERED_SHARE * self.turns:
             found.append(f"{self.unanswered} of {self.turns} turns were not answered")
         return (*found, *(f"connection lost {one}" for one in self.lost))
@@ -139,9 +146,8 @@ def verdict(soak: Soak) -> SoakVerdict:
         _row(soak, "memory, MB", lambda one: one.memory_mb, lambda first: first * (1 + MEMORY_SHARE) + MEMORY_MB),
         _row(soak, "descriptors", lambda one: one.descriptors, lambda first: first + MORE_DESCRIPTORS),
         _row(soak, "threads", lambda one: one.threads, lambda first: first + MORE_THREADS),
+        _row(soak, "tasks", lambda one: one.tasks, lambda first: first + MORE_TASKS),
     ]
-    if any(one.tasks is not None for one in soak.usages):
-        rows.append(_row(soak, "tasks", lambda one: one.tasks, lambda first: first + MORE_TASKS))
     answered = [(turn.at_s, turn.latency_ms) for turn in soak.turns if turn.latency_ms is not None]
     p95_ms = tuple(nearest_rank(values, 95) for values in _thirds(soak, answered) if values)
     rows.append(Row("response latency p95, ms", p95_ms, p95_ms[0] * P95_FACTOR if p95_ms else 0.0))

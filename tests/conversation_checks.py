@@ -1,8 +1,8 @@
 """Checks of simulated conversations that hold whatever the user and the engines do (DESIGN: rules that always hold)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from simulation import WORD_MS, SimulationResult
@@ -11,12 +11,13 @@ from assistant.events import (
     ChunkSpoken,
     ReplyStarted,
     ReplyStopped,
+    SessionEvent,
     SpeechDiscarded,
     SpeechStarted,
     TurnFinished,
     UserTurnCommitted,
 )
-from assistant.history.items import AssistantMessage, ItemId
+from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.turns.events import ReplyId
 
 BLOCK_MS = 25.0
@@ -63,11 +64,18 @@ def observed_replies(result: SimulationResult) -> list[ObservedReply]:
 
 
 def check_unconfirmed_reply_is_silent(
-    result: SimulationResult, replies: list[ObservedReply], card_stalls_ms: Sequence[tuple[float, float]] = ()
+    result: SimulationResult,
+    replies: list[ObservedReply],
+    card_stalls_ms: Sequence[tuple[float, float]] = (),
+    most_at_once: int = 1,
 ) -> None:
-    """Checks that all sound belongs to a committed reply, and that replies do not overlap.
+    """Checks that all sound belongs to a committed reply.
 
-    `card_stalls_ms`: spans in which the sound card took no audio. It plays the end of a fade when it goes on.
+    Args:
+        result: The conversation.
+        replies: Its replies.
+        card_stalls_ms: Spans in which the sound card took no audio. It plays the end of a fade when it goes on.
+        most_at_once: Replies that may be open at once. A client may request one while another still plays.
     """
     spans = []
     for one in replies:
@@ -79,8 +87,8 @@ def check_unconfirmed_reply_is_silent(
             assert any(since_ms <= at_ms + BLOCK_MS and at_ms <= until_ms for since_ms, until_ms in spans), (
                 f"sound at {at_ms:.0f} ms that belongs to no reply"
             )
-    for one, after in pairwise(replies):
-        assert one.ended_ms <= after.begun_ms, "two replies at once"
+    for one, later in zip(replies, replies[most_at_once:], strict=False):
+        assert one.ended_ms <= later.begun_ms, "too many replies at once"
 
 
 def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
@@ -107,7 +115,12 @@ def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply],
     overheard = {
         event.turn for _, event in result.events if isinstance(event, SpeechDiscarded) and event.reason == "overheard"
     }
-    begun = {event.turn for _, event in result.events if isinstance(event, SpeechStarted | UserTurnCommitted)}
+    begun = {
+        event.turn
+        for _, event in result.events
+        if isinstance(event, SpeechStarted | UserTurnCommitted)
+        or (isinstance(event, SpeechDiscarded) and event.item is not None)  # the client ended a turn without speech
+    }
     lost = begun ^ (set(finished) | overheard)
     assert len(lost) <= ended_early, f"turns were lost: {lost}"
     assert lost <= {max(begun, default=0)}, f"turns were lost: {lost}"
@@ -117,3 +130,24 @@ def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply],
         if ended_early and not answers and (record.error or "").startswith("the conversation ended"):
             continue
         assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
+
+
+def check_no_word_is_remembered_twice(result: SimulationResult) -> None:
+    """Checks that no word that the user said is in the history twice. The words of a conversation are unique."""
+    spoken = [item for item in result.history.items if isinstance(item, UserMessage) and item.spoken]
+    words = Counter(word for item in spoken for word in item.text.split() if word.startswith("said"))
+    assert [word for word, count in words.items() if count > 1] == [], "words came in twice"
+
+
+def check_stopped_replies_have_ended(events: Sequence[SessionEvent], before: int) -> None:
+    """Checks that a client has stopped all replies.
+
+    Args:
+        events: The events until the client's command was carried out.
+        before: Number of events before it. A reply that was requested before may begin by it.
+    """
+    begun = {event.reply for event in events[:before] if isinstance(event, ReplyStarted)}
+    stopped = {event.reply for event in events if isinstance(event, ReplyStopped)}
+    finished = {event.record.turn for event in events if isinstance(event, TurnFinished)}
+    still_open = {reply for reply in begun - stopped if reply.turn not in finished}
+    assert not still_open, f"{still_open} went on although the client stopped them"

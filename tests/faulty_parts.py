@@ -5,7 +5,7 @@ them into what a reply sees.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -17,7 +17,7 @@ from assistant.tools import ToolError
 from audio.errors import EngineLoadError, TtsError
 from audio.speaker import WavSpeaker
 from audio.tts import Chunk
-from audio.units import Pcm
+from audio.units import Pcm, ReplySamples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, RequestSent, SlotAcquired
 from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmRefused, LlmUnreachable
 from llm.openai_stream import OpenAIStream
@@ -238,13 +238,20 @@ class FaultyTools(ScriptedTools):
 
 @dataclass
 class CardStalls:
-    """Spans of loop time, in s, in which the sound card takes no audio."""
+    """Makes sound cards that stall.
+
+    Attributes:
+        spans: Spans of loop time, in s, in which the card takes no audio.
+        queues_replies: Whether the card belongs to a client, which plays requested replies one after another.
+    """
 
     spans: list[tuple[float, float]] = field(default_factory=list)
 
+    queues_replies: bool = False
+
     def __call__(self, write: Callable[[float, Pcm], None]) -> "StallingSpeaker":
         """Returns a speaker on this card."""
-        return StallingSpeaker(write, self)
+        return QueueingSpeaker(write, self) if self.queues_replies else StallingSpeaker(write, self)
 
 
 class StallingSpeaker(WavSpeaker):
@@ -259,3 +266,36 @@ class StallingSpeaker(WavSpeaker):
         now_s = asyncio.get_running_loop().time()
         if not any(since_s <= now_s < until_s for since_s, until_s in self._stalls.spans):
             super()._play_block(position_s)
+
+
+class QueueingSpeaker(StallingSpeaker):
+    """A simulated client: a reply that is opened while another one still plays is played after it."""
+
+    def __init__(self, write: Callable[[float, Pcm], None], stalls: CardStalls) -> None:
+        """Creates the client's card."""
+        super().__init__(write, stalls)
+        self._queue: list[Hashable] = []  # the reply that plays, and those after it
+        self._moved = asyncio.Event()
+
+    def open(self, key: Hashable) -> None:
+        self._queue.append(key)
+        if len(self._queue) == 1:
+            super().open(key)
+
+    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+        while key in self._queue[1:]:
+            self._moved.clear()
+            await self._moved.wait()
+        return await super().play(key, pcm)
+
+    def close(self, key: Hashable) -> ReplySamples:
+        waits, plays = key in self._queue[1:], self._queue[:1] == [key]
+        if key in self._queue:
+            self._queue.remove(key)
+        self._moved.set()
+        if waits:
+            return ReplySamples(0)
+        taken = super().close(key)
+        if plays and self._queue:
+            super().open(self._queue[0])
+        return taken

@@ -38,6 +38,7 @@ from assistant.turns.events import (
     DuckReply,
     EndOfTurn,
     EndOfTurnScored,
+    EndSegment,
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
@@ -105,6 +106,7 @@ NAMES: dict[type, str] = {
     InputCleared: "clear-input",
     ReplyCancelled: "cancel",
     OpenSegment: "open",
+    EndSegment: "until",
     TurnStarted: "start",
     RecognizerRequest: "transcribe",
     RequestTranscript: "ask",
@@ -461,7 +463,8 @@ def line_of(told: ReportedEvent | SessionEffect, skip: int = 0) -> str:
     """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
     if isinstance(told, CloseSegment):
         return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
-    values = [value_of(getattr(told, item.name)) for item in fields(told) if item.name != "foreseen"][skip:]
+    omitted = {"foreseen"} if getattr(told, "end", 0) is not None else {"foreseen", "end"}
+    values = [value_of(getattr(told, item.name)) for item in fields(told) if item.name not in omitted][skip:]
     foreseen = ["foreseen"] if getattr(told, "foreseen", False) else []
     return " ".join([NAMES[type(told)], *values, *foreseen])
 

@@ -4,6 +4,9 @@ A seed decides about the mode, the user's utterances and actions, and the faults
 end. After the last one, the user speaks twice. The first of these turns may still suffer from it (it is where a dead
 engine is noticed); the second one is answered.
 
+Some conversations have a client, which may end and clear the user's turns, request replies and cancel them. In half of
+these only the client does so.
+
     PYTHONPATH=.:tests python -m random_faults 17 [18 …]        prints these conversations, and checks them
     PYTHONPATH=.:tests python -m random_faults 0-10000          checks all of these
 """
@@ -13,7 +16,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from random import Random
@@ -23,6 +26,8 @@ import numpy as np
 from conversation_checks import (
     AUDIBLE,
     check_history_was_heard,
+    check_no_word_is_remembered_twice,
+    check_stopped_replies_have_ended,
     check_turn_ends_once,
     check_unconfirmed_reply_is_silent,
     observed_replies,
@@ -48,9 +53,10 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import AssistantMessage
+from assistant.history.items import AssistantMessage, UserMessage
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import MAX_QUEUED_CHUNKS
+from assistant.pipeline.reply_manager import MAX_EARLIER_REPLIES
 from assistant.pipeline.side_tasks import MAX_TASKS
 from assistant.skills.effects import SkillEffects
 from assistant.tools import ToolSettings
@@ -59,12 +65,13 @@ from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
-from audio.units import samples_of_s
+from audio.units import FRAME_MS, ms_of_samples, samples_of_s
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
 
-Mode = Literal["open microphone", "push-to-talk", "wake phrase"]
+Mode = Literal["open microphone", "push-to-talk", "wake phrase", "client ends turns"]
+Action = Literal["type", "repeat", "cancel", "clear output", "commit", "clear", "request"]
 End = Literal["microphone ends", "user leaves", "cancelled"]
 
 ENDS: tuple[tuple[End, int], ...] = (("microphone ends", 7), ("user leaves", 1), ("cancelled", 2))
@@ -81,7 +88,23 @@ FAULTS = (
 )
 """All kinds of faults."""
 
+MODES: tuple[Mode, ...] = (
+    "open microphone",
+    "open microphone",
+    "push-to-talk",
+    "wake phrase",
+    "client ends turns",
+    "client ends turns",
+)
+"""The modes, by how often they are chosen."""
+
+USER_ACTIONS: tuple[Action, ...] = ("type", "repeat", "cancel")
+CLIENT_ACTIONS: tuple[Action, ...] = (*USER_ACTIONS, "clear output", "commit", "clear", "request")
+
 WORD_MS = 200
+SETTLED_MS = 100
+"""From the end of the speech until its last frame has arrived, and the VAD has reported it."""
+
 STUCK_AFTER_S = 10.0
 STT_TIMEOUT_S = 3.0
 TOOL_TIMEOUT_S = 2.0
@@ -112,7 +135,8 @@ class Scenario:
         seed: Number of the conversation.
         utterances: What the user says, the last two after all faults.
         faults: The faults, which may overlap.
-        actions: (ms, what) of the user: "type", "repeat", "cancel".
+        actions: (ms, what) of the user or client. What a client does takes effect after the audio it sent before.
+        has_client: Whether a client may also commit and clear the input, request replies, and clear the output.
         end: How the conversation ends.
         end_ms: When.
         endpoints: Number of LLM endpoints. The last one has no faults if there are several.
@@ -124,7 +148,8 @@ class Scenario:
     mode: Mode
     utterances: tuple[Utterance, ...]
     faults: tuple[Fault, ...]
-    actions: tuple[tuple[int, str], ...]
+    actions: tuple[tuple[int, Action], ...]
+    has_client: bool
     end: End
     end_ms: int
     endpoints: int
@@ -136,7 +161,7 @@ class Scenario:
 def scenario_of(seed: int) -> Scenario:
     """Returns the conversation of this seed."""
     random = Random(seed)
-    mode: Mode = random.choice(["open microphone", "open microphone", "push-to-talk", "wake phrase"])
+    mode: Mode = random.choice(MODES)
     utterances, at_ms = list[Utterance](), 600
     for number in range(random.randint(2, 5)):
         utterances.append(_utterance(number, at_ms, random.randint(1, 5), mode))
@@ -147,10 +172,17 @@ def scenario_of(seed: int) -> Scenario:
     utterances.append(_utterance(len(utterances), at_ms, 3, mode))
     at_ms = utterances[-1].end_ms + PROBE_SETTLE_MS + random.randint(0, 3000)
     utterances.append(_utterance(len(utterances), at_ms, 4, mode))
+    has_client = mode == "client ends turns" or (mode == "open microphone" and random.random() < 0.5)
+    possible = CLIENT_ACTIONS if has_client else USER_ACTIONS
     actions = [
-        (random.randint(500, faulty_until_ms), random.choice(["type", "repeat", "cancel"]))
-        for _ in range(random.choice([0, 0, 1, 3]))
+        (random.randint(500, faulty_until_ms), random.choice(possible)) for _ in range(random.choice([0, 0, 1, 3]))
     ]
+    if mode == "client ends turns":
+        for part in utterances[:-2]:
+            actions += _client_ends(random, part)
+        for part in utterances[-2:]:  # an endless answer may still be playing
+            end_ms = part.end_ms + random.randint(SETTLED_MS, 800)
+            actions += [(part.start_ms - 50, "cancel"), (end_ms, "commit"), (end_ms, "request")]
     end = random.choice([end for end, share in ENDS for _ in range(share)])
     complete_ms = utterances[-1].end_ms + 6000
     end_ms = complete_ms if end == "microphone ends" else random.randint(700, complete_ms)
@@ -161,6 +193,7 @@ def scenario_of(seed: int) -> Scenario:
         tuple(utterances),
         tuple(sorted(faults, key=lambda fault: fault.start_ms)),
         tuple(sorted(actions)),
+        has_client,
         end,
         end_ms,
         random.choice([1, 1, 2]),
@@ -176,6 +209,29 @@ def _utterance(number: int, at_ms: int, count: int, mode: Mode) -> Utterance:
     return Utterance(at_ms, at_ms + len(words) * WORD_MS, " ".join(words))
 
 
+def _client_ends(random: Random, part: Utterance) -> list[tuple[int, Action]]:
+    """Returns what a client does about an utterance, in most cases after its end."""
+    end_ms = part.end_ms + random.choice([-150, 20, SETTLED_MS, SETTLED_MS, 800])
+    match random.choice(["answered", "answered", "kept", "cleared", "cancelled", "asked twice"]):
+        case "answered":
+            return [(end_ms, "commit"), (end_ms + random.choice([0, 300]), "request")]
+        case "kept":
+            return [(end_ms, "commit")]
+        case "cleared":
+            return [(max(end_ms, part.end_ms + SETTLED_MS), "clear")]
+        case "asked twice":  # while the first reply may still play
+            again_ms = end_ms + random.randint(300, 1400)
+            stop_ms = again_ms + random.choice([10, 300, 1000])
+            return [(end_ms, "commit"), (end_ms, "request"), (again_ms, "request"), (stop_ms, _stop(random))]
+        case _:
+            stop_ms = end_ms + random.choice([1, 1, random.randint(20, 2500)])
+            return [(end_ms, "commit"), (end_ms, "request"), (stop_ms, _stop(random))]
+
+
+def _stop(random: Random) -> Action:
+    return random.choice(["cancel", "clear output"])
+
+
 def _random_fault(random: Random, until_ms: int) -> Fault:
     group = random.choice(["stt", "llm", "llm", "tts", "tool", ""])
     kind = random.choice([one for one in FAULTS if one.startswith(f"{group}: ")] if group else OTHER_FAULTS)
@@ -186,6 +242,24 @@ def _random_fault(random: Random, until_ms: int) -> Fault:
     return Fault(kind, start_ms, start_ms + length_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class ClientAction:
+    """An action that was carried out.
+
+    Attributes:
+        ms: When it was due.
+        events_before: Number of session events before it.
+        events: Their number when it had been carried out.
+        messages_waiting: Number of typed messages that wait for a transcript. To cancel replies keeps these.
+    """
+
+    ms: int
+    what: Action
+    events_before: int
+    events: int
+    messages_waiting: int
+
+
 @dataclass
 class FaultySimulation(Simulation):
     """Runs a scenario.
@@ -194,13 +268,14 @@ class FaultySimulation(Simulation):
         scenario: The scenario.
         met: How often each fault was met by a request, or began where that cannot be counted.
         sizes: The largest size of each queue and collection.
+        done: The actions that were carried out.
     """
 
     scenario: Scenario = field(default_factory=lambda: scenario_of(0))
     met: Counter[str] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
     stalled_ms: list[tuple[float, float]] = field(default_factory=list)
-    typed: list[str] = field(default_factory=list)
+    done: list[ClientAction] = field(default_factory=list)
 
     def schedule(self) -> None:
         """Makes the parts, and schedules the faults and actions."""
@@ -213,15 +288,13 @@ class FaultySimulation(Simulation):
         self.faulty_tools = FaultyTools(met=self._meets("tool: "))
         if self.scenario.has_tools:
             self.tools = self.faulty_tools
-        self.cards = CardStalls()
+        self.cards = CardStalls(queues_replies=self.scenario.has_client)
         self.new_speaker = self.cards
         self.wall_clock = NOON
         self.skill_effects = SkillEffects(lambda _messages: None, self._local_now)
         self._tool_random = Random(self.scenario.seed)
         for fault in self.scenario.faults:
             self.at(fault.start_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
-        for ms, what in self.scenario.actions:
-            self.at(ms, lambda what=what, ms=ms: self._act(what, ms))  # type: ignore[misc]
         if self.push_to_talk is not None:
             for part in self.utterances:
                 self.at(part.start_ms - 50, lambda: self.session.set_push_to_talk(pressed=True))
@@ -240,6 +313,7 @@ class FaultySimulation(Simulation):
     async def _converse(self) -> None:
         loop = asyncio.get_running_loop()
         before = asyncio.all_tasks()
+        acting = loop.create_task(self._act_in_order(loop.time()), name="actions")
         running = loop.create_task(self.session.run(), name="session")
         if self.scenario.end == "cancelled":
             loop.call_later(self.scenario.end_ms / 1000, running.cancel)
@@ -252,10 +326,13 @@ class FaultySimulation(Simulation):
             assert self.scenario.end == "cancelled"
         else:
             running.result()
+        acting.cancel()
         # A task that was cancelled again because it hung may end after the session.
         left = asyncio.all_tasks() - before
         if left:
             await asyncio.wait(left, timeout=30.0)
+        if not acting.cancelled():
+            acting.result()
         assert not asyncio.all_tasks() - before, f"tasks left: {asyncio.all_tasks() - before}"
         assert not self.faulty_voice.open, "a synthesis was left open"
         assert not any(one.open for one in self.endpoints), "a request was left open"
@@ -362,15 +439,33 @@ class FaultySimulation(Simulation):
     def _local_now(self) -> datetime:
         return self.wall_clock
 
-    def _act(self, what: str, ms: int) -> None:
+    async def _act_in_order(self, began_s: float) -> None:
+        """Carries out the actions, each when the frames captured before it were processed, as on a connection."""
+        loop = asyncio.get_running_loop()
+        for ms, what in self.scenario.actions:
+            await asyncio.sleep(began_s + ms / 1000 - loop.time())
+            while ms_of_samples(self.session.context.position()) < ms - FRAME_MS:  # noqa: ASYNC110 - no event tells it
+                await asyncio.sleep(FRAME_MS / 1000)
+            before, waiting = len(self.events_with_history), len(self.session._reply_requests.typed_messages)
+            self._act(what, ms)
+            self.done.append(ClientAction(ms, what, before, len(self.events_with_history), waiting))
+
+    def _act(self, what: Action, ms: int) -> None:
         match what:
             case "type":
-                self.typed.append(f"typed{ms}")
                 self.session.type(f"typed{ms}")
             case "repeat":
                 self.session.repeat()
             case "cancel":
                 self.session.cancel_reply(including_request=True)
+            case "clear output":
+                self.session.cancel_reply()
+            case "commit":
+                self.session.end_user_turn()
+            case "clear":
+                self.session.clear_input()
+            case "request":
+                self.session.request_reply(after_reply=True)
 
 
 @dataclass(slots=True)
@@ -387,23 +482,9 @@ class FaultyConversation:
 
 def run(scenario: Scenario) -> FaultyConversation:
     """Runs a conversation. The simulation checks that no task is left and that the stages of every record add up."""
-    turns = TurnSettings(speculate_after_ms=scenario.speculate_after_ms, stuck_after_s=STUCK_AFTER_S)
     gate = WakePhraseGate()
-    key = None
-    if scenario.mode == "push-to-talk":
-        turns = TurnSettings(
-            speculate_after_ms=scenario.speculate_after_ms,
-            stuck_after_s=STUCK_AFTER_S,
-            ends_turn=EndsTurn.PUSH_TO_TALK,
-        )
-        key = PushToTalk()
     if scenario.mode == "wake phrase":
         gate = WakePhraseGate(WakePhrase("hey computer"), samples_of_s(scenario.seed % 2 * 3.0))
-        turns = TurnSettings(
-            speculate_after_ms=scenario.speculate_after_ms,
-            stuck_after_s=STUCK_AFTER_S,
-            interrupted_by=InterruptedBy.VOICE if scenario.seed % 2 else InterruptedBy.WAKE_PHRASE,
-        )
     tools = ToolSettings(
         timeout_s=TOOL_TIMEOUT_S,
         moment="One moment.",
@@ -414,11 +495,11 @@ def run(scenario: Scenario) -> FaultyConversation:
     simulation = FaultySimulation(
         scenario.utterances,
         scenario.end_ms,
-        turns=turns,
+        turns=turn_settings(scenario),
         settings=SessionSettings(stt_timeout_s=STT_TIMEOUT_S, tools=tools),
         vad=LoudnessVad(),
         wake_phrase=gate,
-        push_to_talk=key,
+        push_to_talk=PushToTalk() if scenario.mode == "push-to-talk" else None,
         scenario=scenario,
     )
     simulation.recognizer.word_by_word = True
@@ -426,6 +507,23 @@ def run(scenario: Scenario) -> FaultyConversation:
     simulation.schedule()
     simulation.use_endpoints()
     return FaultyConversation(simulation, simulation.run())
+
+
+def turn_settings(scenario: Scenario) -> TurnSettings:
+    """Returns the settings of turn taking in the scenario's mode."""
+    turns = TurnSettings(
+        speculate_after_ms=scenario.speculate_after_ms, stuck_after_s=STUCK_AFTER_S, has_client=scenario.has_client
+    )
+    match scenario.mode:
+        case "open microphone":
+            return turns
+        case "push-to-talk":
+            return replace(turns, ends_turn=EndsTurn.PUSH_TO_TALK)
+        case "wake phrase":
+            by = InterruptedBy.VOICE if scenario.seed % 2 else InterruptedBy.WAKE_PHRASE
+            return replace(turns, interrupted_by=by)
+        case "client ends turns":
+            return replace(turns, ends_turn=EndsTurn.CLIENT, interrupted_by=InterruptedBy.CLIENT)
 
 
 # ---- what must hold ----
@@ -437,10 +535,13 @@ def check(conversation: FaultyConversation) -> None:
     replies = observed_replies(result)
     faults = conversation.scenario.faults
     card_stalls = [(fault.start_ms, fault.end_ms) for fault in faults if fault.kind == "card stalls"]
-    check_unconfirmed_reply_is_silent(result, replies, card_stalls)
+    most_at_once = 1 + MAX_EARLIER_REPLIES * conversation.scenario.has_client
+    check_unconfirmed_reply_is_silent(result, replies, card_stalls, most_at_once)
     check_history_was_heard(result, replies)
     check_turn_ends_once(result, replies, ended_early=conversation.scenario.end != "microphone ends")
+    check_no_word_is_remembered_twice(result)
     check_turns_end_in_time(conversation)
+    check_client_is_obeyed(conversation)
     check_failures_are_said(conversation)
     check_no_words_in_errors(conversation)
     check_bounds(conversation)
@@ -471,6 +572,74 @@ def check_turns_end_in_time(conversation: FaultyConversation) -> None:
             assert gap_ms <= MAX_GAP_S * 1000 + stalled_ms, (
                 f"turn {event.record.turn} waited for {gap_ms / 1000:.1f} s, until {at_ms} ms"
             )
+
+
+def check_client_is_obeyed(conversation: FaultyConversation) -> None:
+    """Checks that cancelled replies stop at once, and what follows where only the client ends turns."""
+    events = [event for _, event in conversation.result.events]
+    for action in conversation.simulation.done:
+        if action.what in {"cancel", "clear output"}:
+            check_stopped_replies_have_ended(events[: action.events], action.events_before)
+    if conversation.scenario.mode == "client ends turns":
+        check_replies_were_requested(conversation)
+        check_cleared_speech_is_forgotten(conversation)
+        check_committed_speech_is_kept(conversation)
+
+
+def check_replies_were_requested(conversation: FaultyConversation) -> None:
+    """Checks that each reply was requested, and not cancelled since. Results of calls in the background request one."""
+    if conversation.scenario.tools_in_background:
+        return
+    requests, done, origin = 0, list(conversation.simulation.done), ""
+    for number, (at_ms, event) in enumerate(conversation.result.events):
+        while done and done[0].events_before <= number:
+            action = done.pop(0)
+            if action.what == "cancel":
+                requests = action.messages_waiting
+            requests += action.what in {"request", "type"}
+        if isinstance(event, UserTurnCommitted):
+            origin = event.origin
+        elif isinstance(event, ReplyStarted) and origin in {"spoken", "requested"}:
+            assert requests > 0, f"a reply at {at_ms} ms that was not requested"
+            requests -= 1
+
+
+def _clients_actions(conversation: FaultyConversation, part: Utterance) -> list[tuple[int, Action]]:
+    """Returns how the client ended or cleared the input from the beginning of the utterance to that of the next."""
+    later = [other.start_ms for other in conversation.scenario.utterances if other.start_ms > part.start_ms]
+    until_ms = min(later, default=conversation.scenario.end_ms)
+    return [
+        (action.ms, action.what)
+        for action in conversation.simulation.done
+        if action.what in {"commit", "clear"} and part.start_ms <= action.ms < until_ms
+    ]
+
+
+def check_cleared_speech_is_forgotten(conversation: FaultyConversation) -> None:
+    """Checks that no word of an utterance that the client has cleared is in the history."""
+    remembered = _remembered_words(conversation)
+    for part in conversation.scenario.utterances:
+        actions = _clients_actions(conversation, part)
+        if actions and actions[0][1] == "clear" and actions[0][0] >= part.end_ms + SETTLED_MS:
+            assert not remembered & set(part.words.split()), f"{part.words!r} was cleared"
+
+
+def check_committed_speech_is_kept(conversation: FaultyConversation) -> None:
+    """Checks that all words are in the history which the client has committed, unless they could not be recognized."""
+    faults = {fault.kind for fault in conversation.scenario.faults}
+    unheard = {"vad fails", "frames lost", *(f"stt: {fault}" for fault in STT_FAULTS)}
+    if faults & unheard or conversation.scenario.end != "microphone ends":
+        return
+    remembered = _remembered_words(conversation)
+    for part in conversation.scenario.utterances:
+        actions = _clients_actions(conversation, part)
+        if actions and actions[0][1] == "commit" and actions[0][0] >= part.end_ms + SETTLED_MS:
+            assert set(part.words.split()) <= remembered, f"{part.words!r} was committed, and is lost"
+
+
+def _remembered_words(conversation: FaultyConversation) -> set[str]:
+    items = conversation.result.history.items
+    return {word for item in items if isinstance(item, UserMessage) for word in item.text.split()}
 
 
 def check_failures_are_said(conversation: FaultyConversation) -> None:

@@ -21,6 +21,7 @@ from assistant.turns.events import (
     DropAttempt,
     DuckReply,
     EndOfTurn,
+    EndSegment,
     FinalTranscript,
     HoldPlayback,
     InputCleared,
@@ -140,6 +141,9 @@ class EffectChecks(World):
                 assert self.open_segment is None, "two open segments"
                 assert effect.segment <= effect.onset
                 self.open_segment, self.onset = effect.segment, effect.onset
+            case EndSegment():
+                assert self.open_segment == effect.segment
+                assert effect.segment <= effect.end
             case CloseSegment():
                 assert self.open_segment == effect.segment, "closed a segment that was not open"
                 self.open_segment = None

@@ -1,14 +1,15 @@
 """Writes log lines from a thread, so that a slow output never stops the event loop.
 
-The output may be a pipe that nobody reads any more, or a file on a disk that hangs.
+The output may be a pipe that nobody reads any more, or a file on a disk that is full or hangs.
 """
 
 import logging
 import queue
 import sys
 import threading
-from contextlib import suppress
-from typing import TextIO
+import time
+from io import RawIOBase
+from typing import TextIO, cast
 
 MAX_LINES = 1000
 """Lines that wait for the output. Beyond it new ones are dropped and counted."""
@@ -16,7 +17,10 @@ MAX_LINES = 1000
 LAST_LINES_S = 1.0
 """Time for the waiting lines at the end of the process, in seconds."""
 
-LOST = "repartee: {count} log lines were lost, because the output did not take them in time"
+BLOCKED_S = 0.02
+"""Wait in seconds before an output that does not block is tried again."""
+
+LOST = "repartee: {count} log lines were lost, because the output did not take them"
 
 
 class LogWriter(logging.Handler):
@@ -25,7 +29,11 @@ class LogWriter(logging.Handler):
     def __init__(self, stream: TextIO | None = None) -> None:
         """`stream`: the output; None: standard error."""
         super().__init__()
-        self._stream = stream or sys.stderr
+        stream = stream or sys.stderr
+        # Unbuffered: what a buffer holds when the disk is full would be counted as lost, and written later.
+        self._output = cast("RawIOBase", getattr(stream.buffer, "raw", stream.buffer))
+        self._encoding = stream.encoding or "utf-8"
+        self._broken_line = False  # the last line was written in part
         self._lines: queue.Queue[str] = queue.Queue(MAX_LINES)
         self._lost = 0
         self._all_written = threading.Event()
@@ -56,18 +64,33 @@ class LogWriter(logging.Handler):
 
     def _write_lines(self) -> None:
         while True:
-            self._write(self._lines.get())
+            written = self._write(self._lines.get())
             with self._guard:
+                self._lost += not written
                 if not self._lines.empty():
                     continue
-                lost, self._lost = self._lost, 0
-            if lost:
-                self._write(LOST.format(count=lost))
+                lost = self._lost
+            if lost and written and self._write(LOST.format(count=lost)):
+                with self._guard:
+                    self._lost -= lost
             with self._guard:
                 if self._lines.empty():
                     self._all_written.set()
 
-    def _write(self, line: str) -> None:
-        with suppress(OSError, ValueError):  # it was closed: there is nobody left to tell
-            self._stream.write(f"{line}\n")
-            self._stream.flush()
+    def _write(self, line: str) -> bool:
+        """Writes a line. Returns False if the output did not take all of it: the disk is full, or it was closed."""
+        text = f"\n{line}\n" if self._broken_line else f"{line}\n"
+        left = memoryview(text.encode(self._encoding, "backslashreplace"))
+        whole = len(left)
+        try:
+            while left:
+                taken = self._output.write(left)
+                if taken is None:
+                    time.sleep(BLOCKED_S)
+                else:
+                    left = left[taken:]
+        except (OSError, ValueError):
+            self._broken_line = self._broken_line or len(left) < whole
+            return False
+        self._broken_line = False
+        return True

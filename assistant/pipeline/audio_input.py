@@ -24,6 +24,7 @@ from assistant.turns.events import (
     CloseSegment,
     DraftTranscript,
     EndOfTurnScored,
+    EndSegment,
     FinalTranscript,
     InterimTranscript,
     OpenSegment,
@@ -143,7 +144,7 @@ class AudioInput:
         self.context.recorder.segment_opened(
             effect, self.context.clock.to_loop_s(effect.onset), addressed=self.addressed
         )
-        self._recognizer.open(effect.segment)
+        self._recognizer.open(effect.segment, effect.end)
         if self._evidence_collector is not None:
             settings = self.context.settings
             self._evidence_collector.knows_grammar = settings.knows_grammar
@@ -151,6 +152,10 @@ class AudioInput:
             self._evidence_collector.start_segment(effect.onset)
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()
+
+    def end(self, effect: EndSegment) -> None:
+        """Ends the audio of a speech segment whose transcript is pending."""
+        self._recognizer.end_segment(effect.segment, effect.end)
 
     def close(self, effect: CloseSegment, now_s: float) -> None:
         """Closes a speech segment."""

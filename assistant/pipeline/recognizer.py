@@ -40,6 +40,7 @@ class RecognizerFeed:
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
     _position: Samples = Samples(0)
     _segment: SegmentId | None = None  # the open segment
+    _end: Samples | None = None  # the end of its audio, if later audio belongs to the next turns
     _stream: RecognitionStream | None = None  # the recognizer's work on it; None after a failure
     _lost_segment: SegmentId | None = None  # the segment whose loss was reported
     _absence_reported: bool = False  # the user was told that there is no recognizer
@@ -48,7 +49,7 @@ class RecognizerFeed:
         """Adds a frame to the ring buffer and to the open segment."""
         self._position = frame.end
         self._ring.write(frame.start, frame.pcm)
-        if self._stream is not None:
+        if self._stream is not None and not self._has_ended:
             try:
                 self._stream.feed(frame.pcm)
             except Exception as error:  # noqa: BLE001 - see reason_of
@@ -56,19 +57,31 @@ class RecognizerFeed:
 
     def probability_dip(self) -> None:
         """Tells the recognizer that the speech may be over, so that it can start to decode early."""
-        if self._stream is not None:
+        if self._stream is not None and not self._has_ended:
             try:
                 self._stream.probability_dip()
             except Exception as error:  # noqa: BLE001 - see reason_of
                 self._failed(error)
 
-    def open(self, segment: SegmentId) -> None:
-        """Opens a segment and feeds it from its beginning, which lies in the past."""
-        self._segment = segment
+    def open(self, segment: SegmentId, end: Samples | None = None) -> None:
+        """Opens a segment and feeds it from its beginning, which lies in the past, up to its end, if that is known."""
+        self._segment, self._end = segment, end
+        if self._ring.oldest > segment and not isinstance(self.recognizer, NoRecognizer):
+            name = self.recognizer.name
+            self.report_problem(f"the beginning of your words was lost, because {name} took too long; please repeat it")
         self._start_stream(segment)
         if isinstance(self.recognizer, NoRecognizer) and not self._absence_reported:
             self._absence_reported = True
             self.report_problem(typed_text_only(self.recognizer.why))
+
+    def end_segment(self, segment: SegmentId, end: Samples) -> None:
+        """Ends the audio of the open segment, also if it has to be transcribed again: later audio is not its own."""
+        if segment == self._segment:
+            self._end = end
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._end is not None and self._position > self._end
 
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False
@@ -124,7 +137,8 @@ class RecognizerFeed:
         self._end_stream(used=False)
         try:
             self._stream = self.recognizer.open(segment, self._interim_transcript)
-            self._stream.feed(self._ring.read(Samples(segment), self._position))
+            end = self._position if self._end is None else min(self._end, self._position)
+            self._stream.feed(self._ring.read(Samples(segment), end))
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
 

@@ -44,6 +44,7 @@ from assistant.turns.events import (
     DropAttempt,
     DuckReply,
     EndOfTurn,
+    EndSegment,
     FrameProcessed,
     HoldPlayback,
     IdleTimedOut,
@@ -366,6 +367,8 @@ class Session:
             case OpenSegment():
                 self._listening_sounds.stop()
                 self._audio_input.open(effect)
+            case EndSegment():
+                self._audio_input.end(effect)
             case TurnStarted():
                 # Speech also stops earlier replies that still play.
                 if self.turns.settings.voice_interrupts:

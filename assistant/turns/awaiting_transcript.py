@@ -65,7 +65,7 @@ def on_input_committed(conversation: Conversation, state: AwaitingTranscript, ev
     if state.ended_by is EndedBy.SILENCE:
         state.ended_by = EndedBy.COMMAND
     queued.mark_cut(event.at)
-    return ()
+    return user_speaking.end_segment(conversation, state.turn, event.at)
 
 
 def on_input_cleared(conversation: Conversation, state: AwaitingTranscript, event: InputCleared) -> Effects:

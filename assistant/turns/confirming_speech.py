@@ -79,12 +79,16 @@ def begin_turn(
 
 
 def begin_turn_at(
-    conversation: Conversation, segment: SegmentId, speech: SpeechCandidate, speech_end: Samples
+    conversation: Conversation,
+    segment: SegmentId,
+    speech: SpeechCandidate,
+    speech_end: Samples,
+    segment_end: Samples | None = None,
 ) -> Effects:
-    """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
+    """Begins a turn for speech that lasted up to `speech_end`, as far as is known; `segment_end`: see `OpenSegment`."""
     turn = conversation.open_turn(conversation.next_turn_number(), segment, speech.onset, speech_end)
     turn.peak_probability = speech.peak_probability
-    return (OpenSegment(segment, speech.onset), TurnStarted(turn.number, speech.onset))
+    return (OpenSegment(segment, speech.onset, segment_end), TurnStarted(turn.number, speech.onset))
 
 
 def _request_transcript(conversation: Conversation, state: ConfirmingSpeech, at: Samples) -> Effects:

@@ -250,10 +250,23 @@ Event = ReportedEvent | TranscriptExpected
 
 @dataclass(frozen=True, slots=True)
 class OpenSegment:
-    """Starts transcription at position `segment`, which lies before the onset by the pre-roll."""
+    """Starts transcription at position `segment`, which lies before the onset by the pre-roll.
+
+    Attributes:
+        end: Its end, if it has ended already: later audio belongs to the next turns. None: it continues.
+    """
 
     segment: SegmentId
     onset: Samples
+    end: Samples | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndSegment:
+    """Ends the audio of the open segment: later audio belongs to the next turns. Its transcript is still pending."""
+
+    segment: SegmentId
+    end: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,9 +523,10 @@ class IdleTimedOut:
 
 
 DirectEffect = (
-    OpenSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound | StopListeningSound | EndOfTurn
-    | CommitTurn | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
-    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided | IdleTimedOut
+    OpenSegment | EndSegment | CloseSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound
+    | StopListeningSound | EndOfTurn | CommitTurn | CommitWithoutReply | DropAttempt | RetractReply | InterruptReply
+    | HoldPlayback | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided
+    | IdleTimedOut
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

@@ -17,11 +17,20 @@ from audio.vad import VadResult
 
 
 def start_overlap(
-    conversation: Conversation, state: Replying, at: Samples, segment: SegmentId, vad: VadResult
+    conversation: Conversation,
+    state: Replying,
+    at: Samples,
+    segment: SegmentId,
+    vad: VadResult,
+    *,
+    segment_end: Samples | None = None,
 ) -> Effects:
-    """Starts an overlap. If the reply is not audible yet, the user continues the turn and the reply is retracted."""
+    """Starts an overlap. If the reply is not audible yet, the user continues the turn and the reply is retracted.
+
+    `segment_end`: see `OpenSegment`.
+    """
     settings = conversation.settings
-    effects = state.start_overlap(at, vad, segment, settings)
+    effects = state.start_overlap(at, vad, segment, settings, segment_end=segment_end)
     if not settings.voice_interrupts or state.audible or state.overlap is None:
         return (*state.release(), *effects)
     return (*effects, *interrupt_or_retract(conversation, state, state.overlap, at))

@@ -30,7 +30,7 @@ def start_queued_turn(conversation: Conversation, at: Samples) -> Effects:
     if isinstance(state, Replying):
         effects += _start_during_reply(conversation, state, at, queued, queued.candidate)
     else:
-        effects += begin_turn_at(conversation, queued.segment, queued.candidate, queued.speech_end)
+        effects += begin_turn_at(conversation, queued.segment, queued.candidate, queued.speech_end, queued.submitted_at)
     return effects + _end_if_submitted(conversation, at, queued)
 
 
@@ -38,7 +38,9 @@ def _start_during_reply(
     conversation: Conversation, state: Replying, at: Samples, queued: QueuedTurn, speech: SpeechCandidate
 ) -> Effects:
     vad = VadResult(True, speech.onset, speech.peak_probability)
-    effects = overlap_handlers.start_overlap(conversation, state, at, queued.segment, vad)
+    effects = overlap_handlers.start_overlap(
+        conversation, state, at, queued.segment, vad, segment_end=queued.submitted_at
+    )
     if conversation.state is not state or state.overlap is None or queued.submitted_at is None:
         return effects
     # A commit by the client interrupts.

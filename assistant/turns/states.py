@@ -178,14 +178,22 @@ class Replying:
         """The turn of the overlap, if its transcript was requested."""
         return None if self.overlap is None else self.overlap.side_talk
 
-    def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, settings: TurnSettings) -> Effects:
+    def start_overlap(
+        self,
+        at: Samples,
+        vad: VadResult,
+        segment: SegmentId,
+        settings: TurnSettings,
+        *,
+        segment_end: Samples | None = None,
+    ) -> Effects:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
         early = settings.voice_interrupts and self.is_early(vad.boundary, settings)
         self.overlap = overlap = Overlap(
             segment, vad.boundary, at, early=early, peak_probability=speech_probability(vad)
         )
         overlap.count_speech(vad, settings)
-        opened = OpenSegment(segment, vad.boundary)
+        opened = OpenSegment(segment, vad.boundary, segment_end)
         if not settings.voice_interrupts or not self.audible:
             return (opened,)
         return (*self.duck(at, settings), opened)

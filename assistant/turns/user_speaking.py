@@ -9,6 +9,7 @@ from assistant.turns.events import (
     Effects,
     EndOfTurn,
     EndOfTurnScored,
+    EndSegment,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -44,7 +45,8 @@ def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadR
         dropped = turn.drop_attempt("went on")
         conversation.state = AwaitingTranscript(turn, at, ended_by)
         conversation.queued.mark_cut(at)
-        return (*stopped, *dropped, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
+        ended = end_segment(conversation, turn, at)
+        return (*stopped, *dropped, *ended, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
     if vad.possible_end is not None:
         turn.speech_end = vad.possible_end
         return turn.speculate(at, settings)
@@ -88,6 +90,11 @@ def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: 
     return (*dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
 
 
+def end_segment(conversation: Conversation, turn: UserTurn, at: Samples) -> Effects:
+    """Ends the audio of a turn that cannot be reopened: only pressing the push-to-talk key again reopens one."""
+    return () if conversation.settings.ends_by_key else (EndSegment(turn.segment, at),)
+
+
 def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:
     """Sets the silence timeout of the current silence."""
     patience = conversation.settings.patience
@@ -127,7 +134,7 @@ def on_input_committed(conversation: Conversation, state: UserSpeaking, event: I
     state.turn.submitted = True
     effects = end_turn(conversation, state.turn, event.at, EndedBy.COMMAND)
     conversation.queued.mark_cut(event.at)
-    return effects
+    return (*end_segment(conversation, state.turn, event.at), *effects)
 
 
 def on_input_cleared(conversation: Conversation, state: UserSpeaking, event: InputCleared) -> Effects:

@@ -64,7 +64,13 @@ def test_unanswered_turns_and_lost_connections_are_named() -> None:
 
 
 def test_missing_measurements_are_not_flat() -> None:
-    assert not verdict(replace(FLAT, usages=FLAT.usages[:40])).is_flat
+    short = verdict(replace(FLAT, usages=FLAT.usages[:40])).problems
+    assert short == tuple(
+        f"{name}: not measured in each third of the time" for name in ("memory, MB", "descriptors", "threads", "tasks")
+    )
+    silent = tuple(replace(one, tasks=None) for one in FLAT.usages)
+    (problem,) = verdict(replace(FLAT, usages=silent)).problems
+    assert problem.startswith("tasks: not measured")
     assert not verdict(replace(FLAT, turns=())).is_flat
 
 

@@ -53,6 +53,8 @@ async def speak(client: RecordingClient, *, until: int) -> None:
 
 @pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S], ids=["forwards", "backwards"])
 def test_wall_clock_jump_changes_no_latency(jump_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It jumps while the user speaks, and stays there for another turn."""
+
     async def main(pace: Pace, folder: Path) -> None:
         watching = asyncio.create_task(pace.watch())
         settings = settings_for(folder, "turn.hangover_ms=100")
@@ -60,11 +62,11 @@ def test_wall_clock_jump_changes_no_latency(jump_s: float, tmp_path: Path, monke
             async with connected_client(server) as client:
                 update = {"type": "realtime", "repartee": {"playout": False}}
                 await client.send("session.update", session=update)
-                wall, jumped = time.time, False
-                monkeypatch.setattr(time, "time", lambda: wall() + jump_s * jumped)
+                wall, jumped = time.time, asyncio.Event()
+                monkeypatch.setattr(time, "time", lambda: wall() + jump_s * jumped.is_set())
+                asyncio.get_running_loop().call_later(LOUD_FRAMES * 0.01, jumped.set)
                 await speak(client, until=1)
                 await eventually(lambda: len(server.records()) == 1)
-                jumped = True
                 await speak(client, until=2)
                 await eventually(lambda: len(server.records()) == 2)
             for record in server.records():

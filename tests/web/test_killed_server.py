@@ -150,6 +150,7 @@ def test_sigkill_loses_at_most_the_turn_in_flight(tmp_path: Path) -> None:
                 assert added == ["user", "assistant"] * 2
                 await again.exchange("third")
                 assert again.client.events_of("response.done")[-1]["response"]["status"] == "completed"
-            assert len({record["conversation"] for record in traces(tmp_path)}) >= CLIENTS
+            await eventually(lambda: len(traces(tmp_path)) == 3 * CLIENTS and stored(tmp_path) == 6 * CLIENTS)
+            assert {record["outcome"] for record in traces(tmp_path)} == {"answered"}
 
     asyncio.run(main())

@@ -24,7 +24,8 @@ from session_server import (
     settings_for,
 )
 
-from assistant.storage.conversation_file import ConversationFile
+from assistant.history.items import Item
+from assistant.storage.conversation_file import ConversationFile, Place
 from assistant.support.disk_threads import MAX_THREADS
 from assistant.trace import file as trace_file
 
@@ -203,6 +204,43 @@ def test_hanging_disk_holds_nothing_but_its_traces(tmp_path: Path, monkeypatch: 
             await eventually(lambda: len(turns(server)) == 2 * conversations)
 
     assert conversations > MAX_THREADS
+    try:
+        asyncio.run(main())
+    finally:
+        released.set()
+
+
+def test_hanging_disk_holds_nothing_but_its_kept_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also beyond the threads of the disk: turns go on, and are written when it answers again."""
+    released, hanging = threading.Event(), threading.Semaphore(0)
+    create = ConversationFile.create
+
+    def hang(file: ConversationFile, owner: str, name: str, began_at: str, items: Sequence[Item], *more: str) -> Place:
+        hanging.release()
+        assert released.wait(60)
+        return create(file, owner, name, began_at, items, *more)
+
+    monkeypatch.setattr(ConversationFile, "create", hang)
+    conversations = MAX_THREADS + 1
+    kept = SmallDisk(tmp_path)
+
+    async def main() -> None:
+        given = settings_for(tmp_path / "traces", f"server.max_sessions={conversations}")
+        loader = ScriptedEngineLoader(given, os.environ, answers=("Ten.",))
+        file = ConversationFile(tmp_path / "kept.sqlite3", lambda: 1.8e9)
+        async with session_server(loader, conversations=file) as server, AsyncExitStack() as clients:
+            callers = [await clients.enter_async_context(connected_client(server)) for _ in range(conversations)]
+            for caller in callers:
+                await caller.send("session.update", session={"type": "realtime", "repartee": KEEPING})
+                await caller.until("repartee.conversation")
+            await asyncio.gather(*map(exchange, callers))
+            await eventually(lambda: hanging.acquire(blocking=False))
+            await asyncio.gather(*map(exchange, callers))
+            await eventually(lambda: len(turns(server)) == 2 * conversations)  # traces have other threads
+            assert kept.items() == 0
+            released.set()
+            await eventually(lambda: kept.items() == 4 * conversations)
+
     try:
         asyncio.run(main())
     finally:

@@ -30,7 +30,7 @@ MAX_CONNECTIONS = 8
 MAX_WRITES = 6
 """Connections that write conversations. The others are for calls that a client waits for."""
 CLAIM_S = 5.0
-"""Time for which a claim holds that is not confirmed. A gateway confirms after some milliseconds, unless it is killed."""
+"""Time for which a claim that is not confirmed holds. A gateway confirms after milliseconds, unless it is killed."""
 
 Refused = Literal["none", "other_version", "in_progress"]
 """Reason for which nothing was claimed: no snapshot, one of another version, or a claim that is not confirmed yet."""

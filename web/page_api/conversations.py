@@ -6,7 +6,6 @@ A browser sends its secret in the header `Repartee-Browser`, and gets nothing of
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_search import MAX_QUERY_CHARS, Summary
+from assistant.support.disk_threads import DiskThreads
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, respond
 from web.page_api.conversation_export import as_json, as_markdown, message_objects
@@ -79,7 +79,7 @@ class KeptConversations:
     """
 
     file: ConversationFile | None
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "kept conversations"))
+    _thread: DiskThreads = field(default_factory=lambda: DiskThreads("kept conversations", 1))
     _waiting: int = 0
 
     async def all(self, request: Request, send: Send) -> None:

@@ -12,6 +12,7 @@ from assistant.turns.events import (
     CommitWithoutReply,
     DropAttempt,
     EndOfTurn,
+    EndSegment,
     InputCleared,
     InputCommitted,
     InterruptReply,
@@ -38,6 +39,7 @@ def test_manual_turn_ends_only_when_committed() -> None:
     scene.speech(500)
     assert scene.silence(3000) == ()
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (
+        EndSegment(SegmentId(0), at(scene.now_ms)),
         RecognizerRequest(FIRST, SegmentId(0), at(500)),
         EndOfTurn(1),
     )
@@ -58,7 +60,7 @@ def test_commit_during_speech_makes_two_turns() -> None:
     segment = SegmentId(at(1000))
     assert scene.effects == [OpenSegment(segment, at(1000)), TurnStarted(2, at(1000))]
     scene.silence(100)
-    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == RecognizerRequest(ReplyId(2, 1), segment, at(2000))
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[1] == RecognizerRequest(ReplyId(2, 1), segment, at(2000))
 
 
 def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
@@ -176,6 +178,7 @@ def test_overlap_can_be_committed_in_manual_mode() -> None:
     assert scene.handle(InputCommitted(at(500))) == (
         InterruptReply(FIRST, "client"),
         TurnStarted(2, at(0)),
+        EndSegment(SegmentId(0), at(500)),
         RecognizerRequest(second, SegmentId(0), at(500)),
         EndOfTurn(2),
     )

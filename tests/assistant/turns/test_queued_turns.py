@@ -38,7 +38,7 @@ def test_speech_while_transcript_is_pending_is_queued_as_turn() -> None:
     begun = (OpenSegment(SegmentId(at(1000)), at(1200)), TurnStarted(2, at(1200)))
     assert scene.silence(20) == begun
     asked = RecognizerRequest(ReplyId(2, 1), SegmentId(at(1000)), at(1700))
-    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == asked
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[1] == asked
 
 
 def test_committed_speech_while_transcript_is_pending_is_queued() -> None:
@@ -57,9 +57,10 @@ def test_committed_speech_while_transcript_is_pending_is_queued() -> None:
         "the second",
         "the third",
     ]
-    assert [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)] == [
-        SegmentId(at(1000)),
-        SegmentId(at(1900)),
+    opened = [effect for effect in scene.effects if isinstance(effect, OpenSegment)]
+    assert [(one.segment, one.end) for one in opened] == [
+        (SegmentId(at(1000)), at(1900)),
+        (SegmentId(at(1900)), at(2300)),
     ]
 
 
