@@ -92,7 +92,9 @@ def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: 
 
 def end_segment(conversation: Conversation, turn: UserTurn, at: Samples) -> Effects:
     """Ends the audio of a turn that cannot be reopened: only pressing the push-to-talk key again reopens one."""
-    return () if conversation.settings.ends_by_key else (EndSegment(turn.segment, at),)
+    if conversation.settings.ends_by_key:
+        return ()
+    return (EndSegment(turn.segment, Samples(max(turn.segment, at))),)
 
 
 def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:
