@@ -172,5 +172,6 @@ def test_update_of_the_replicas_loses_no_turn(settings: tuple[str, ...], tmp_pat
         asyncio.run(scene(url))
     after = replicas(*settings)
     assert set(before) == set(after)
-    for service, processes in before.items():
-        assert not set(processes) & set(after[service])
+    for service in ("whisper", "voice"):  # an earlier test has deployed Smart Turn, which these settings do not use
+        assert before[service], service
+        assert not set(before[service]) & set(after[service])
