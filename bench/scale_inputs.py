@@ -43,13 +43,13 @@ class Inputs:
 
     loop_s: Annotated[
         float, About("event loop of a gateway, for each minute of a conversation", "CPU s", "measured", SESSIONS)
-    ] = 1.46
+    ] = 1.44
     threads_s: Annotated[
         float, About("other threads of a gateway (Smart Turn, traces)", "CPU s", "measured", SESSIONS)
     ] = 0.51
     engines_s: Annotated[
         float, About("recognizer `tiny.en` and voice espeak-ng on the CPU", "CPU s", "measured", SESSIONS)
-    ] = 1.63
+    ] = 1.61
     piper_s: Annotated[
         float,
         About(
@@ -66,7 +66,7 @@ class Inputs:
     memory_mb: Annotated[
         float,
         About("memory of a conversation in its gateway", "MB", "measured", SESSIONS),
-    ] = 4.4
+    ] = 4.6
     user_s: Annotated[float, About("speech of the user in a minute", "s", "assumption", "a dialog with pauses")] = 20.0
     reply_s: Annotated[float, About("speech of the assistant in a minute", "s", "assumption", "the same")] = 25.0
     microphone_kb_s: Annotated[
