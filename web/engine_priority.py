@@ -12,6 +12,9 @@ NICENESS = 5
 """Niceness of recognizers and voices above that of the event loop: they get a third of its weight. With 32
 conversations on two cores p95 of the latency falls by about a quarter (docs/lab/load-scheduling.md)."""
 
+LOWEST = 19
+"""The niceness beyond which Linux has no lower priority."""
+
 LOOK_EVERY_S = 10.0
 """Interval at which new threads are found: an engine that failed is loaded again."""
 
@@ -30,7 +33,7 @@ def lower_engine_threads(threads: Path = _THREADS) -> int:
     """Lowers the priority of those that have it not yet. Returns their number; 0 on systems other than Linux."""
     lowered = 0
     with suppress(OSError, AttributeError):  # no /proc, or Windows
-        niceness = os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) + NICENESS
+        niceness = min(LOWEST, os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) + NICENESS)
         for thread in threads.iterdir():
             with suppress(OSError):  # it has ended
                 number = int(thread.name)

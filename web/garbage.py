@@ -1,8 +1,9 @@
 """Frees the memory of ended conversations, about 2 MB each in reference cycles, while no conversation has a turn.
 
 The automatic collector would free them only every few hundred conversations. A collection takes 1 to 14 ms of the event
-loop's time if the loaded modules and engines were frozen, as `web.serve` does. So one collection serves all
-conversations that end within some seconds, and it waits for a moment without a turn.
+loop's time with eight conversations, and up to 50 ms if 32 end together, provided that the loaded modules and engines
+were frozen, as `web.serve` does. So one collection serves all conversations that end within some seconds, and it waits
+for a moment without a turn.
 """
 
 import asyncio

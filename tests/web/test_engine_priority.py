@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audio.thread_name import thread_named
-from web.engine_priority import NICENESS, keep_engines_behind, lower_engine_threads
+from web.engine_priority import LOWEST, NICENESS, keep_engines_behind, lower_engine_threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux")
 
@@ -43,7 +43,7 @@ def test_only_threads_of_engines_get_a_lower_priority() -> None:
     engine, other = NamedThread("faster-whisper"), NamedThread("trace file")
     try:
         assert lower_engine_threads() >= 1
-        assert (engine.niceness, other.niceness) == (min(19, own + NICENESS), own)
+        assert (engine.niceness, other.niceness) == (min(LOWEST, own + NICENESS), own)
         assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
         assert lower_engine_threads() == 0, "it is lowered twice"
     finally:
@@ -67,7 +67,7 @@ def test_priority_is_lowered_after_the_engines_are_loaded() -> None:
         before, after = asyncio.run(asyncio.wait_for(main(), 10))
     finally:
         engine.end()
-    assert after == min(19, before + NICENESS)
+    assert after == min(LOWEST, before + NICENESS)
 
 
 def test_system_without_proc_has_no_thread_to_lower() -> None:
