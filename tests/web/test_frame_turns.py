@@ -25,7 +25,7 @@ def test_few_conversations_are_served_in_one_iteration() -> None:
     assert asyncio.run(served_by_iteration(FrameTurns(), PER_ITERATION)) == [list(range(PER_ITERATION))]
 
 
-def test_many_conversations_are_served_in_the_order_of_their_requests_over_several_iterations() -> None:
+def test_many_conversations_are_served_in_order_over_iterations() -> None:
     served = asyncio.run(served_by_iteration(FrameTurns(), 5))
     assert [number for numbers in served for number in numbers] == [0, 1, 2, 3, 4]
     assert max(map(len, served)) == PER_ITERATION

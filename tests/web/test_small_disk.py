@@ -211,7 +211,7 @@ def test_hanging_disk_holds_nothing_but_its_traces(tmp_path: Path, monkeypatch: 
 
 
 def test_hanging_disk_holds_nothing_but_its_kept_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also beyond the threads of the disk: turns go on, and are written when it answers again."""
+    """Turns go on when all threads of the disk hang, and are written when it answers again."""
     released, hanging = threading.Event(), threading.Semaphore(0)
     create = ConversationFile.create
 

@@ -1,6 +1,7 @@
 """A claimed conversation that does not begin stays claimable; claims of the same conversation exclude each other."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_conversation_that_did_not_begin_can_be_claimed_again(tmp_path: Path) ->
         with pytest.raises(BrokenOffError):
             await claim(second, begun=True)
         assert await first.renew("token", "first") == "taken"
-        # Also one that has begun, from the same snapshot, until its keeper has written it.
+        # A conversation that has begun can be claimed from the same snapshot until its keeper has written it.
         with pytest.raises(BrokenOffError):
             await claim(first, begun=True)
         await first.aclose()
@@ -51,10 +52,21 @@ def test_conversation_that_did_not_begin_can_be_claimed_again(tmp_path: Path) ->
         asyncio.run(main(url))
 
 
-def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
+def run_with_saved(tmp_path: Path, main: Callable[[Handovers], Coroutine[None, None, None]]) -> None:
+    """Runs `main` with a gateway, and with the conversation "token" of the gateway "first" in Redis."""
+
+    async def scene(url: str) -> None:
         gateway = handovers(url)
         await gateway.save("token", "first", SNAPSHOT)
+        await main(gateway)
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(scene(url))
+
+
+def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
+    async def main(gateway: Handovers) -> None:
         for turns_of_the_loop in range(8):
             claiming = asyncio.create_task(claim(gateway, begun=False))
             for _ in range(turns_of_the_loop):
@@ -62,32 +74,24 @@ def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
             claiming.cancel()
             await asyncio.gather(claiming, return_exceptions=True)
         assert await gateway.claim("token", "next") == SNAPSHOT
-        await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    run_with_saved(tmp_path, main)
 
 
 def test_second_claim_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        gateway = handovers(url)
-        await gateway.save("token", "first", SNAPSHOT)
+    async def main(gateway: Handovers) -> None:
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             with pytest.raises(SessionRefusedError, match="Another connection is resuming"):
                 await claim(gateway, begun=True)
         with pytest.raises(BrokenOffError):
             await claim(gateway, begun=True)
-        await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    run_with_saved(tmp_path, main)
 
 
 def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        gateway = handovers(url)
-        await gateway.save("token", "first", SNAPSHOT)
+    async def main(gateway: Handovers) -> None:
         newer = Snapshot("sess_1", SNAPSHOT.config, HistorySnapshot(), last_turn=4)
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
@@ -96,16 +100,12 @@ def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path:
             await claimed.begin()
             assert claimed.snapshot == newer
         assert await gateway.renew("token", "first") == "taken"
-        await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    run_with_saved(tmp_path, main)
 
 
 def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        gateway = handovers(url)
-        await gateway.save("token", "first", SNAPSHOT)
+    async def main(gateway: Handovers) -> None:
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             assert await gateway.renew("token", "first") == "kept", "a renewal leaves the claim"
@@ -113,10 +113,8 @@ def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -
             with pytest.raises(SessionRefusedError):
                 await claimed.begin()
         assert await gateway.renew("token", "first") == "kept"
-        await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    run_with_saved(tmp_path, main)
 
 
 def test_claim_that_is_never_confirmed_expires(tmp_path: Path) -> None:
@@ -154,19 +152,15 @@ def test_claim_whose_first_answer_is_late_gets_the_conversation(tmp_path: Path) 
 
 
 def test_conversation_that_redis_lost_during_a_claim_continues(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        gateway = handovers(url)
-        await gateway.save("token", "first", SNAPSHOT)
+    async def main(gateway: Handovers) -> None:
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             await gateway.drop("token", "first")
             await claimed.begin()
             assert await gateway.save("token", "first", SNAPSHOT) == "taken"
             assert await gateway.save("token", claimed.owner, SNAPSHOT) == "kept"
-        await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    run_with_saved(tmp_path, main)
 
 
 def test_first_write_confirms_a_claim_while_redis_fails(tmp_path: Path) -> None:

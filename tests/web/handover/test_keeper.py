@@ -93,7 +93,7 @@ def test_unchanged_conversation_is_renewed_and_a_changed_one_written() -> None:
     run(main())
 
 
-def test_conversation_that_cannot_be_handed_over_is_not_encoded_again_before_it_changes() -> None:
+def test_conversation_too_long_to_hand_over_is_encoded_once_a_change() -> None:
     async def main() -> None:
         running = Running(ScriptedHandovers(saved="unfit"))
         keeping = asyncio.create_task(running.keeper().run())
@@ -111,7 +111,7 @@ def test_conversation_that_cannot_be_handed_over_is_not_encoded_again_before_it_
     run(main())
 
 
-def test_conversation_that_another_gateway_has_taken_is_neither_written_nor_deleted() -> None:
+def test_conversation_taken_by_another_gateway_is_left_alone() -> None:
     async def main() -> None:
         running = Running()
         keeper = running.keeper()

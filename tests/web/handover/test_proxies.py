@@ -190,7 +190,7 @@ def test_proxy_agrees_with_access_control(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_full_gateway_gets_only_requests_of_its_clients_and_says_so_if_all_are_full(tmp_path: Path) -> None:
+def test_full_gateway_gets_only_requests_of_its_clients(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         async with both(tmp_path, url, "server.max_sessions=1") as servers:
             with running_proxy("haproxy", tmp_path, [one.port for one in servers]) as proxy:

@@ -70,7 +70,7 @@ def test_smart_turn_that_is_not_deployed_prevents_no_conversation() -> None:
 
 
 @pytest.mark.parametrize(("engine", "level"), [("tts.engine=ray", "fail"), ("turn.smart_turn=ray", "warn")])
-def test_cluster_that_cannot_be_reached_prevents_conversations_only_if_they_need_it(engine: str, level: str) -> None:
+def test_unreachable_cluster_prevents_only_conversations_that_need_it(engine: str, level: str) -> None:
     answer = ProbeResult({}, "the Ray cluster cannot be reached: start it with `repartee cluster start`.")
     (line,) = cluster_section(settings_with(engine), answer).findings
     assert (line.level, line.essential) == (level, level == "fail")
