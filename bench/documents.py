@@ -19,7 +19,8 @@ from assistant.commands.read.opening import ReadingOpening
 from assistant.commands.read.written import WrittenConversation
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.settings import LlmSection, Settings, TraceSection, TtsSection
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import Settings, TraceSection, TtsSection
 from assistant.documents import Document
 from assistant.documents.reading import reading_of
 from assistant.pipeline.session import Session

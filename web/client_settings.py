@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from assistant.config.settings import PROFILE_HANGOVER_MS
+from assistant.config.turn_settings import PROFILE_HANGOVER_MS
 from assistant.history.items import Item
 from assistant.pipeline.engines import ReplyOptions
 from assistant.setup.derived_settings import PATIENCE

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from assistant.config.settings import LlmSection, Settings
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers

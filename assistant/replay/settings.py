@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assistant.config.keys import Value
-from assistant.config.settings import PROFILE_HANGOVER_MS, Profile, Settings, TurnSection
+from assistant.config.settings import Settings
 from assistant.config.sources import from_overrides
+from assistant.config.turn_settings import PROFILE_HANGOVER_MS, Profile, TurnSection
 from assistant.replay.course import Change
 from assistant.setup.derived_settings import PATIENCE, stuck_after_s
 from assistant.trace_report.reading import TraceError

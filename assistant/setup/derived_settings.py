@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from assistant.config.settings import Profile, Settings
+from assistant.config.settings import Settings
+from assistant.config.turn_settings import Profile
 from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS

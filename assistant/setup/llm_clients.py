@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
-from assistant.config.settings import LlmSection
+from assistant.config.llm_settings import LlmSection
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.support.cpu import cores, local_llm_threads
 from llm.chat import ChatModel, Message

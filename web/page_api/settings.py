@@ -7,7 +7,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Send
 
-from assistant.config.settings import DEFAULTS, PROFILE_HANGOVER_MS, Settings
+from assistant.config.settings import DEFAULTS, Settings
+from assistant.config.turn_settings import PROFILE_HANGOVER_MS
 from assistant.models.catalogue import VOICE_OF_LANGUAGE
 from assistant.models.language_hint import NAMES
 from assistant.setup.chosen_engines import EngineChoices

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import ConfigError, ConfigRow, Loaded, load_settings, render_effective
-from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, LlmSection, Settings, TurnSection
+from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import Option
 from assistant.config.toml_lines import lines_of_keys
+from assistant.config.turn_settings import TurnSection
 
 
 @pytest.fixture(autouse=True)

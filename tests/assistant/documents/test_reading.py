@@ -9,7 +9,8 @@ from virtual_time import run_virtual
 
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.settings import DEFAULTS, LlmSection, Settings
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import DEFAULTS, Settings
 from assistant.documents import Document
 from assistant.documents import reading as module
 from assistant.documents.fan_out import MAX_FAILURES

@@ -3,7 +3,8 @@
 import pytest
 
 from assistant.commands.talk.patience import adapt_to_card
-from assistant.config.settings import Settings, TurnSection
+from assistant.config.settings import Settings
+from assistant.config.turn_settings import TurnSection
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.replay.settings import REPLAYABLE, change_of, profile_of
 from assistant.setup.derived_settings import turn_settings

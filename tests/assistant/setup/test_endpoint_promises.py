@@ -17,8 +17,8 @@ from grpc_server import Hang, Part
 from llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, Wait, chunk
 
 from assistant.config.endpoint_settings import EndpointKind
+from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import load_settings
-from assistant.config.settings import LlmSection
 from assistant.setup.llm_clients import model_of
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Token
 from llm.errors import LlmError, LlmRefused

@@ -12,8 +12,8 @@ from endpoint_services import ALL_KINDS, serving_kind, table_of
 from llm_server import ask
 
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import load_settings
-from assistant.config.settings import LlmSection
 from assistant.setup import build
 from assistant.setup.llm_clients import address_of, model_of
 from audio.errors import EngineLoadError

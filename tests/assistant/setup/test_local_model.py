@@ -10,7 +10,8 @@ from llm_server import answer, serving
 from synthetic_gguf import ANSWER, write_gguf
 
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.settings import DEFAULTS, LlmSection, Settings
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import DEFAULTS, Settings
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import Need, at_hand, cache_folder_of, missing, rows
 from assistant.setup import build

@@ -11,7 +11,8 @@ from service_server import TOKEN, service_server
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.home_settings import HomeSection, WeatherSection
-from assistant.config.settings import LlmSection, Settings
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import Settings
 from assistant.setup import build
 from assistant.setup.services import service_skills, tools
 from assistant.skills.chat import SkillsChat

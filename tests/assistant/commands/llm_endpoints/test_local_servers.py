@@ -15,8 +15,9 @@ from assistant.commands.llm_endpoints.local_servers import (
     shortened,
 )
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import ConfigError
-from assistant.config.settings import DEFAULTS, LlmSection, Settings, SkillsSection
+from assistant.config.settings import DEFAULTS, Settings, SkillsSection
 from llm.discovery import UNKNOWN, FoundServer
 
 OLLAMA = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",), 3.0)

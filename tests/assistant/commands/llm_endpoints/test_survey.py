@@ -15,8 +15,9 @@ from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, Endpoint
 from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.commands.llm_endpoints.survey import Survey, endpoint_source, next_steps, show, survey
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import Loaded, load_settings
-from assistant.config.settings import DEFAULTS, LlmSection, Settings
+from assistant.config.settings import DEFAULTS, Settings
 from llm.discovery import UNKNOWN, FoundServer
 from llm.http import stream as http_stream
 from llm.routing.hedging import UNMEASURED_PATIENCE_S
