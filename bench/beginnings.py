@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, TranscriptRequests
-from assistant.turns.events import FinalTranscript, FrameProcessed, TurnStarted
+from assistant.turns.effects import TurnStarted
+from assistant.turns.events import FinalTranscript, FrameProcessed
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking

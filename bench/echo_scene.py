@@ -6,18 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.turns.events import (
-    DuckReply,
-    Effect,
-    FrameProcessed,
-    InterimTranscript,
-    InterruptReply,
-    PlaybackProgress,
-    ReplyRequested,
-    RequestTranscript,
-    RetractReply,
-    UnduckReply,
-)
+from assistant.turns.effects import DuckReply, Effect, InterruptReply, RequestTranscript, RetractReply, UnduckReply
+from assistant.turns.events import FrameProcessed, InterimTranscript, PlaybackProgress, ReplyRequested
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame

@@ -16,17 +16,8 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from assistant.turns.events import (
-    CommitTurn,
-    DuckReply,
-    FrameProcessed,
-    InterimTranscript,
-    InterruptReply,
-    PlaybackProgress,
-    ReplyId,
-    ReplyRequested,
-    RequestTranscript,
-)
+from assistant.turns.effects import CommitTurn, DuckReply, InterruptReply, RequestTranscript
+from assistant.turns.events import FrameProcessed, InterimTranscript, PlaybackProgress, ReplyId, ReplyRequested
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame

@@ -25,23 +25,25 @@ from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEff
 from assistant.setup.derived_settings import overlap_thresholds
 from assistant.turns.addressee import reason_to_ignore
 from assistant.turns.backchannel import ignorable_probability, plain_words
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DropAttempt,
     DuckReply,
+    InterruptReply,
+    OpenSegment,
+    RequestTranscript,
+    ResumeReply,
+    RetractReply,
+)
+from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     InterimTranscript,
-    InterruptReply,
-    OpenSegment,
     PlaybackProgress,
     ReplyId,
     ReplyRequested,
     ReportedEvent,
-    RequestTranscript,
-    ResumeReply,
-    RetractReply,
 )
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking

@@ -14,7 +14,7 @@ from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEff
 from assistant.replay.event_replay import PlaybackReports
 from assistant.replay.world import World
 from assistant.turns.backchannel import plain_words
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
@@ -22,28 +22,30 @@ from assistant.turns.events import (
     DuckReply,
     EndOfTurn,
     EndSegment,
-    FinalTranscript,
     HoldPlayback,
+    InterruptReply,
+    OpenSegment,
+    PrepareReply,
+    ReleasePlayback,
+    RequestTranscript,
+    ResumeReply,
+    RetractReply,
+    TurnDiscarded,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.events import (
+    FinalTranscript,
     InputCleared,
     InputCommitted,
     InterimTranscript,
-    InterruptReply,
     KeyPressed,
-    OpenSegment,
     PlaybackProgress,
-    PrepareReply,
-    ReleasePlayback,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
     ReportedEvent,
-    RequestTranscript,
-    ResumeReply,
-    RetractReply,
     TranscriptFailed,
-    TurnDiscarded,
-    TurnStarted,
-    UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase

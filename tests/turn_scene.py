@@ -3,18 +3,15 @@
 from dataclasses import replace
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects, TranscriptRequests
+from assistant.turns.effects import CloseSegment, PrepareReply, RequestTranscript, ResumeReply
 from assistant.turns.events import (
-    CloseSegment,
     FinalTranscript,
     FrameProcessed,
     InterimTranscript,
     PlaybackProgress,
-    PrepareReply,
     ReplyId,
     ReplyRequested,
     ReportedEvent,
-    RequestTranscript,
-    ResumeReply,
 )
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase

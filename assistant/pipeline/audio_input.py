@@ -20,15 +20,12 @@ from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.addressee import reason_to_ignore
 from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
+from assistant.turns.effects import CloseSegment, EndSegment, OpenSegment, RequestTranscript
 from assistant.turns.events import (
-    CloseSegment,
     DraftTranscript,
     EndOfTurnScored,
-    EndSegment,
     FinalTranscript,
     InterimTranscript,
-    OpenSegment,
-    RequestTranscript,
     TranscriptFailed,
 )
 from assistant.turns.wake_phrase import WakePhraseGate

@@ -5,7 +5,7 @@ from dataclasses import replace
 from assistant.events import SilenceTimedOut
 from assistant.history.history import History
 from assistant.pipeline.engines import ReplyOptions
-from assistant.turns.events import IdleTimedOut
+from assistant.turns.effects import IdleTimedOut
 from audio.units import ms_of_samples
 
 IDLE_PROMPT = (

@@ -33,17 +33,15 @@ from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     InterruptReply,
-    PlaybackProgress,
     PrepareReply,
-    ReplyEnded,
-    ReplyId,
     RetractReply,
 )
+from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message

@@ -14,7 +14,8 @@ from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.idle_prompt import prompting, silence_timed_out
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.session_context import SessionContext
-from assistant.turns.events import IdleTimedOut, InputCleared, PrepareReply, ReplyRequested
+from assistant.turns.effects import IdleTimedOut, PrepareReply
+from assistant.turns.events import InputCleared, ReplyRequested
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 

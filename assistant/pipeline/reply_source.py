@@ -18,7 +18,8 @@ from assistant.text.chunker import Chunker
 from assistant.text.failure_sentences import failure_sentence
 from assistant.text.markup.notes import block_notes
 from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
-from assistant.turns.events import PrepareReply, ReplyId
+from assistant.turns.effects import PrepareReply
+from assistant.turns.events import ReplyId
 from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."

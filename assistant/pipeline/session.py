@@ -37,7 +37,7 @@ from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
@@ -45,22 +45,14 @@ from assistant.turns.events import (
     DuckReply,
     EndOfTurn,
     EndSegment,
-    FrameProcessed,
     HoldPlayback,
     IdleTimedOut,
-    InputCleared,
-    InputCommitted,
     InterruptReply,
-    KeyPressed,
     OpenSegment,
     OverlapDecided,
     PlayListeningSound,
     PrepareReply,
     ReleasePlayback,
-    ReplyCancelled,
-    ReplyId,
-    ReplyRequested,
-    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
@@ -68,6 +60,16 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
+)
+from assistant.turns.events import (
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    KeyPressed,
+    ReplyCancelled,
+    ReplyId,
+    ReplyRequested,
+    ReportedEvent,
 )
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase

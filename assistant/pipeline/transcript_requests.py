@@ -21,18 +21,13 @@ A settled transcript is not requested again. Thresholds: `assistant.turns.settin
 
 from dataclasses import dataclass
 
+from assistant.turns.effects import CommitTurn, CommitWithoutReply, DirectEffect, DropAttempt, EndOfTurn, Transcribe
 from assistant.turns.events import (
-    CommitTurn,
-    CommitWithoutReply,
-    DirectEffect,
-    DropAttempt,
-    EndOfTurn,
     Event,
     FinalTranscript,
     FrameProcessed,
     ReplyId,
     ReportedEvent,
-    Transcribe,
     TranscriptExpected,
     TranscriptFailed,
 )

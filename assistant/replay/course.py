@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from assistant.pipeline.transcript_requests import SessionEffect
-from assistant.turns.events import CommitTurn
+from assistant.turns.effects import CommitTurn
 from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 

@@ -12,25 +12,27 @@ from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects, TranscriptRequests
-from assistant.turns.event_entries import LoggedEvent
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
     DropAttempt,
     DuckReply,
     EndOfTurn,
+    InterruptReply,
+    OverlapDecided,
+    PlayListeningSound,
+    RetractReply,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.event_entries import LoggedEvent
+from assistant.turns.events import (
     EndOfTurnScored,
     FinalTranscript,
     FrameProcessed,
-    InterruptReply,
-    OverlapDecided,
     PlaybackProgress,
-    PlayListeningSound,
     ReplyEnded,
     ReplyId,
-    RetractReply,
     TranscriptFailed,
-    TurnStarted,
-    UnduckReply,
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking

@@ -22,29 +22,31 @@ from assistant.replay.event_replay import (
     sure_speech_end,
 )
 from assistant.replay.world import World
-from assistant.turns.event_entries import LoggedEvent
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
-    DraftTranscript,
     DropAttempt,
     EndOfTurn,
+    HoldPlayback,
+    InterruptReply,
+    OpenSegment,
+    PrepareReply,
+    ReleasePlayback,
+    RequestTranscript,
+    RetractReply,
+    TurnStarted,
+)
+from assistant.turns.event_entries import LoggedEvent
+from assistant.turns.events import (
+    DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
     FrameProcessed,
-    HoldPlayback,
     InterimTranscript,
-    InterruptReply,
-    OpenSegment,
     PlaybackProgress,
-    PrepareReply,
-    ReleasePlayback,
     ReplyEnded,
     ReplyId,
     ReportedEvent,
-    RequestTranscript,
-    RetractReply,
     TranscriptFailed,
-    TurnStarted,
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase

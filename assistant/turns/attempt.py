@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from assistant.turns.events import PrepareReply, ReplyId
+from assistant.turns.effects import PrepareReply
+from assistant.turns.events import ReplyId
 from audio.units import Samples
 
 IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]

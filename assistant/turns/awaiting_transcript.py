@@ -3,8 +3,8 @@
 from assistant.turns import idle, user_speaking
 from assistant.turns.commit import commit_if_ready, give_up, withdraw_request
 from assistant.turns.conversation import Conversation
+from assistant.turns.effects import Effects
 from assistant.turns.events import (
-    Effects,
     FinalTranscript,
     FrameProcessed,
     InputCleared,

@@ -2,17 +2,8 @@
 
 from assistant.turns.attempt import Words, prepare_reply
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import (
-    AbandonReason,
-    CloseSegment,
-    CommitTurn,
-    CommitWithoutReply,
-    Effects,
-    HoldPlayback,
-    PrepareReply,
-    ReplyId,
-    TranscriptExpected,
-)
+from assistant.turns.effects import CloseSegment, CommitTurn, CommitWithoutReply, Effects, HoldPlayback, PrepareReply
+from assistant.turns.events import AbandonReason, ReplyId, TranscriptExpected
 from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms

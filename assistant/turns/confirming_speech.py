@@ -7,15 +7,8 @@ the client or the key confirms it, too.
 from dataclasses import replace
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import (
-    CloseSegment,
-    Effects,
-    FrameProcessed,
-    InterimTranscript,
-    OpenSegment,
-    RequestTranscript,
-    TurnStarted,
-)
+from assistant.turns.effects import CloseSegment, Effects, OpenSegment, RequestTranscript, TurnStarted
+from assistant.turns.events import FrameProcessed, InterimTranscript
 from assistant.turns.replies import start_pending_reply
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.states import ConfirmingSpeech, Idle

@@ -2,15 +2,8 @@
 
 from assistant.turns import confirming_speech
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import (
-    Effects,
-    FrameProcessed,
-    InputCleared,
-    InputCommitted,
-    KeyPressed,
-    ReplyCancelled,
-    TurnDiscarded,
-)
+from assistant.turns.effects import Effects, TurnDiscarded
+from assistant.turns.events import FrameProcessed, InputCleared, InputCommitted, KeyPressed, ReplyCancelled
 from assistant.turns.replies import prompt_silent_user, start_pending_reply
 from assistant.turns.states import Idle
 

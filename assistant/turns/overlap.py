@@ -5,7 +5,8 @@ from enum import Enum, auto
 
 from assistant.turns.addressee import is_side_talk
 from assistant.turns.backchannel import is_backchannel, may_become_backchannel
-from assistant.turns.events import Effects, InterimTranscript, RequestTranscript
+from assistant.turns.effects import Effects, RequestTranscript
+from assistant.turns.events import InterimTranscript
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.user_turn import UserTurn, speech_probability

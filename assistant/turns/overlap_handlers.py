@@ -4,7 +4,8 @@
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, InterimTranscript, OverlapDecided
+from assistant.turns.effects import Effects, OverlapDecided
+from assistant.turns.events import InterimTranscript
 from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
 from assistant.turns.overlap_policy import OverlapDecision

@@ -7,7 +7,8 @@
 from dataclasses import dataclass
 
 from assistant.turns.addressee import is_side_talk
-from assistant.turns.events import InterimTranscript, OverlapEvidence
+from assistant.turns.effects import OverlapEvidence
+from assistant.turns.events import InterimTranscript
 from assistant.turns.overlap import Overlap
 from assistant.turns.settings import TurnSettings
 from audio.units import Samples

@@ -4,7 +4,7 @@ from assistant.turns import overlap_handlers, user_speaking
 from assistant.turns.commit import request_answer
 from assistant.turns.confirming_speech import begin_turn_at
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, InterruptReply, TurnDiscarded
+from assistant.turns.effects import Effects, InterruptReply, TurnDiscarded
 from assistant.turns.interruption import begin_turn_from_overlap
 from assistant.turns.queued_turns import QueuedTurn
 from assistant.turns.speech_candidate import SpeechCandidate

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from assistant.turns import idle, overlap_handlers, user_speaking
 from assistant.turns.conversation import Conversation
+from assistant.turns.effects import Effects, InterruptReply
 from assistant.turns.events import (
-    Effects,
     FrameProcessed,
     InputCleared,
     InputCommitted,
-    InterruptReply,
     KeyPressed,
     PlaybackProgress,
     ReplyCancelled,

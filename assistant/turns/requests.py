@@ -3,7 +3,8 @@
 from assistant.turns.announcements import Announcement
 from assistant.turns.commit import request_answer
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, ReplyRequested
+from assistant.turns.effects import Effects
+from assistant.turns.events import ReplyRequested
 from assistant.turns.interruption import move_turn_to_overlap, stop_reply
 from assistant.turns.overlap import Overlap
 from assistant.turns.replies import answer_history, start_literal_reply

@@ -5,14 +5,8 @@ interrupts, the turn is committed during the reply and answered after it.
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import (
-    CloseSegment,
-    CommitWithoutReply,
-    Effects,
-    FinalTranscript,
-    TranscriptFailed,
-    TurnStarted,
-)
+from assistant.turns.effects import CloseSegment, CommitWithoutReply, Effects, TurnStarted
+from assistant.turns.events import FinalTranscript, TranscriptFailed
 from assistant.turns.interruption import dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
 from assistant.turns.states import Replying

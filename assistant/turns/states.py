@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from assistant.turns.announcements import Announcement
-from assistant.turns.events import (
-    DuckReply,
-    Effects,
-    HoldPlayback,
-    OpenSegment,
-    Origin,
-    PlaybackProgress,
-    ReleasePlayback,
-    ReplyId,
-    UnduckReply,
-)
+from assistant.turns.effects import DuckReply, Effects, HoldPlayback, OpenSegment, ReleasePlayback, UnduckReply
+from assistant.turns.events import Origin, PlaybackProgress, ReplyId
 from assistant.turns.overlap import Ducking, Overlap
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings

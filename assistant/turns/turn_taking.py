@@ -40,9 +40,9 @@ from assistant.turns import (
 )
 from assistant.turns.commit import on_transcript_expected
 from assistant.turns.conversation import Conversation
+from assistant.turns.effects import Effects
 from assistant.turns.events import (
     DraftTranscript,
-    Effects,
     EndOfTurnScored,
     Event,
     FinalTranscript,

@@ -4,19 +4,16 @@ from assistant.end_of_turn.estimator import UNFINISHED, silence_timeout_ms
 from assistant.turns import idle
 from assistant.turns.commit import commit_if_ready, give_up
 from assistant.turns.conversation import Conversation
+from assistant.turns.effects import Effects, EndOfTurn, EndSegment, PlayListeningSound
 from assistant.turns.events import (
     DraftTranscript,
-    Effects,
-    EndOfTurn,
     EndOfTurnScored,
-    EndSegment,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
     InputCommitted,
     InterimTranscript,
     KeyPressed,
-    PlayListeningSound,
     ReplyCancelled,
     TranscriptFailed,
 )

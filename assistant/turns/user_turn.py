@@ -9,22 +9,24 @@ from enum import Enum, auto
 
 from assistant.turns.attempt import IF_INTERRUPTED, WITHOUT_TEXT, Attempt, IgnoreReason, Stability, Words, prepare_reply
 from assistant.turns.backchannel import plain_words
+from assistant.turns.effects import (
+    CloseSegment,
+    DropAttempt,
+    Effect,
+    Effects,
+    StopListeningSound,
+    Transcribe,
+    TurnDiscarded,
+)
 from assistant.turns.events import (
     AbandonReason,
     Acceptable,
-    CloseSegment,
     DraftTranscript,
-    DropAttempt,
     DropReason,
-    Effect,
-    Effects,
     FinalTranscript,
     ReplyId,
-    StopListeningSound,
-    Transcribe,
     TranscriptExpected,
     TranscriptFailed,
-    TurnDiscarded,
 )
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings

@@ -6,7 +6,8 @@ from simulation import Simulation, Utterance
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.trace.latency import Span
-from assistant.turns.events import CommitTurn, ReplyId
+from assistant.turns.effects import CommitTurn
+from assistant.turns.events import ReplyId
 from audio.stt import SegmentId
 from audio.units import Samples
 from llm.errors import LlmBroken

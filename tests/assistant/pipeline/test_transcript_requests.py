@@ -6,20 +6,22 @@ from dataclasses import replace
 from turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, draft_transcript, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DropAttempt,
     EndOfTurn,
+    InterruptReply,
+    PrepareReply,
+    TurnDiscarded,
+)
+from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     InputCommitted,
-    InterruptReply,
-    PrepareReply,
     ReplyId,
     ReportedEvent,
     TranscriptFailed,
-    TurnDiscarded,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase

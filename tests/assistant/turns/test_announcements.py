@@ -3,17 +3,8 @@
 import pytest
 from turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
 
-from assistant.turns.events import (
-    CommitTurn,
-    InputCommitted,
-    InterruptReply,
-    PrepareReply,
-    ReplyCancelled,
-    ReplyEnded,
-    ReplyId,
-    ReplyRequested,
-    RetractReply,
-)
+from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, RetractReply
+from assistant.turns.events import InputCommitted, ReplyCancelled, ReplyEnded, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.states import Phase
 

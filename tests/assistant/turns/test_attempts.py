@@ -4,14 +4,8 @@ import pytest
 from turn_scene import FIRST, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
-    CloseSegment,
-    CommitTurn,
-    DropAttempt,
-    EndOfTurn,
-    PrepareReply,
-    ReplyId,
-)
+from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, EndOfTurn, PrepareReply
+from assistant.turns.events import ReplyId
 from assistant.turns.settings import AttemptThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId

@@ -3,7 +3,8 @@
 from turn_scene import Scene, at, has_resumed, interrupt_briefly, words
 
 from assistant.pipeline.transcript_requests import SessionEffects
-from assistant.turns.events import CommitTurn, FinalTranscript, PrepareReply, ReplyId, TurnDiscarded
+from assistant.turns.effects import CommitTurn, PrepareReply, TurnDiscarded
+from assistant.turns.events import FinalTranscript, ReplyId
 
 
 def backchannel_transcript(scene: Scene, reply: ReplyId) -> SessionEffects:

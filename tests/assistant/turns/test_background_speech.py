@@ -7,13 +7,8 @@ import pytest
 from turn_scene import Scene, at, discards, words
 
 from assistant.pipeline.transcript_requests import SessionEffect
-from assistant.turns.events import (
-    DuckReply,
-    InterimTranscript,
-    InterruptReply,
-    OpenSegment,
-    TurnStarted,
-)
+from assistant.turns.effects import DuckReply, InterruptReply, OpenSegment, TurnStarted
+from assistant.turns.events import InterimTranscript
 from assistant.turns.settings import TurnSettings
 from audio.stt import SegmentId
 

@@ -6,27 +6,29 @@ import pytest
 from turn_scene import FIRST, Scene, at, discards
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     EndOfTurn,
     EndSegment,
-    InputCleared,
-    InputCommitted,
     InterruptReply,
     OpenSegment,
     PrepareReply,
+    TurnDiscarded,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.events import (
+    InputCleared,
+    InputCommitted,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
     ReportedEvent,
     TranscriptFailed,
-    TurnDiscarded,
-    TurnStarted,
-    UnduckReply,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase

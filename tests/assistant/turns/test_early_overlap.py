@@ -3,18 +3,8 @@
 import pytest
 from turn_scene import FIRST, Scene, at, discards, words
 
-from assistant.turns.events import (
-    DuckReply,
-    InputCommitted,
-    InterimTranscript,
-    InterruptReply,
-    OpenSegment,
-    ReplyId,
-    ReplyRequested,
-    RetractReply,
-    TurnStarted,
-    UnduckReply,
-)
+from assistant.turns.effects import DuckReply, InterruptReply, OpenSegment, RetractReply, TurnStarted, UnduckReply
+from assistant.turns.events import InputCommitted, InterimTranscript, ReplyId, ReplyRequested
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 

@@ -5,23 +5,25 @@ from turn_scene import FIRST, SOME_SEGMENT, Scene, at, low_confidence_transcript
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DropAttempt,
     EndOfTurn,
-    EndOfTurnScored,
-    FinalTranscript,
-    FrameProcessed,
     InterruptReply,
     OpenSegment,
     PrepareReply,
-    ReplyEnded,
-    ReplyId,
     RetractReply,
-    TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
+)
+from assistant.turns.events import (
+    EndOfTurnScored,
+    FinalTranscript,
+    FrameProcessed,
+    ReplyEnded,
+    ReplyId,
+    TranscriptFailed,
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase

@@ -12,11 +12,10 @@ from assistant.end_of_turn.dictation import NOTHING, Dictation
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequests
 from assistant.turns.backchannel import plain_words
+from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
 from assistant.turns.event_entries import parse_entries, settings_of
 from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
-    CommitTurn,
-    CommitWithoutReply,
     DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
@@ -26,7 +25,6 @@ from assistant.turns.events import (
     InterimTranscript,
     KeyPressed,
     PlaybackProgress,
-    PrepareReply,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,

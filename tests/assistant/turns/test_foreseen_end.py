@@ -6,14 +6,8 @@ import pytest
 from turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
-from assistant.turns.events import (
-    CommitTurn,
-    DraftTranscript,
-    DropAttempt,
-    FinalTranscript,
-    PrepareReply,
-    ReplyId,
-)
+from assistant.turns.effects import CommitTurn, DropAttempt, PrepareReply
+from assistant.turns.events import DraftTranscript, FinalTranscript, ReplyId
 from assistant.turns.settings import AttemptThresholds, EndsTurn, TurnSettings
 from audio.stt import SegmentId, Transcript
 

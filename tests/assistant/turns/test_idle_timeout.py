@@ -2,8 +2,9 @@
 
 from turn_scene import FIRST, Scene
 
+from assistant.turns.effects import CommitTurn, IdleTimedOut, PrepareReply
 from assistant.turns.event_entries import parse_entries, settings_entry
-from assistant.turns.events import CommitTurn, IdleTimedOut, InputCommitted, PrepareReply, ReplyEnded, ReplyId
+from assistant.turns.events import InputCommitted, ReplyEnded, ReplyId
 from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.states import Phase
 from audio.units import Samples, samples_of_ms

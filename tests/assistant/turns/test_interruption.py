@@ -4,18 +4,16 @@ import pytest
 from turn_scene import Scene, at, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     DuckReply,
-    InterimTranscript,
     InterruptReply,
     OpenSegment,
-    ReplyEnded,
-    ReplyId,
     RequestTranscript,
     TurnStarted,
     UnduckReply,
 )
+from assistant.turns.events import InterimTranscript, ReplyEnded, ReplyId
 from assistant.turns.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples

@@ -5,19 +5,8 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, at, words
 
-from assistant.turns.events import (
-    CloseSegment,
-    CommitTurn,
-    DropAttempt,
-    Effects,
-    EndOfTurn,
-    FinalTranscript,
-    FrameProcessed,
-    PrepareReply,
-    ReplyId,
-    Transcribe,
-    TranscriptExpected,
-)
+from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, Effects, EndOfTurn, PrepareReply, Transcribe
+from assistant.turns.events import FinalTranscript, FrameProcessed, ReplyId, TranscriptExpected
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking

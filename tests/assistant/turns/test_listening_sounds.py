@@ -8,18 +8,16 @@ from turn_scene import Scene, at, words
 
 from assistant.end_of_turn.estimator import BALANCED, PATIENT, EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect
-from assistant.turns.event_entries import parse_entries, settings_entry
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
     DropAttempt,
     EndOfTurn,
-    EndOfTurnScored,
-    FinalTranscript,
     OpenSegment,
     PlayListeningSound,
-    ReplyId,
     StopListeningSound,
 )
+from assistant.turns.event_entries import parse_entries, settings_entry
+from assistant.turns.events import EndOfTurnScored, FinalTranscript, ReplyId
 from assistant.turns.settings import EndsTurn, ListeningSoundThresholds, TurnSettings
 from assistant.turns.states import Phase
 

@@ -6,22 +6,24 @@ import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
+    OpenSegment,
+    PrepareReply,
+    RequestTranscript,
+    TurnDiscarded,
+    TurnStarted,
+)
+from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     InputCommitted,
     InterimTranscript,
-    OpenSegment,
-    PrepareReply,
     ReplyId,
     ReplyRequested,
-    RequestTranscript,
-    TurnDiscarded,
-    TurnStarted,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase

@@ -6,19 +6,18 @@ import pytest
 from turn_scene import Scene, at, words
 
 from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     DuckReply,
-    InterimTranscript,
     InterruptReply,
     OpenSegment,
     OverlapDecided,
     OverlapEvidence,
-    ReplyId,
     RequestTranscript,
     TurnStarted,
     UnduckReply,
 )
+from assistant.turns.events import InterimTranscript, ReplyId
 from assistant.turns.settings import OverlapThresholds, TurnSettings
 from audio.stt import SegmentId
 from audio.units import FRAME_MS

@@ -3,16 +3,8 @@
 import pytest
 from turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
 
-from assistant.turns.events import (
-    CommitTurn,
-    EndOfTurn,
-    InputCommitted,
-    KeyPressed,
-    PrepareReply,
-    ReplyEnded,
-    ReplyId,
-    ReplyRequested,
-)
+from assistant.turns.effects import CommitTurn, EndOfTurn, PrepareReply
+from assistant.turns.events import InputCommitted, KeyPressed, ReplyEnded, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
 
 PUSH_TO_TALK = TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK, speculate_after_ms=60, max_turn_s=5)

@@ -3,18 +3,15 @@
 from turn_scene import FIRST, Scene, at, last_requested
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
     CommitWithoutReply,
-    InputCleared,
-    InputCommitted,
     OpenSegment,
-    ReplyId,
-    ReplyRequested,
     RetractReply,
     TurnDiscarded,
     TurnStarted,
 )
+from assistant.turns.events import InputCleared, InputCommitted, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 

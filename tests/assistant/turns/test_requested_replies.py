@@ -3,22 +3,19 @@
 from turn_scene import FIRST, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DuckReply,
     EndOfTurn,
     InterruptReply,
     PrepareReply,
-    ReplyCancelled,
-    ReplyEnded,
-    ReplyId,
-    ReplyRequested,
     RetractReply,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
 )
+from assistant.turns.events import ReplyCancelled, ReplyEnded, ReplyId, ReplyRequested
 from audio.stt import SegmentId
 
 

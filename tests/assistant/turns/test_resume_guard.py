@@ -5,19 +5,17 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, Scene, at
 
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CommitTurn,
     DropAttempt,
     DuckReply,
     EndOfTurn,
     HoldPlayback,
-    InputCommitted,
     ReleasePlayback,
-    ReplyId,
-    ReplyRequested,
     RetractReply,
     TurnStarted,
 )
+from assistant.turns.events import InputCommitted, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnEndThresholds, TurnSettings
 from assistant.turns.states import UserSpeaking
 

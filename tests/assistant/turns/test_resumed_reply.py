@@ -5,19 +5,14 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, Scene, at, has_resumed, interrupt_briefly, low_confidence_transcript, words
 
+from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, ResumeReply, RetractReply, TurnDiscarded
 from assistant.turns.events import (
-    CommitTurn,
     FinalTranscript,
-    InterruptReply,
     PlaybackProgress,
-    PrepareReply,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
-    ResumeReply,
-    RetractReply,
-    TurnDiscarded,
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase

@@ -3,19 +3,16 @@
 from turn_scene import FIRST, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DuckReply,
-    FinalTranscript,
-    InputCleared,
     OpenSegment,
     PrepareReply,
-    ReplyId,
-    ReplyRequested,
     RetractReply,
     TurnStarted,
 )
+from assistant.turns.events import FinalTranscript, InputCleared, ReplyId, ReplyRequested
 from assistant.turns.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples

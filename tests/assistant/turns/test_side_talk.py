@@ -6,24 +6,26 @@ import pytest
 from turn_scene import FIRST, Scene, at, discards, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     EndOfTurn,
-    FinalTranscript,
-    InputCleared,
     InterruptReply,
     OpenSegment,
     PrepareReply,
+    TurnDiscarded,
+    TurnStarted,
+)
+from assistant.turns.events import (
+    FinalTranscript,
+    InputCleared,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
     TranscriptFailed,
-    TurnDiscarded,
-    TurnStarted,
 )
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.states import Phase

@@ -4,17 +4,16 @@ import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DropAttempt,
     EndOfTurn,
-    InputCommitted,
     OpenSegment,
-    ReplyRequested,
     RequestTranscript,
     TurnStarted,
 )
+from assistant.turns.events import InputCommitted, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId

@@ -4,18 +4,16 @@ import pytest
 from turn_scene import Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.events import (
+from assistant.turns.effects import (
     CloseSegment,
     DuckReply,
     Effect,
     InterruptReply,
     OpenSegment,
-    ReplyEnded,
-    ReplyId,
-    ReplyRequested,
     TurnStarted,
     UnduckReply,
 )
+from assistant.turns.events import ReplyEnded, ReplyId, ReplyRequested
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 
