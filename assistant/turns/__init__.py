@@ -1,9 +1,9 @@
 """Implements turn taking as a state machine: events in, effects out. No I/O, no clock.
 
 Read `turn_taking.py` first: its table has the handler of each event in each state. `states.py` defines the states,
-`events.py` and `effects.py` its input and output, `settings.py` the modes and all thresholds. `conversation.py` holds what outlasts
-the states. The handlers are in the file of their state: `idle.py`, `confirming_speech.py`, `user_speaking.py`,
-`awaiting_transcript.py`, `replying.py`, and `overlap_handlers.py` for speech during a reply.
+`events.py` and `effects.py` its input and output, `settings.py` the modes and all thresholds. `conversation.py` holds
+what outlasts the states. The handlers are in the file of their state: `idle.py`, `confirming_speech.py`,
+`user_speaking.py`, `awaiting_transcript.py`, `replying.py`, and `overlap_handlers.py` for speech during a reply.
 
 Where each question is decided:
 
