@@ -10,7 +10,7 @@ from web.process_usage import ENGINE_THREADS
 
 NICENESS = 5
 """Niceness of recognizers and voices above that of the event loop: they get a third of its weight. With 32
-conversations on two cores p95 of the latency falls by about a quarter (docs/lab/load-scheduling.md)."""
+conversations on two cores it lowers the event loop's lag (docs/lab/load-scheduling.md)."""
 
 LOWEST = 19
 """The niceness beyond which Linux has no lower priority."""

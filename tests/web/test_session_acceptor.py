@@ -535,7 +535,7 @@ def test_finish_returns_at_once_without_sessions() -> None:
 
 
 @pytest.mark.parametrize("slot_is_freed", [True, False])
-def test_conversation_that_another_connection_resumes_meanwhile_takes_no_second_slot(*, slot_is_freed: bool) -> None:
+def test_conversation_resumed_meanwhile_takes_no_second_slot(*, slot_is_freed: bool) -> None:
     resumed: list[str] = []
 
     async def main() -> None:
@@ -561,7 +561,7 @@ def test_conversation_that_another_connection_resumes_meanwhile_takes_no_second_
     run_virtual(main())
 
 
-def test_conversation_that_begins_during_the_handshake_of_another_connection_is_resumed() -> None:
+def test_conversation_that_begins_during_a_handshake_is_resumed() -> None:
     resumed: list[str] = []
 
     class Late(Client):
