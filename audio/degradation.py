@@ -5,7 +5,7 @@ from enum import IntEnum
 
 
 class Degradation(IntEnum):
-    """What is left out because the engines are late, in this order. Each level includes those before it."""
+    """The parts that are left out because the engines are late, in this order. Each level includes those before it."""
 
     NONE = 0
     NO_INTERIMS = 1
@@ -21,7 +21,7 @@ class Degradation(IntEnum):
 
     @property
     def text(self) -> str:
-        """What is left out at this level, for logs and the screen."""
+        """A clause that tells what is left out at this level, for logs and the screen."""
         return _TEXTS[self]
 
 
@@ -41,7 +41,7 @@ FALLS_BELOW = 0.5
 """Share of a level's lateness below which the engines must stay before that level ends."""
 
 CALM_S = 10.0
-"""How long they must stay below it, in seconds; twice as long each time the level comes back within `RELAPSE_S`."""
+"""Time that they must stay below it, in seconds; twice as long each time the level comes back within `RELAPSE_S`."""
 
 LONGEST_CALM_S = 160.0
 """The longest such time, in seconds."""

@@ -18,7 +18,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class MachineLoad:
-    """How busy the machine was since the measurement before.
+    """The load of the machine since the measurement before.
 
     Attributes:
         processors: Processors that this program may use.

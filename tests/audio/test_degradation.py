@@ -1,4 +1,4 @@
-"""What is left out when the engines are late."""
+"""Levels of degradation when the engines are late."""
 
 import pytest
 
