@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from audio.telemetry import switch_off_telemetry
+
 REPARTEE = Path(sys.executable).with_name("repartee")
 
 _IMPORTED = (
@@ -74,6 +76,7 @@ def _run(arguments: list[str], folder: Path, environ: dict[str, str], files: lis
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
+    switch_off_telemetry()  # as at the start of a process
     sys.argv = [str(REPARTEE), *arguments]
     from assistant.program import main  # noqa: PLC0415
 

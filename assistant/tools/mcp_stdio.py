@@ -16,6 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId, jsonrpc_message_adapter
 
 from assistant.tools.mcp_limits import MAX_BYTES, excess, too_large
+from audio.telemetry import TELEMETRY_OFF
 
 STOP_TIMEOUT_S = 2.0
 """Longest wait for the program to end: after its input is closed, after SIGTERM and after SIGKILL."""
@@ -45,7 +46,7 @@ async def running(argv: Sequence[str], env: Mapping[str, str]) -> AsyncGenerator
         stdout=asyncio.subprocess.PIPE,
         # Its output there may contain parts of the conversation, which are never shown.
         stderr=asyncio.subprocess.DEVNULL,
-        env={**get_default_environment(), **env},
+        env={**get_default_environment(), **TELEMETRY_OFF, **env},
         start_new_session=True,
         limit=BLOCK_BYTES,
     )

@@ -42,7 +42,6 @@ _ENVIRONMENT = {
     "RAY_max_direct_call_object_size": str(DIRECT_BYTES),
     # Requests go to the replica's own port instead of through Ray's object store: half the time (docs/lab/cluster.md).
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
-    "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0",
     "RAY_SERVE_LOG_TO_STDERR": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.config.settings import DEFAULTS
+from audio.telemetry import TELEMETRY_OFF
 
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -53,6 +54,11 @@ def test_build_context_is_exactly_what_is_copied() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert "*" in ignored
     assert sorted(line[1:] for line in ignored if line.startswith("!")) == sorted(copied())
+
+
+def test_image_switches_off_telemetry_for_every_process() -> None:
+    variables = re.findall(r"\b([A-Z_]+)=(\S+)", stage("program"))
+    assert set(TELEMETRY_OFF.items()) <= set(variables)
 
 
 def test_packages_are_installed_by_hash() -> None:
