@@ -292,12 +292,16 @@ class CallInProgress:
     """A piece of a function call has arrived. It carries no content and only shows that the model is active."""
 
 
+REPETITION = "repetition"
+"""Finish reason of an answer that was stopped because it repeated itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The answer is complete.
 
     Attributes:
-        reason: The service's own finish reason: "stop", "length", ...
+        reason: The service's own finish reason: "stop", "length", ...; REPETITION.
         prompt_tokens: Counted by the service, cached tokens included; None if it does not report them.
         completion_tokens: Counted by the service; None if it does not report them.
         cached_tokens: Prompt tokens that the service read from its cache; None if it does not report them.

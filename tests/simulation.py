@@ -294,6 +294,7 @@ class ScriptedModel:
     name: str = "scripted model"
     detail: str = ""
     clean_up_s: float = 0.0
+    finish_reason: str = "stop"
     asked: list[tuple[Message, ...]] = field(default_factory=list)
     cancelled: int = 0
 
@@ -322,7 +323,7 @@ class ScriptedModel:
                 yield Token(word if number == 0 else f" {word}")
             if error is not None:
                 raise error
-            yield Finished("stop")
+            yield Finished(self.finish_reason)
             finished = True
         finally:
             self.cancelled += not finished

@@ -67,14 +67,17 @@ def pull(
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """Download a model. No other command downloads one."""
+    """Download a model. No other command downloads one. Says whether a language model answers from now on."""
+    from assistant.models.catalogue import named
     from assistant.models.pull import pull as pull_model
     from assistant.models.pull import pull_missing
-    from assistant.setup.derived_settings import needs
+    from assistant.setup.derived_settings import needs, use_of_chat_model
     from assistant.support.console import terminal
 
     console = terminal()
-    if name is not None:
-        pull_model(name, console)
-    else:
+    if name is None:
         pull_missing(needs(settings_of(config, overrides).settings), console)
+        return
+    pull_model(name, console)
+    if (model := named(name)) is not None and model.kind == "chat":
+        console.print(use_of_chat_model(settings_of(config, overrides).settings, model.name), soft_wrap=True)

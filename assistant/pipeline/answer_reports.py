@@ -1,4 +1,4 @@
-"""Reports to the user, once each, that a fallback answers and that the answer cache failed."""
+"""Reports to the user, once each, that a fallback answers, that the answer cache failed, that answers repeat."""
 
 import logging
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assistant.events import Problem, SessionEvent
 from assistant.pipeline.reply import Reply
+from llm.chat import REPETITION
 
 log = logging.getLogger(__name__)
 
@@ -22,11 +23,13 @@ class AnswerReports:
     on_event: Callable[[SessionEvent], None]
     fallback_reported: bool = False
     _cache_failure_reported: bool = False
+    _repetition_reported: bool = False
 
     def report(self, reply: Reply) -> None:
         """Reports what changed with this reply."""
         self._report_fallback(reply)
         self._report_cache(reply)
+        self._report_repetition(reply)
 
     def _report_fallback(self, reply: Reply) -> None:
         """Reports once that a fallback answers, and once that the others answer again."""
@@ -47,3 +50,11 @@ class AnswerReports:
         if failed and not self._cache_failure_reported:
             self.on_event(Problem(reply.cache_lookup.detail))
         self._cache_failure_reported = failed
+
+    def _report_repetition(self, reply: Reply) -> None:
+        """Reports once that an answer was stopped because it repeated itself."""
+        if reply.finished is not None and reply.finished.reason == REPETITION and not self._repetition_reported:
+            self._repetition_reported = True
+            what = f"llm endpoint {reply.answered_by!r} repeated itself, so its answer was stopped"
+            log.warning("%s", what)
+            self.on_event(Problem(f"{what}: another model may answer better (`repartee endpoints`)"))

@@ -32,6 +32,7 @@ from audio.time_limit import time_limit
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import (
+    REPETITION,
     AnsweringEndpoint,
     CacheLookup,
     CallInProgress,
@@ -238,6 +239,8 @@ class Reply:
                     has_text = has_text or isinstance(event, Token)
                     for chunk in self._chunks_of(event):
                         await self._queue_chunk(chunk)
+            if self.finished is not None and self.finished.reason == REPETITION:
+                await self._break_off()
             for chunk in self._chunker.finish():
                 await self._queue_chunk(chunk)
             if not self.answer_text and not self.calls:

@@ -88,6 +88,25 @@ def _chat_models(settings: Settings) -> list[str]:
     return [model.name for model in there][:1]
 
 
+def use_of_chat_model(settings: Settings, name: str) -> str:
+    """Returns whether a downloaded language model answers with these settings, and how to change that, in one line."""
+    llm, used = settings.llm, _chat_models(settings)
+    if name in used and (llm.endpoints or llm.local_model == name):
+        return f"{name} is used, as your settings say."
+    if name in used:
+        return (
+            f"From now on {name} answers what the built-in skills do not know, in every command, because no other "
+            'language model is configured (llm.local_model = "auto"). To go on without it, set llm.local_model = "off".'
+        )
+    if llm.endpoints:
+        fallback = f"repartee endpoints add here --kind local --model {name}"
+        return f"{name} is not used: {llm.endpoints[0].name} answers. To add it as a fallback, run {fallback}"
+    other = f"{used[0]} answers" if used else f'llm.local_model is "{llm.local_model}"'
+    if llm.local_model == "auto" and not used:
+        other = f"it does not speak the language {settings.assistant.language}"
+    return f'{name} is not used: {other}. To use it, set llm.local_model = "{name}".'
+
+
 def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
     """Returns the settings of turn taking with this recognizer."""
     turn = settings.turn

@@ -63,7 +63,8 @@ class TracedAnswer:
     ended_ms: Annotated[float | None, "when it ended, failed or was abandoned; null: the conversation ended first"]
     reason: Annotated[
         str | None,
-        "finish reason, as the service calls it; `refused`: of the skills; null: it was not finished",
+        "finish reason, as the service calls it; `refused`: of the skills; `repetition`: it repeated itself and was "
+        "stopped; null: it was not finished",
     ]
     prompt_tokens: Annotated[int | None, "tokens of the prompt, including cached ones; null: the service did not say"]
     completion_tokens: Annotated[int | None, "tokens of the answer; null: the service did not say"]

@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 from llm.errors import LlmError, LlmUnreachable
 from llm.local.process import LocalServerError, ServerAddress, ServerProcess, ServerSettings
+from llm.local.repetition import until_repetition
 
 WARM_TIMEOUT_S = 20.0
 """Longest time to read the instructions into the cache. A conversation may begin before it is over."""
@@ -108,7 +109,7 @@ class LocalChat:
             self._prefilling.cancel()
         if client is None:
             raise self._not_running()
-        async with aclosing(client.stream(messages, options)) as events:
+        async with aclosing(until_repetition(client.stream(messages, options))) as events:
             try:
                 async for event in events:
                     yield event

@@ -16,6 +16,7 @@ from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from audio.speaker import OnPlayed, WavSpeaker
+from llm.chat import REPETITION
 from llm.errors import LlmBroken, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
@@ -23,6 +24,7 @@ from llm.routing.router import Router
 
 TIME = Utterance(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+LOOP = "It is ten o'clock. It is ten o'clock. It is ten"
 APOLOGY = f"{ANSWER_BROKE_OFF} The connection broke."
 
 
@@ -225,3 +227,13 @@ def test_latency_ends_when_the_loudspeaker_returns(monkeypatch: pytest.MonkeyPat
     assert sum(share.ms for share in later.stages.values()) == pytest.approx(later.response_latency_ms, abs=0.01)
     assert "unheard" in {event.name for event in later.events}
     assert "unheard" not in {event.name for event in at_once.events}
+
+
+def test_answer_stopped_for_repetition_ends_with_a_sentence() -> None:
+    simulation = Simulation([TIME])
+    simulation.model = ScriptedModel((LOOP,), finish_reason=REPETITION)
+    result = simulation.run()
+    (record,) = result.records
+    assert result.chunks == ["It is ten o'clock.", "It is ten o'clock."]
+    assert (record.answers[-1].reason, record.outcome) == ("repetition", "answered")
+    assert [problem for problem in result.problems if "repeated itself" in problem]

@@ -15,7 +15,7 @@ from assistant.config.settings import DEFAULTS, Settings
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import Need, at_hand, cache_folder_of, missing, rows
 from assistant.setup import build
-from assistant.setup.derived_settings import needs
+from assistant.setup.derived_settings import needs, use_of_chat_model
 from assistant.setup.engine_loader import EngineLoader
 from audio.errors import EngineLoadError
 from llm.chat import AnsweringEndpoint, ChatEvent, ChatModel, FallbackAnswers, Message, Token
@@ -290,3 +290,24 @@ def test_model_stands_in_and_reports_it() -> None:
             await model.aclose()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("llm", "said"),
+    [
+        (LlmSection(), "From now on qwen3-0.6b answers"),
+        (LlmSection(local_model="off"), 'is not used: llm.local_model is "off"'),
+        (LlmSection(local_model="lfm2-1.2b"), "is not used: lfm2-1.2b answers"),
+        (LlmSection(local_model="qwen3-0.6b"), "is used, as your settings say"),
+        (LlmSection(endpoints=(EndpointSection(name="far", url="http://far/v1", model="m"),)), "not used: far answers"),
+    ],
+)
+def test_pulled_model_says_whether_it_answers(llm: LlmSection, said: str) -> None:
+    install("qwen3-0.6b")
+    assert said in use_of_chat_model(replace(DEFAULTS, llm=llm), "qwen3-0.6b")
+
+
+def test_pulled_model_of_another_language_says_that_it_is_not_used() -> None:
+    install("smollm2-135m")
+    settings = replace(DEFAULTS, assistant=replace(DEFAULTS.assistant, language="de"))
+    assert "does not speak the language de" in use_of_chat_model(settings, "smollm2-135m")
