@@ -31,6 +31,7 @@ from web.access_control import (
     is_loopback,
 )
 from web.api_paths import NotFound, RealtimeEndpoint
+from web.cross_origin import is_preflight, preflight_answer, with_origin
 from web.health import EngineHealth, readiness
 from web.http_api.client_secrets import ClientSecrets, secrets_among
 from web.http_api.errors import FRESH
@@ -44,7 +45,6 @@ from web.shell import PATH as SERVICE_WORKER
 from web.shell import ServiceWorker
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
-from web.webrtc.cross_origin import is_preflight, preflight_answer, with_origin
 
 STATIC = Path(__file__).parent / "static"
 BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
@@ -275,24 +275,30 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if is_preflight(scope) and self._access_control.decide_sender(_request_of(scope)) is None:
-            await preflight_answer()(scope, receive, with_origin(scope, send))
-            return
         request = _request_of(scope)
-        refusal = await self._refusal(request, scope)
+        refusal = self._access_control.decide_sender(request)
+        if refusal is None and scope["type"] == "http":
+            send = with_origin(scope, send)
+            if is_preflight(scope):  # without a key: browsers send none
+                await preflight_answer(scope)(scope, receive, send)
+                return
+        refusal = refusal or await self._refusal(request, scope)
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, with_origin(scope, send))
+            await self._answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     async def _refusal(self, request: Request, scope: Scope) -> Refusal | None:
-        """Returns why a request is refused. A client beyond its rate gets 429, whether or not its key is right."""
-        refusal = self._access_control.decide_sender(request) or self._too_fast(request, scope)
-        if refusal is not None:
-            return refusal
+        """Returns why a request of a permitted sender is refused.
+
+        A client beyond its rate gets 429, whether or not its key is right.
+        """
+        too_fast = self._too_fast(request, scope)
+        if too_fast is not None:
+            return too_fast
         refusal = self._access_control.decide_key(await self._with_secret(request, scope))
         # The first steps are open to all, and tell whether the token is right.
         wrong = refusal is not None or (
