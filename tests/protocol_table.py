@@ -5,7 +5,8 @@ compares it, and sends each field to a server. A row of the data is
 
     path | answer | how it is shown | note
 
-- answer, of what a client sends: works, error, or ignored (accepted without effect, which has to end);
+- answer, of what a client sends: works, error, hint (a wish that changes nothing a client waits for), or ignored
+  (accepted without effect, which has to end);
   of what the server sends: sent or no.
 - how: empty: the server shows the value at the same place; JSON: with this value ($SOUND: some sound in base64);
   "in " and JSON: with this object in which the field is; shown: the server shows what it uses; unused: it shows the
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 DATA_FILE = ROOT / "tests" / "protocol_table.txt"
 DOCS_FILE = ROOT / "docs" / "lab" / "protocol-table.md"
 
-ANSWERS = ("works", "error", "ignored", "sent", "no")
+ANSWERS = ("works", "error", "hint", "ignored", "sent", "no")
 PARTS = ("client", "server", "http")
 
 _HEAD = """# Every event, field and endpoint
@@ -34,6 +35,7 @@ tests/protocol_table.txt; a test sends each field to a server.
 |---|---|
 | works | it takes effect, or the server shows what it uses instead |
 | error | an `error` names the field, or the object that it is in |
+| hint | accepted without effect, because no client waits for its fulfilment; the session shows what is in force |
 | ignored | accepted without effect |
 | sent, no | the server sends it, or never does |
 """

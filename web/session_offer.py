@@ -12,7 +12,6 @@ from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers
-from audio.extra import installing
 from web.phone.session import call_of, config_of_call
 from web.session_acceptor import passed_config
 from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
@@ -34,16 +33,13 @@ def session_offer(
     """
     names = {one.stage: one.name for one in chosen}
     vad, recognizer = names.get("vad", ""), names.get("stt", "")
-    no_noise_reduction = "" if _has_livekit() else f"it needs the package livekit: {installing('desktop')}"
-    no_threshold = f"the VAD in use, {vad}, has no threshold; leave it out"
-    no_logprobs = f"the recognizer in use, {recognizer}, has no probabilities; leave it out"
     return SessionOffer(
         prompts=settings.server.prompts.texts,
         max_history_tokens=settings.llm.max_history_tokens,
         images=any(endpoint.images for endpoint in settings.llm.endpoints),
-        no_noise_reduction=no_noise_reduction,
-        no_logprobs="" if recognizer in _RECOGNIZERS_WITH_PROBABILITIES else no_logprobs,
-        no_threshold="" if vad in _VADS_WITH_THRESHOLD else no_threshold,
+        noise_reduction=_has_livekit(),
+        logprobs=recognizer in _RECOGNIZERS_WITH_PROBABILITIES,
+        threshold=vad in _VADS_WITH_THRESHOLD,
         wake_window_s=settings.talk.listen_s,
         options=options or EngineOptions(),
         voice=voice,

@@ -7,7 +7,7 @@ from assistant.pipeline.session import Session
 from assistant.skills.timers import Timers
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase
-from audio.stt import Recognizer, TokenRecognizer
+from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.client_settings import reply_options, turn_settings
 from web.wire.items import JsonObject
@@ -38,11 +38,17 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
         session.settings = replace(session.settings, greeting="")
         session.engines.skill_effects.timers = Timers()
     recognizer = session.engines.recognizer
+    if isinstance(recognizer, PromptedRecognizer):
+        recognizer.set_prompt(_recognizer_prompt(config))
     if isinstance(recognizer, TokenRecognizer):
         recognizer.keep_tokens(wanted=config.logprobs)
     detection, vad = config.turn_detection, session.engines.vad
     if isinstance(vad, AdjustableVad):
         vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
+
+
+def _recognizer_prompt(config: SessionConfig) -> str:
+    return ". ".join(part for part in (", ".join(config.keywords), config.transcription_prompt) if part)
 
 
 def _wake_phrase(config: SessionConfig) -> WakePhrase | None:

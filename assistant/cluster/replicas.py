@@ -121,12 +121,14 @@ class WhisperReplica(Replica):
         """Raises an exception if the model hangs or no longer works."""
         await self._thread.check()
 
-    async def decode(self, sound: bytes, language: str | None, retry: bool, with_tokens: bool) -> dict[str, Any] | None:
+    async def decode(
+        self, sound: bytes, language: str | None, retry: bool, with_tokens: bool, prompt: str = ""
+    ) -> dict[str, Any] | None:
         """Returns the result of `LoadedWhisper.decode` as a dictionary; None if the request was cancelled."""
         pcm = received_pcm(sound)
 
         def work(wanted: Callable[[], bool]) -> Decoded | None:
-            return self._model.decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens)
+            return self._model.decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
 
         decoded = await self._run(work)
         return None if decoded is None else sent_decode(decoded)

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from assistant.pipeline.engines import Engines
 from audio.stt import (
     LanguageDetector,
+    PromptedRecognizer,
     RecognitionStream,
     Recognizer,
     SegmentId,
@@ -95,7 +96,7 @@ class _Switched(Generic[Engine]):
 
 
 class _SwitchedRecognizer(_Switched[Recognizer]):
-    """Implements `Recognizer`, `TokenRecognizer` and `LanguageDetector`."""
+    """Implements `Recognizer`, `TokenRecognizer`, `PromptedRecognizer` and `LanguageDetector`."""
 
     @property
     def works(self) -> bool:
@@ -112,6 +113,11 @@ class _SwitchedRecognizer(_Switched[Recognizer]):
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         recognizer = self._current()
         return recognizer.tokens_of(text) if isinstance(recognizer, TokenRecognizer) else None
+
+    def set_prompt(self, text: str) -> None:
+        recognizer = self._current()
+        if isinstance(recognizer, PromptedRecognizer):
+            recognizer.set_prompt(text)
 
     @property
     def other_language(self) -> str:

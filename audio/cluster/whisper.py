@@ -52,9 +52,10 @@ class ClusterWhisperModel:
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. Raises EngineError."""
-        answer = self._answer(wanted, "decode", sent_pcm(pcm), language, retry, with_tokens)
+        answer = self._answer(wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt)
         return None if answer is None else received_decode(answer, pcm)
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:

@@ -92,6 +92,15 @@ class TokenRecognizer(Protocol):
 
 
 @runtime_checkable
+class PromptedRecognizer(Protocol):
+    """A recognizer that takes a text before the words: names and terms to expect, a style, a spelling."""
+
+    def set_prompt(self, text: str) -> None:
+        """Sets the text for later decodes of this conversation; "": none. It is shortened to what the engine takes."""
+        ...
+
+
+@runtime_checkable
 class LanguageDetector(Protocol):
     """A recognizer that notices that the user speaks another language than it was told."""
 

@@ -1,4 +1,4 @@
-"""Pages of allowed origins may use the API: the answers to their browsers' preflight requests, and to their requests."""
+"""Pages of allowed origins may use the API: the answers to preflight requests, headers for reading."""
 
 import asyncio
 

@@ -14,10 +14,12 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+from scripted_engines import SequenceRecognizer
 from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 from simulation import ScriptedVoice
 
 from audio.stream_encoder import FileFormat, StreamEncoder
+from audio.stt import TokenProbability
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ
 from audio.upload_decoder import decoded
 from web.http_api.subtitles import srt, vtt
@@ -182,6 +184,38 @@ def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
         assert response.text.endswith("\n")
 
     served(tmp_path, test, transcripts=("one", "two", "three", "four", "five", "six"))
+
+
+def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts: list[str] = []
+    monkeypatch.setattr(SequenceRecognizer, "set_prompt", lambda _self, text: prompts.append(text), raising=False)
+    monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, wanted: None, raising=False)
+    monkeypatch.setattr(
+        SequenceRecognizer, "tokens_of", lambda _self, text: (TokenProbability(text, -0.25),), raising=False
+    )
+    fields = {
+        "prompt": "A call about boats.",
+        "keywords[]": ["Repartee", "Ann"],
+        "include[]": "logprobs",
+        "temperature": "0.4",
+        "chunking_strategy[type]": "server_vad",
+        "chunking_strategy[silence_duration_ms]": "300",
+    }
+
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        response = await client.post(TRANSCRIPTIONS, data=fields, files={"file": ("a.flac", recorded(1))})
+        assert response.json()["logprobs"] == [{"token": "one", "bytes": list(b"one"), "logprob": -0.25}]
+
+    served(tmp_path, test, transcripts=("one",))
+    assert prompts == ["Repartee, Ann. A call about boats."]
+
+
+def test_instructions_for_the_voice_are_accepted(tmp_path: Path) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        response = await client.post(SPEECH, json={"input": "Hello.", "instructions": "Speak slowly."})
+        assert response.status_code == 200
+
+    served(tmp_path, test)
 
 
 def test_subtitles_have_their_format() -> None:

@@ -20,7 +20,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
-from web.wire.fields import Field, FieldError, Table, checked, missing_here, number, one_of, text
+from web.wire.fields import TEXT, Field, FieldError, Table, checked, hint, number, one_of, text
 
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""
@@ -83,7 +83,7 @@ class Speech:
             "input": Field(text(min_chars=1, max_chars=MAX_INPUT_CHARS), required=True),
             "model": Field(model_named(OPENAI_SPEECH, own[0])),
             "voice": Field(voice_named(own)),
-            "instructions": Field(missing_here("the voice reads plain text; leave it out")),
+            "instructions": Field(hint(TEXT)),  # the voice has one manner
             "response_format": Field(one_of(*_CONTENT_TYPES)),
             "speed": Field(number(0.25, 4)),
             "stream_format": Field(one_of("audio", "sse")),

@@ -13,7 +13,7 @@ from starlette.types import Send
 
 from assistant.pipeline.no_recognizer import NoRecognizer
 from audio.errors import AudioFileError, EngineError, EngineLoadError
-from audio.stt import Recognizer, SegmentId
+from audio.stt import PromptedRecognizer, Recognizer, SegmentId, TokenRecognizer
 from audio.units import MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
 from audio.upload_decoder import TooLongError, decoded
 from web.http_api.bodies import BodyReader, Form
@@ -21,7 +21,21 @@ from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
 from web.http_api.subtitles import srt, vtt
-from web.wire.fields import Field, FieldError, checked, listing, missing_here, not_supported, number, one_of
+from web.session_settings import logprobs_of
+from web.wire.fields import (
+    Field,
+    FieldError,
+    checked,
+    listing,
+    missing_here,
+    not_supported,
+    number,
+    one_of,
+    text,
+    wrong_value,
+)
+from web.wire.items import JsonObject
+from web.wire.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS, MAX_PROMPT_CHARS
 
 MAX_AUDIO_S = 1800
 """Longest recording."""
@@ -55,11 +69,13 @@ class Segment:
         start: First sample.
         end: Sample after the last one.
         text: Its words; "" if there are none.
+        logprobs: The probabilities of its tokens, if they were requested and the recognizer knows them.
     """
 
     start: int
     end: int
     text: str
+    logprobs: tuple[JsonObject, ...] = ()
 
 
 @dataclass(slots=True)
@@ -71,6 +87,10 @@ class _Heard:
     @property
     def text(self) -> str:
         return " ".join(one.text for one in self.segments if one.text)
+
+    @property
+    def logprobs(self) -> list[JsonObject]:
+        return [token for one in self.segments for token in one.logprobs]
 
     @property
     def duration_s(self) -> float:
@@ -124,9 +144,9 @@ class Transcriptions:
             "response_format": Field(one_of("json", "text", "verbose_json", *_SUBTITLES, unsupported=_FORMATS)),
             "stream": Field(_flag),
             "temperature": Field(_temperature),
-            "prompt": Field(missing_here("set stt.initial_prompt in the server's configuration instead")),
-            "keywords": Field(missing_here("set stt.hot_words in the server's configuration instead")),
-            "include": Field(missing_here("log probabilities are sent in Realtime sessions only")),
+            "prompt": Field(text(max_chars=MAX_PROMPT_CHARS)),
+            "keywords": Field(listing(text(max_chars=MAX_KEYWORD_CHARS), maximum=MAX_KEYWORDS)),
+            "include": Field(listing(one_of("logprobs"), maximum=1)),
             "timestamp_granularities": Field(_granularities),
             "chunking_strategy": Field(_chunking),
             **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
@@ -147,6 +167,7 @@ class Transcriptions:
 
     async def _answer(self, request: Request, send: Send, wanted: dict[str, Any], content: bytes) -> None:
         recognizer = await self._loaded()
+        _apply_wishes(recognizer, wanted)
         heard = _Heard()
         try:
             limits = (CUE_S, CUE_FROM_S) if wanted.get("response_format") in _SUBTITLES else (SEGMENT_S, CUT_FROM_S)
@@ -169,7 +190,8 @@ class Transcriptions:
                 write, content_type = _SUBTITLES[form]
                 response = Response(write(heard.segments), media_type=content_type)
             case _:
-                response = JSONResponse({"text": heard.text, "usage": heard.usage})
+                probabilities = {"logprobs": heard.logprobs} if "include" in wanted else {}
+                response = JSONResponse({"text": heard.text, **probabilities, "usage": heard.usage})
         response.headers.update(self._headers)
         await respond(request, response, send)
 
@@ -226,7 +248,7 @@ class Transcriptions:
                     await self.state.give_way()
                     began_s = loop.time()
                     words = await segment_words(recognizer, start, pcm)
-                    yield Segment(start, start + len(pcm), words)
+                    yield Segment(start, start + len(pcm), words, tuple(logprobs_of(recognizer, words) or ()))
                     start += len(pcm)
                     if self.state.in_conversation:  # leaves half of the time to it
                         await asyncio.sleep(loop.time() - began_s)
@@ -236,6 +258,13 @@ class Transcriptions:
             raise ApiError(400, "invalid_value", f"file: {error}", "file") from error
         except (EngineError, TimeoutError) as error:
             raise ApiError(503, "recognizer_failed", "the recognizer failed; try again in a moment") from error
+
+
+def _apply_wishes(recognizer: Recognizer, wanted: dict[str, Any]) -> None:
+    if isinstance(recognizer, PromptedRecognizer):
+        recognizer.set_prompt(". ".join(filter(None, (", ".join(wanted.get("keywords", ())), wanted.get("prompt")))))
+    if isinstance(recognizer, TokenRecognizer):
+        recognizer.keep_tokens(wanted="include" in wanted)
 
 
 async def segment_words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
@@ -318,9 +347,7 @@ def _temperature(value: object, path: str) -> None:
         found = float(str(value))
     except ValueError as error:
         raise FieldError("invalid_type", f"{path} must be a number", path) from error
-    number(0, 1)(found, path)
-    if found:
-        raise not_supported(path, "the recognizer always takes the likeliest words, as with 0")
+    number(0, 1)(found, path)  # the recognizer always takes the likeliest words
 
 
 def _granularities(value: object, path: str) -> None:
@@ -329,5 +356,6 @@ def _granularities(value: object, path: str) -> None:
 
 
 def _chunking(value: object, path: str) -> None:
-    if value != "auto":
-        raise not_supported(path, "the server cuts recordings at pauses itself, as with 'auto'")
+    """Checks `chunking_strategy`: a recording is always cut at its pauses, as with "auto"."""
+    if value not in ("auto", {}):
+        raise wrong_value(path, "is another word", "'auto' or an object")

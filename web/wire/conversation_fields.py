@@ -12,7 +12,7 @@ from web.wire.fields import (
     Refusals,
     accepted,
     checked,
-    flag,
+    hint,
     json_text,
     missing_here,
     not_supported,
@@ -31,13 +31,8 @@ MAX_TRACING_CHARS = 4000
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z0-9_.-]{1,64})\s*\}\}")
 
 
-def parallel_tool_calls(value: object, path: str) -> None:
-    """Checks `parallel_tool_calls`: the model decides, so only true is allowed."""
-    if not flag(value, path):
-        raise not_supported(path, "the model may call several functions in one response; leave it out")
-
-
-REASONING = missing_here("the language model's reasoning is set in the server's configuration; leave it out")
+REASONING = hint(json_text)
+"""The language model's reasoning is set in the server's configuration."""
 
 
 def truncation_field(offer: SessionOffer) -> Field:

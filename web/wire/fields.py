@@ -260,6 +260,18 @@ def anything(_value: object, _path: str) -> None:
     """Accepts any value, which has no effect."""
 
 
+def hint(check: Check) -> Check:
+    """Returns a check for a wish that the server does not follow: a valid value is accepted and has no effect.
+
+    Only for wishes whose fulfilment a client need not wait for. The session object shows what is in force instead.
+    """
+
+    def check_hint(value: object, path: str) -> None:
+        check(value, path)
+
+    return check_hint
+
+
 def missing_here(reason: str) -> Check:
     """Returns a check for a field that this server does not support."""
 

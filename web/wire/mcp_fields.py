@@ -16,6 +16,7 @@ from web.wire.fields import (
     anything,
     checked,
     flag,
+    hint,
     listing,
     missing_here,
     not_supported,
@@ -212,11 +213,6 @@ def _header_value(value: object, path: str) -> str:
     return found
 
 
-def _deferred(value: object, path: str) -> None:
-    if flag(value, path):
-        raise not_supported(path, "there is no tool search; leave it out")
-
-
 _SERVER = {
     "type": Field(anything),
     "server_label": Field(_label, required=True),
@@ -226,10 +222,8 @@ _SERVER = {
     "authorization": Field(_header_value),
     "allowed_tools": Field(_allowed),
     "require_approval": Field(_approval),
-    "defer_loading": Field(_deferred),
-    "allowed_callers": Field(
-        listing(one_of("direct", unsupported={"programmatic": "only the model calls tools"}), maximum=2)
-    ),
+    "defer_loading": Field(hint(flag)),
+    "allowed_callers": Field(hint(listing(one_of("direct", "programmatic"), maximum=2))),  # only the model calls tools
     "connector_id": Field(missing_here("there are no connectors; name the server with server_url")),
     "tunnel_id": Field(missing_here("there are no tunnels; name the server with server_url")),
 }

@@ -190,6 +190,8 @@ class SessionConfig:
         speed: Speed of the voice; 1 is its own.
         tool_choice: "auto", "none", "required", or the name of the function that must be called.
         kind: "transcription": the session has transcripts only, no replies.
+        transcription_prompt: Text that the recognizer takes as said before.
+        keywords: Names and terms that it expects.
         transcription_delay: How long a transcription session waits before it sends words that may still change.
         logprobs: Whether transcripts come with the probabilities of their tokens.
         noise_reduction: The kind of microphone whose noise is removed; None: nothing is removed.
@@ -218,6 +220,8 @@ class SessionConfig:
     max_output_tokens: Limit = "inf"
     extensions: Extensions = Extensions()
     kind: SessionKind = "realtime"
+    transcription_prompt: str = ""
+    keywords: tuple[str, ...] = ()
     transcription_delay: Delay = "low"
     logprobs: bool = False
     noise_reduction: NoiseReduction | None = None
@@ -246,9 +250,9 @@ class SessionOffer:
         prompts: The named prompts of the configuration, with {{variables}}.
         max_history_tokens: The most tokens of a conversation that the model sees.
         images: Whether an LLM endpoint takes images.
-        no_noise_reduction: Why there is no noise reduction; "" if there is.
-        no_logprobs: Why transcripts have no probabilities; "" if they have.
-        no_threshold: Why the VAD has no threshold; "" if it has.
+        noise_reduction: Whether noise can be reduced.
+        logprobs: Whether transcripts can have probabilities.
+        threshold: Whether the VAD has a threshold.
         wake_window_s: Time after a reply in which speech needs no wake phrase (setting talk.listen_s).
         options: The engines that a client may choose.
         voice: Name of the server's own voice.
@@ -257,9 +261,9 @@ class SessionOffer:
     prompts: Mapping[str, str] = field(default_factory=dict)
     max_history_tokens: int = 1_000_000
     images: bool = False
-    no_noise_reduction: str = ""
-    no_logprobs: str = ""
-    no_threshold: str = ""
+    noise_reduction: bool = True
+    logprobs: bool = True
+    threshold: bool = True
     wake_window_s: float = 8.0
     options: EngineOptions = field(default_factory=EngineOptions)
     voice: str = ""

@@ -11,7 +11,7 @@ from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 from web.wire.choice_fields import choice_changes, choice_fields, with_voice
 from web.wire.commands import ResponseOptions
-from web.wire.conversation_fields import REASONING, parallel_tool_calls, prompt_field, tracing_check, truncation_field
+from web.wire.conversation_fields import REASONING, prompt_field, tracing_check, truncation_field
 from web.wire.fields import (
     IDENTIFIER,
     TEXT,
@@ -22,6 +22,7 @@ from web.wire.fields import (
     anything,
     checked,
     flag,
+    hint,
     in_parts,
     json_text,
     listed,
@@ -169,7 +170,7 @@ _COMMON = {
     "instructions": Field(TEXT),
     "max_output_tokens": Field(_limit),
     "output_modalities": Field(_modality),
-    "parallel_tool_calls": Field(parallel_tool_calls),
+    "parallel_tool_calls": Field(hint(flag)),  # the model decides
     "reasoning": Field(REASONING),
     "tool_choice": Field(_choice),
     "tools": Field(anything, parts=_tools),
@@ -325,8 +326,9 @@ def _input_changes(
         changes["noise_reduction"] = heard["noise_reduction"]
     if "transcription" in heard:
         changes["transcription"] = heard["transcription"] is not None
-        if heard["transcription"] is not None and "delay" in heard["transcription"]:
-            changes["transcription_delay"] = heard["transcription"]["delay"]
+        names = {"prompt": "transcription_prompt", "keywords": "keywords", "delay": "transcription_delay"}
+        given = heard["transcription"] or {}
+        changes |= {name: given[sent] for sent, name in names.items() if given.get(sent) is not None}
     if "turn_detection" in heard:
         changes["turn_detection"] = _detection_after(config, heard["turn_detection"], offer, refusals)
     return changes

@@ -59,7 +59,13 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
     """Builds the session object."""
     service = session.service
     language = config.language or service.language
-    transcription = {"model": service.transcriber, "language": language, "prompt": None}
+    transcription: JsonObject = {
+        "model": service.transcriber,
+        "language": language,
+        "prompt": config.transcription_prompt or None,
+    }
+    if config.keywords:
+        transcription["keywords"] = list(config.keywords)
     if config.kind == "transcription":
         transcription["delay"] = config.transcription_delay
     audio_input = {

@@ -1,5 +1,6 @@
 """Parses `turn_detection`. A number out of range is refused by name, and the nearest allowed one is used."""
 
+import math
 from dataclasses import replace
 
 from web.wire.fields import (
@@ -10,7 +11,7 @@ from web.wire.fields import (
     accepted,
     anything,
     flag,
-    not_supported,
+    hint,
     number,
     one_of,
     whole,
@@ -46,9 +47,8 @@ def turn_detection(  # noqa: PLR0917
         table = {name: WITHOUT_RESPONSES.get(name, field) for name, field in table.items()}
     found = accepted(value, path, table, refusals)
     found.pop("type", None)
-    if offer.no_threshold and found.get("threshold", DEFAULT_THRESHOLD) != DEFAULT_THRESHOLD:
-        refusals.add(not_supported(f"{path}.threshold", offer.no_threshold))
-        del found["threshold"]
+    if not offer.threshold:
+        found.pop("threshold", None)
     return replace(now, **found)
 
 
@@ -68,15 +68,6 @@ def _clamped(check: Check, minimum: float, maximum: float, *, null: bool = False
     return Field(check, null=null, parts=nearest)
 
 
-def _false(reason: str) -> Check:
-    def check(value: object, path: str) -> bool:
-        if flag(value, path):
-            raise not_supported(path, reason)
-        return False
-
-    return check
-
-
 _SERVER_VAD = {
     "type": Field(anything),
     "threshold": _clamped(number(*THRESHOLD), *THRESHOLD),
@@ -92,14 +83,11 @@ _SEMANTIC_VAD = {
     "create_response": Field(flag),
     "interrupt_response": Field(flag),
 }
-_NO_RESPONSES = "a transcription session has no responses; leave it out"
 WITHOUT_RESPONSES = {
-    "create_response": Field(_false(_NO_RESPONSES)),
-    "interrupt_response": Field(_false(_NO_RESPONSES)),
-    "idle_timeout_ms": Field(lambda _value, path: _refuse(path)),
+    "create_response": Field(lambda value, path: flag(value, path) and False),
+    "interrupt_response": Field(lambda value, path: flag(value, path) and False),
+    "idle_timeout_ms": Field(hint(number(0, math.inf))),
 }
+"""Fields of a transcription session, which has no responses: accepted, and shown as false or left out."""
+
 _VAD_TYPE = one_of("server_vad", "semantic_vad")
-
-
-def _refuse(path: str) -> None:
-    raise not_supported(path, _NO_RESPONSES)

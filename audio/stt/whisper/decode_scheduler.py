@@ -75,6 +75,7 @@ class ConversationShare:
         background: Whether it is no conversation: its segments are decoded when no conversation needs the model, only
             on request, and a running decode is aborted for a conversation.
         tokens: The tokens of its last transcripts.
+        prompt: Text before the words, see `PromptedRecognizer`.
         language_checks: How many more transcripts are checked for another language. None once one was in `language`.
         other_language: Code of the language in which the user seems to speak instead; "" for none.
     """
@@ -84,6 +85,7 @@ class ConversationShare:
     took_s: float = 0.0
     background: bool = False
     tokens: RecentTokens = field(default_factory=RecentTokens)
+    prompt: str = ""
     language_checks: int = LANGUAGE_CHECKS
     other_language: str = ""
 
@@ -411,9 +413,8 @@ def _result(
     if decode.kind == "first_word" and language is not None:
         return model.first_word(decode.pcm, language)
     retry = decode.kind not in WITHOUT_RETRY
-    if share.tokens.wanted:
-        return model.decode(decode.pcm, language, retry=retry, wanted=wanted, with_tokens=True)
-    return model.decode(decode.pcm, language, retry=retry, wanted=wanted)
+    with_tokens, prompt = share.tokens.wanted, share.prompt
+    return model.decode(decode.pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:

@@ -200,6 +200,7 @@ class LoadedWhisper:
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        prompt: str = "",
     ) -> Decoded | None:
         """Decodes audio of at most 30 s. Returns None if the result became unwanted during the decode.
 
@@ -210,20 +211,21 @@ class LoadedWhisper:
                 and timestamps do not help.
             wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
             with_tokens: Whether to return the probabilities of the tokens, which take about a tenth longer.
+            prompt: Text of this conversation before the words, as if it had been said before; "": none.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
         if not wanted():
             return None
-        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens=with_tokens)
+        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens, prompt)
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason = failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
         if (suspect and may_pass_with_timestamps(evidence)) or (not reason and is_doubled(evidence.text)):
             if not wanted():
                 return None
-            second = self.generate(encoded, spoken, len(pcm), timestamps=True)
+            second = self.generate(encoded, spoken, len(pcm), timestamps=True, prompt=prompt)
             if not failed_check(second):
                 evidence, reason, suspect = second, "", False
         if retry and suspect:
@@ -231,7 +233,7 @@ class LoadedWhisper:
                 return None
             frames = encoder_frames(len(pcm), "full")
             encoded_in_full = self.encode(features, frames)
-            second, *said = self._decode_once(encoded_in_full, language, len(pcm), with_tokens=with_tokens)
+            second, *said = self._decode_once(encoded_in_full, language, len(pcm), with_tokens, prompt)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, failed_check(second)
@@ -299,6 +301,7 @@ class LoadedWhisper:
         *,
         timestamps: bool = False,
         with_tokens: bool = False,
+        prompt: str = "",
     ) -> DecodeResult:
         """Decodes greedily, limited to the number of tokens that can be said in `samples`.
 
@@ -306,16 +309,16 @@ class LoadedWhisper:
         punctuation is unknown.
         """
         tokenizer = self._tokenizer(language)
-        prompt = self._prompt(tokenizer)
+        before = self._prompt(tokenizer, prompt)
         if timestamps:
-            prompt[-1] = tokenizer.timestamp_begin
+            before[-1] = tokenizer.timestamp_begin
         # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
         tokens = min(_PLACES // 2, _MIN_TOKENS + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
             encoded,
-            [prompt],
+            [before],
             beam_size=1,
-            max_length=max(2 * tokens, len(prompt) + tokens),
+            max_length=max(2 * tokens, len(before) + tokens),
             return_scores=True,
             return_no_speech_prob=True,
             return_logits_vocab=True,
@@ -338,12 +341,13 @@ class LoadedWhisper:
         return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
     def _decode_once(
-        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int, *, with_tokens: bool
+        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int, with_tokens: bool, prompt: str
     ) -> tuple[DecodeResult, str, float]:
         probability = 1.0
         if language is None:
             language, probability = self.detect_language(encoded)
-        return self.generate(encoded, language, samples, with_tokens=with_tokens), language, probability
+        result = self.generate(encoded, language, samples, with_tokens=with_tokens, prompt=prompt)
+        return result, language, probability
 
     def detect_language(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
         """Returns the likeliest language and its probability. Costs one step of the decoder."""
@@ -363,9 +367,10 @@ class LoadedWhisper:
         found, probability = self.detect_language(encoded)
         return found if found != language and probability >= _DETECT_PROBABILITY else ""
 
-    def _prompt(self, tokenizer: "Tokenizer") -> list[int]:
+    def _prompt(self, tokenizer: "Tokenizer", conversation: str = "") -> list[int]:
+        """Returns the tokens before the words. The conversation's own text replaces the initial prompt."""
         before: list[int] = []
-        for text in (self._settings.hot_words, self._settings.initial_prompt):
+        for text in (self._settings.hot_words, conversation or self._settings.initial_prompt):
             if text.strip():
                 before += tokenizer.encode(" " + text.strip())[:_PROMPT_TOKENS]
         return [*([tokenizer.sot_prev, *before] if before else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]

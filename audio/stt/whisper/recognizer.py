@@ -48,6 +48,10 @@ class WhisperRecognizer:
         """See `TokenRecognizer`."""
         return self._recognizer.tokens_of(text)
 
+    def set_prompt(self, text: str) -> None:
+        """See `PromptedRecognizer`."""
+        self._recognizer.set_prompt(text)
+
     def reset(self) -> bool:
         """See `Recognizer.reset`."""
         return self._recognizer.reset()

@@ -30,6 +30,7 @@ class SegmentDecoder(Protocol):
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`."""
         ...

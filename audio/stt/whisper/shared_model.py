@@ -22,6 +22,9 @@ HANG_S = 10.0
 It is longer than any useful decode: model `small` in the full window on a machine with twice the load it can handle.
 """
 
+MAX_PROMPT_CHARS = 1000
+"""Longest text before the words, in characters. Whisper takes 111 tokens of it, which seldom have 9 characters each."""
+
 INTERIM_INTERVAL_SAMPLES = samples_of_ms(300)
 """Minimum new audio between two interim decodes of a segment."""
 
@@ -214,6 +217,10 @@ class SharedWhisperRecognizer:
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         """See `TokenRecognizer`."""
         return self._share.tokens.of(text)
+
+    def set_prompt(self, text: str) -> None:
+        """See `PromptedRecognizer`."""
+        self._share.prompt = text[:MAX_PROMPT_CHARS]
 
     @property
     def other_language(self) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import ctranslate2
 import numpy as np
@@ -79,10 +80,11 @@ class Decodes:
             *,
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
+            **options: Any,
         ) -> Decoded | None:
             self.calls.append((len(pcm), language, retry))
             assert self.go.wait(60)
-            return decode(model, pcm, language, retry=retry, wanted=wanted)
+            return decode(model, pcm, language, retry=retry, wanted=wanted, **options)
 
         def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
             self.frames.append(frames)
@@ -483,11 +485,13 @@ def test_improbable_words_report_other_language(
     run(engine(path, language="en"), scene)
 
 
-def test_prompt_and_hot_words_are_passed_on(tmp_path: Path) -> None:
-    hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
+@pytest.mark.parametrize("own", ["", "Ho!"], ids=["setting", "conversation"])
+def test_prompt_and_hot_words_are_passed_on(tmp_path: Path, own: str) -> None:
+    hot_words, initial_prompt = "Ada", "Hello there." if own else "Hi."  # letters are tokens: <prev>, 4, 4, the usual 4
     path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
 
     async def scene(transcriber: WhisperRecognizer) -> None:
+        transcriber.set_prompt(own)
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(3)))
         assert (await listener.hearing.transcript()).text == "what time is"

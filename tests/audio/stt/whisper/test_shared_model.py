@@ -60,13 +60,14 @@ class DecodeMonitor:
             *,
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
+            **options: Any,
         ) -> Decoded | None:
             self.begun.append((int(pcm[0]), "final" if retry else "interim", len(pcm)))
             if self.is_holding:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
                 raise RuntimeError("CUDA out of memory")
-            return decode(loaded, pcm, language, retry=retry, wanted=wanted)
+            return decode(loaded, pcm, language, retry=retry, wanted=wanted, **options)
 
         monkeypatch.setattr(LoadedWhisper, "__init__", loading)
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
