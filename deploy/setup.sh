@@ -62,6 +62,7 @@ missing_packages() {
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v redis-server >/dev/null || echo redis-server
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || has_program nginx || echo nginx-light
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || has_program haproxy || echo haproxy
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v strace >/dev/null || echo strace
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || {
         command -v pulseaudio >/dev/null && command -v pactl >/dev/null && find_alsa_pulse
     } || echo pulseaudio pulseaudio-utils libasound2-plugins
@@ -110,6 +111,9 @@ install_packages() {
     esac
     case " $packages " in
     *" nginx-light "* | *" haproxy "*) say "a proxy is missing: its tests are skipped; $remedy" ;;
+    esac
+    case " $packages " in
+    *" strace "*) say "strace is missing: the test that nothing leaves the machine sees Python code only; $remedy" ;;
     esac
     case " $packages " in
     *" pulseaudio "*)
