@@ -93,6 +93,11 @@ class Conversing:
         """Processes a frame and returns what is announced."""
         return self.timers.due(self.program.world.now_s, self.program.world.now)
 
+    def answer(self) -> None:
+        """Stops what rings."""
+        numbers = [one.number for one in self.timers.sounding()]
+        self.timers.end_rings(numbers, self.program.world.now_s, answered=True)
+
     def hear(self) -> tuple[str, ...]:
         """Returns what is announced in a second."""
         heard = self.frame()

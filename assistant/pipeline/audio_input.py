@@ -339,9 +339,9 @@ class AudioInput:
         if self._evidence_collector is not None:
             self._evidence_collector.turn_continued()
 
-    def on_reply_heard(self, heard: str) -> None:
-        """Reports the text of a reply that was heard. "Yes" after a question is an answer, not a backchannel."""
-        self._reply_was_question = ends_with_question(heard)
+    def on_reply_heard(self, heard: str, *, rang: bool = False) -> None:
+        """Reports the text of a reply that was heard. "Yes" after a question or a ring is no backchannel."""
+        self._reply_was_question = rang or ends_with_question(heard)
         if self._evidence_collector is not None:
             self._evidence_collector.on_reply_heard(heard)
 

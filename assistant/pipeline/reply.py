@@ -17,6 +17,7 @@ from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
+from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.skills.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
@@ -30,7 +31,7 @@ from audio.level import amplified
 from audio.speaker import Speaker
 from audio.time_limit import time_limit
 from audio.tts import Chunk, Voice
-from audio.units import REPLY_RATE_HZ, ReplySamples
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from llm.chat import (
     REPETITION,
     AnsweringEndpoint,
@@ -59,6 +60,15 @@ resumed after a false interruption only if its text is complete.
 
 ANNOUNCEMENT = -1
 """Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
+
+_PHRASES_BETWEEN_SENTENCES = 7
+"""Phrases of the tone after which a ring says its sentences again: 14 s."""
+
+_MAX_REPEATED_SENTENCES = 3
+"""Limit on the sentences that a ring repeats at once: more are hard to follow by ear."""
+
+_TONE_AHEAD_SAMPLES = REPLY_RATE_HZ
+"""The next phrase is made when less than this is left to play, so that a client buffers little: one second."""
 
 MAX_HOLD_S = 0.2
 """Longest time that the first audio is held while the user may be resuming. Turn taking usually decides sooner."""
@@ -105,6 +115,7 @@ class Reply:
         unsynthesized: Text that could not be synthesized.
         calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
+        ring: What the reply rings; None for any other reply. It rings until it is stopped.
         pending: What the reply says that is done in the home. Its first audio waits a moment for the confirmation.
         gate: Set at the commit. No audio is played before.
         released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
@@ -138,6 +149,7 @@ class Reply:
     unsynthesized: list[str] = field(default_factory=list)
     calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
+    ring: RingSound | None = None
     pending: PendingAction | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=_set_event)
@@ -151,6 +163,7 @@ class Reply:
     _announcement_at: ReplySamples | None = None  # position of the wait announcement in the audio
     _synthesis_began_s: float | None = None  # when synthesis of the first chunk began
     _playout: PlayoutTiming = field(init=False)
+    _progress: asyncio.Event = field(default_factory=asyncio.Event)  # set when the speaker has played more
 
     def __post_init__(self) -> None:
         self._playout = PlayoutTiming(self.trace, self.id.attempt)
@@ -162,7 +175,7 @@ class Reply:
             self._subtasks = [
                 subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.id}"),
                 subtasks.create_task(
-                    self._guard(self._synthesize if self.spoken else self._show_text), name=f"words {self.id}"
+                    self._guard(self._sound_output()), name=f"words {self.id}"
                 ),
             ]
         while not self._chunks.empty():
@@ -328,9 +341,16 @@ class Reply:
         return tuple(replace(chunk, is_notice=True) for chunk in chunks)
 
     def _text_chunks_of(self, text: str) -> tuple[TextChunk, ...]:
+        if self.ring is not None:
+            return (TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True),)
         if self.spoken:
             return self._chunker.feed(text)
         return (TextChunk(text=text, index=len(self._text_chunks), ends_sentence=False),)
+
+    def _sound_output(self) -> Callable[[], Awaitable[None]]:
+        if not self.spoken:
+            return self._show_text
+        return self._synthesize if self.ring is None else partial(self._ring, self.ring)
 
     # ---- text chunks to the screen ----
 
@@ -355,6 +375,39 @@ class Reply:
             except TtsError:
                 self.unsynthesized.append(chunk.text)
                 raise
+
+    async def _ring(self, ring: RingSound) -> None:
+        """Plays the tone, and says the sentences between its phrases again and again, until the reply is stopped."""
+        await self.gate.wait()
+        said: list[TextChunk] = []
+        phrases = 0
+        while await self._play_tone(ring.phrase()):
+            phrases += 1
+            while not self._chunks.empty():
+                if (chunk := self._chunks.get_nowait()) is None:
+                    return
+                said.append(chunk)
+                phrases = 0
+                if ring.speaks:
+                    await self._synthesize_chunk(chunk)
+                else:
+                    self.on_event(ChunkSpoken(self.id, chunk.text))
+            if ring.speaks and phrases >= _PHRASES_BETWEEN_SENTENCES:
+                phrases = 0
+                for chunk in said[-_MAX_REPEATED_SENTENCES:]:
+                    await self._play_announcement(chunk)
+
+    async def _play_tone(self, pcm: Pcm) -> bool:
+        """Plays sound without words, and waits until little of it is left. Returns False if the reply was closed."""
+        assert self.ring is not None, "only a ring has a tone"
+        pcm = amplified(pcm, max(self.gain_db, 0.0))  # "quieter" lowers the voice; a ring has to be heard
+        self.spoken_transcript.add_audio(pcm.size, ())
+        self._playout.add_audio(pcm)
+        playing = await self.speaker.play(self.id, pcm)
+        while playing and self.spoken_transcript.samples - self.played > _TONE_AHEAD_SAMPLES:
+            self._progress.clear()
+            await self._progress.wait()
+        return playing
 
     async def _play_announcement(self, chunk: TextChunk) -> None:
         """Plays a wait announcement. It counts as silence for the reply's onset and does not enter the history."""
@@ -456,6 +509,7 @@ class Reply:
         Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
         first, self.played = self.played, played
+        self._progress.set()
         self._playout.on_played(first, played, leaves_at_s, finished=finished)
         if finished and self.unheard and not self.audible:
             self.error = self.error or NO_LOUDSPEAKER

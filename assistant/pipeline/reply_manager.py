@@ -9,7 +9,7 @@ The gate keeps the reply silent until its turn is committed. `hold` and `release
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from assistant.events import (
     ItemForgotten,
@@ -29,6 +29,7 @@ from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply import Reply
 from assistant.pipeline.reply_outcome import heard_completely, reply_sent_event, tokens_of
 from assistant.pipeline.reply_source import ReplySource
+from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.tools.rounds import ReplyEvent
@@ -61,6 +62,12 @@ MAX_ECHO_S = 3.0
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
 PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
+
+
+class OnReplyHeard(Protocol):
+    """Receives the text of a reply that was heard. `rang`: the reply has rung."""
+
+    def __call__(self, heard: str, *, rang: bool = False) -> None: ...
 
 
 @dataclass(slots=True)
@@ -96,7 +103,7 @@ class ReplyManager:
     context: SessionContext
     speaker: Speaker
     history: History
-    on_reply_heard: Callable[[str], None]
+    on_reply_heard: "OnReplyHeard"
     delegated: DelegatedCalls
     last_reply: str = ""
     earlier_replies: tuple[ReplyId, ...] = ()
@@ -159,8 +166,8 @@ class ReplyManager:
 
     # ---- the reply ----
 
-    def prepare(self, effect: PrepareReply, reply_options: ReplyOptions) -> None:
-        """Starts the reply. Its audio is held at the gate."""
+    def prepare(self, effect: PrepareReply, reply_options: ReplyOptions, ring: RingSound | None = None) -> None:
+        """Starts the reply. Its audio is held at the gate. `ring`: what it rings."""
         if effect.foreseen:
             self.context.recorder.foreseen(effect.reply, _now_s())
         if self._summarizer is not None:
@@ -183,6 +190,7 @@ class ReplyManager:
             fallback_notice="" if self._reports.fallback_reported else self.context.settings.fallback_notice,
             language=self.context.settings.language,
             error="speech recognition failed" if effect.transcript_lost else None,
+            ring=ring,
         )
         attempt.transcript_lost = effect.transcript_lost
         # Taken now, because a commit that follows at once adds the user's message to the history.
@@ -315,9 +323,10 @@ class ReplyManager:
             return  # the reply was cancelled
         reply = attempt.reply
         reply.on_played(played, leaves_at_s, finished=finished)
-        self.context.dispatch(
-            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
-        )
+        words = reply.words_heard
+        if reply.ring is not None and reply.any_sound_heard:
+            words = max(words, 1)  # who speaks into the tone answers the ring
+        self.context.dispatch(PlaybackProgress(self.context.position(), reply.id, words, reply.any_sound_heard))
         if finished:
             self._finish_reply(reply.id)
 
@@ -352,7 +361,7 @@ class ReplyManager:
     def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:
             self.last_reply = reply.written_text or self.last_reply
-        self.on_reply_heard(heard)
+        self.on_reply_heard(heard, rang=reply.ring is not None)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.context.recorder.finish(reply.id.turn, "failed" if reply.apology else outcome, heard, self.context.clock)
 

@@ -66,6 +66,8 @@ class ReplySource:
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
             return literal_reply(failure_sentence(RECOGNIZER_FAILED, self.context.settings.language), by="apology")
+        if reply.ring is not None:
+            return reply.ring.events()
         if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         if (excess := self.history.excess(effect.new_text)) is not None:

@@ -34,6 +34,7 @@ from assistant.pipeline.out_of_band import OutOfBandAnswers
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
+from assistant.pipeline.ringing import RingControl
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
@@ -67,6 +68,7 @@ from assistant.turns.events import (
     InputCommitted,
     KeyPressed,
     ReplyCancelled,
+    ReplyEnded,
     ReplyId,
     ReplyRequested,
     ReportedEvent,
@@ -129,6 +131,7 @@ class Session:
     _reply_manager: ReplyManager = field(init=False)
     _reply_requests: ReplyRequests = field(init=False)
     _listening_sounds: ListeningSounds = field(init=False)
+    _ring: RingControl = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
@@ -153,6 +156,9 @@ class Session:
             lambda: self.engines.skill_effects.gain_db,
             self.engines.listening_sound,
             self.sound_output,
+        )
+        self._ring = RingControl(
+            lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
@@ -329,6 +335,7 @@ class Session:
         # A timer that is due is announced. `skill_effects` are the effects of skills, not those of turn taking.
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
+        self._ring.on_frame(self._now_s())
         self.microphone.batches_silence = (
             not vad_result.speaking
             and vad_result.probability < POSSIBLE_SPEECH
@@ -359,7 +366,10 @@ class Session:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
         self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
         for effect in self._transcript_requests.handle(event):
+            self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
+        if isinstance(event, ReplyEnded):
+            self._ring.on_reply_ended(event.reply, self._now_s())
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
             self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
@@ -384,7 +394,9 @@ class Session:
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
-                self._reply_manager.prepare(effect, self._reply_requests.options_of(effect, self.reply_options))
+                options = self._reply_requests.options_of(effect, self.reply_options)
+                ring = self._ring.prepare(spoken=options.spoken) if effect.rings else None
+                self._reply_manager.prepare(effect, options, ring)
             case IdleTimedOut():
                 self._reply_requests.on_idle_timeout(effect, self.reply_options)
             case PlayListeningSound():
@@ -427,7 +439,8 @@ class Session:
             case TurnDiscarded():  # whatever ended it, speech that was not addressed to the assistant was overheard
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
-                self._resume_reply(effect.reply)
+                if not self._ring.has_rung(effect.reply):  # the ring begins again by itself
+                    self._resume_reply(effect.reply)
             case _:
                 assert_never(effect)
 
@@ -487,6 +500,7 @@ class Session:
     async def _finish_last_turn(self) -> None:
         """Feeds silence after the microphone has ended, until the last turn is over."""
         self.set_push_to_talk(pressed=False)
+        self._ring.on_input_ended()
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
         due_s, give_up_s = loop.time(), loop.time() + LAST_TURN_TIMEOUT_S

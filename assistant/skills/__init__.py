@@ -175,12 +175,14 @@ class Running:
         alarms: The alarms.
         reminders: The reminders.
         rung: What rang during the last minutes and can be snoozed; None for nothing.
+        ringing: What rings now, in the order in which it began.
     """
 
     timers: tuple[TimerState, ...] = ()
     alarms: tuple[AlarmState, ...] = ()
     reminders: tuple[AlarmState, ...] = ()
     rung: Rung | None = None
+    ringing: tuple[Rung, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

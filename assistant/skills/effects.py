@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import HomePort
-from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, SkillEffect
+from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, Rung, SkillEffect
 from assistant.skills.pending_action import HomeActions, PendingAction
 from assistant.skills.timers import Timers
 from assistant.skills.user_timers import UserTimers
@@ -77,7 +77,10 @@ class SkillEffects:
         return self.timers.undo
 
     def due(self, now_s: float) -> tuple[str, ...]:
-        """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
+        """Returns the sentences to announce, each once; those of `rings` are not among them.
+
+        Called for every frame: reads no clock if nothing is set.
+        """
         self.rings_soon = False
         if self._actions.failures and not self.is_unheard():
             return self._actions.take_failures()
@@ -86,7 +89,16 @@ class SkillEffects:
         now = self.local_now()
         due = self.timers.due(now_s, now)
         self.rings_soon = self.timers.rings_within(_SOON_S, now_s, now)
-        return due
+        rings = {one.set_to.announcement for one in self.rings()}
+        return tuple(text for text in due if text not in rings)
+
+    def rings(self) -> tuple[Rung, ...]:
+        """Returns what rings now in this conversation."""
+        return self.timers.sounding()
+
+    def end_rings(self, numbers: Sequence[int], now_s: float, *, answered: bool) -> None:
+        """Ends what rings. What nobody has answered is told as missed when the user speaks again."""
+        self.timers.end_rings(numbers, now_s, answered=answered)
 
 
 def change_speed(speed: float, steps: int) -> float:

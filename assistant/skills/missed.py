@@ -1,4 +1,4 @@
-"""Tells the user what rang while no conversation was open."""
+"""Tells the user what rang while no conversation was open, or was not answered."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ def missed_text(tag: str, missed: Sequence[Missed], now: datetime) -> str:
     """
     language = load_language(base_language(tag) or "en")
     told = [_one(language, one, now) for one in missed[-_MAX_LISTED:]]
-    sentence = language.say("missed", missed=language.phrases.join(told))
+    sentence = language.say("unanswered" if missed[0].was_open else "missed", missed=language.phrases.join(told))
     more = len(missed) - len(told)
     return f"{sentence} {language.say('and_more', count=language.phrases.count(more))}" if more else sentence
 

@@ -57,16 +57,18 @@ class Pending:
         writes: The changes.
         claims: Entries that are due and need permission to ring, with their content.
         released: Keys of entries that were claimed and not announced.
+        renewed: Keys of entries that still ring, so that their claim does not expire.
     """
 
     writes: tuple[Write, ...] = ()
     claims: tuple[StoredTimer, ...] = ()
     released: tuple[str, ...] = ()
+    renewed: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self.writes or self.claims or self.released)
+        return not (self.writes or self.claims or self.released or self.renewed)
 
 
 def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:

@@ -125,11 +125,14 @@ class Timers:
     _ended: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_ENDED))
     _rung: tuple[Rung, float] | None = None  # what rang last, and the loop time
     _last_number: int = 0
+    _sounding: dict[int, Entry] = field(default_factory=dict)
+    _unanswered: list[tuple[Entry, float]] = field(default_factory=list)  # and the loop time at which its ring ended
+    _used_s: float = 0.0
 
     @property
     def any_set(self) -> bool:
-        """Whether any timer, alarm or reminder is set."""
-        return bool(self._entries)
+        """Whether any timer, alarm or reminder is set, rings or was not answered."""
+        return bool(self._entries or self._sounding or self._unanswered)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -142,7 +145,8 @@ class Timers:
         self._last_number = max([self._last_number, *self._entries])
 
     def note_use(self, now_s: float) -> None:
-        """Does nothing: these timers belong to one conversation; see `UserTimers`."""
+        """Notes that the user has spoken at loop time `now_s`."""
+        self._used_s = now_s
 
     # ---- effects ----
 
@@ -241,7 +245,18 @@ class Timers:
             tuple(state for state in alarms if state.about is None),
             tuple(state for state in alarms if state.about is not None),
             self._rung[0] if snoozable and self._rung is not None else None,
+            self.sounding(),
         )
+
+    def sounding(self) -> tuple[Rung, ...]:
+        """Returns what rings now, in the order in which it began."""
+        return tuple(Rung(entry.number, entry.set_to) for entry in self._sounding.values())
+
+    def end_rings(self, numbers: Iterable[int], now_s: float, *, answered: bool) -> None:
+        """Ends what rings. What nobody has answered is told when the user speaks again."""
+        for entry in (self._sounding.pop(number, None) for number in numbers):
+            if entry is not None and not answered:
+                self._unanswered.append((entry, now_s))
 
     def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
         """Returns whether anything is due within this time."""
@@ -249,6 +264,8 @@ class Timers:
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.
+
+        What is due rings until `end_rings`. Later announcements are those of rings that nobody has answered.
 
         Args:
             now_s: Loop time, for timers.
@@ -258,7 +275,10 @@ class Timers:
         for entry in taken:
             self.note_rung(entry, now_s)
             self.set_next(entry, now)
-        return tuple(entry.set_to.announcement for entry in taken)
+            self._sounding[entry.number] = entry
+        told = [entry for entry, ended_s in self._unanswered if self._used_s > ended_s]
+        self._unanswered = [one for one in self._unanswered if one[0] not in told]
+        return tuple(entry.set_to.announcement for entry in (*told, *taken))
 
     def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
         """Removes and returns what is due by now, in the order in which it was set. See `due`."""

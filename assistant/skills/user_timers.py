@@ -3,12 +3,13 @@
 Decides which conversation announces what is due, and collects what the store must write. No I/O; the times are passed.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
-from assistant.skills import Running, SetAlarm, SetTimer, TimerEffect
+from assistant.skills import Rung, Running, SetAlarm, SetTimer, TimerEffect
 from assistant.skills.stored_timers import Pending, StoredTimer, Write, entry_of, row_of
 from assistant.skills.timers import Alarm, Change, Entry, Timer, Timers
 
@@ -20,6 +21,12 @@ CLAIM_TIMEOUT_S = 2.0
 
 HEARD_AFTER_S = 4.0
 """Time after which an announcement counts as heard, and its entry is deleted from the store."""
+
+RENEWED_EVERY_S = 5.0
+"""Interval at which the claim of what rings is renewed. A third of the time after which a claim expires."""
+
+AWAY_S = 5.0
+"""What rings in a conversation without a frame for this long rings in another one."""
 
 UNHEARD_S = 5.0
 """An entry whose announcement no conversation has taken for this long is set again, for the next conversation."""
@@ -36,10 +43,17 @@ MAX_PENDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A timer that rang while nobody was there: the effect that had set it, and the local time without a time zone."""
+    """A timer that rang and that nobody has answered.
+
+    Attributes:
+        set_to: The effect that had set it.
+        at: Local time of the ring, without a time zone.
+        was_open: A conversation was open and rang. Otherwise there was none.
+    """
 
     set_to: SetTimer | SetAlarm
     at: datetime
+    was_open: bool = False
 
 
 @dataclass(slots=True)
@@ -50,6 +64,17 @@ class _Ringing:
     missed_at: datetime | None  # when it was due, if that is long ago
     since_s: float
     permitted: bool
+
+
+@dataclass(slots=True)
+class _Sounding:
+    """An entry that rings in a conversation until somebody answers, or `ended_s`, after which it is told as missed."""
+
+    entry: Entry
+    conversation: "UserTimers"
+    began_at: datetime
+    renewed_s: float
+    ended_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -66,6 +91,7 @@ class SharedTimers:
         pending: What must be written, by key.
         claims: Entries that are due and need the store's permission to ring, with their content.
         released: Keys of entries that were claimed and not announced.
+        renewed: Keys of entries that still ring.
     """
 
     local_now: Callable[[], datetime]
@@ -77,8 +103,10 @@ class SharedTimers:
     pending: dict[str, Write] = field(default_factory=dict)
     claims: list[StoredTimer] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
+    renewed: list[str] = field(default_factory=list)
     _rows: dict[int, tuple[Entry, StoredTimer]] = field(default_factory=dict)
     _ringing: dict[int, _Ringing] = field(default_factory=dict)
+    _sounding: dict[int, _Sounding] = field(default_factory=dict)
     _announced: dict[int, tuple[float, Entry]] = field(default_factory=dict)  # loop time of the announcement
     _seen_s: "WeakKeyDictionary[UserTimers, float]" = field(default_factory=WeakKeyDictionary)
     _clock_offset_s: float | None = None
@@ -105,7 +133,7 @@ class SharedTimers:
         if not self.stored:
             return
         current = {entry.number: entry for entry in self.timers.entries}
-        kept = current.keys() | self._ringing.keys() | self._announced.keys()
+        kept = current.keys() | self._ringing.keys() | self._announced.keys() | self._sounding.keys()
         for number in [number for number in self._rows if number not in kept]:
             self._delete(number)
         now = self.local_now()
@@ -138,8 +166,30 @@ class SharedTimers:
 
     @property
     def any_set(self) -> bool:
-        """Whether anything is set or waits to be announced."""
-        return self.timers.any_set or self.is_ringing
+        """Whether anything is set, rings or waits to be announced."""
+        return self.timers.any_set or self.is_ringing or bool(self._sounding)
+
+    def sounding(self, conversation: "UserTimers | None" = None) -> tuple[Rung, ...]:
+        """Returns what rings now, in this conversation or in any, in the order in which it began."""
+        return tuple(
+            Rung(number, one.entry.set_to)
+            for number, one in self._sounding.items()
+            if one.ended_s is None and (conversation is None or one.conversation is conversation)
+        )
+
+    def end_rings(self, numbers: Iterable[int], now_s: float, *, answered: bool) -> None:
+        """Ends what rings. What nobody has answered is told as missed when the user is there again."""
+        for number in numbers:
+            one = self._sounding.get(number)
+            if one is None:
+                continue
+            if answered:
+                del self._sounding[number]
+                self._announced[number] = now_s, one.entry
+                self._forget(number)
+                self.wake()
+            else:
+                one.ended_s = now_s
 
     def due(self, conversation: "UserTimers", now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once.
@@ -148,6 +198,10 @@ class SharedTimers:
         """
         self._seen_s[conversation] = now_s
         self._begin_ringing(now_s, now)
+        self._move_rings(now_s)
+        unanswered = self._take_unanswered(conversation, now_s)
+        if unanswered:
+            return (self.missed_text(unanswered, now),)
         if not self._ringing or not self._is_preferred(conversation, now_s):
             return ()
         ready = [
@@ -158,10 +212,31 @@ class SharedTimers:
         for ringing in ready:
             self.timers.note_rung(ringing.entry, now_s)
             del self._ringing[ringing.entry.number]
-            self._announced[ringing.entry.number] = now_s, ringing.entry
+            if ringing.missed_at is None:
+                self._sounding[ringing.entry.number] = _Sounding(
+                    ringing.entry, conversation, now.replace(tzinfo=None), now_s
+                )
+            else:
+                self._announced[ringing.entry.number] = now_s, ringing.entry
         missed = [Missed(one.entry.set_to, one.missed_at) for one in ready if one.missed_at is not None]
         texts = [one.entry.set_to.announcement for one in ready if one.missed_at is None]
         return (*([self.missed_text(missed, now)] if missed else []), *texts)
+
+    def _take_unanswered(self, conversation: "UserTimers", now_s: float) -> list[Missed]:
+        """Removes and returns what rang unanswered before the user spoke here, or before this conversation began."""
+        there_s = max(conversation.used_s, conversation.joined_s)
+        taken = [one for one in self._sounding.values() if one.ended_s is not None and one.ended_s < there_s]
+        for one in taken:
+            del self._sounding[one.entry.number]
+            self._announced[one.entry.number] = now_s, one.entry
+        return [Missed(one.entry.set_to, one.began_at, was_open=True) for one in taken]
+
+    def _move_rings(self, now_s: float) -> None:
+        """Lets what rings in a conversation whose client is away ring in another one."""
+        for number, one in list(self._sounding.items()):
+            if one.ended_s is None and now_s - self._seen_s.get(one.conversation, -math.inf) > AWAY_S:
+                del self._sounding[number]
+                self._ringing[number] = _Ringing(one.entry, None, now_s, permitted=True)
 
     def _begin_ringing(self, now_s: float, now: datetime) -> None:
         for entry in self.timers.take_due(now_s, now):
@@ -196,13 +271,14 @@ class SharedTimers:
         by_key = {row.key: row for row in rows}
         now = self.local_now()
         known = {row.key: number for number, (_, row) in self._rows.items()}
+        busy = self._ringing.keys() | self._announced.keys() | self._sounding.keys()
         for key, number in known.items():
-            if key not in by_key and key not in self.pending and number not in self._ringing | self._announced:
+            if key not in by_key and key not in self.pending and number not in busy:
                 self.timers.remove([number])
                 del self._rows[number]
         for key, row in by_key.items():
             current = known.get(key)
-            if key in self.pending or current in self._ringing or current in self._announced:
+            if key in self.pending or current in busy:
                 continue
             if current is None or self._rows[current][1] != row:
                 entry = entry_of(self.timers.next_number() if current is None else current, row, now_s, now)
@@ -218,9 +294,14 @@ class SharedTimers:
         for number, (at_s, _entry) in list(self._announced.items()):
             if now_s - at_s > HEARD_AFTER_S:
                 self._forget(number)
+        self._move_rings(now_s)
         for ringing in list(self._ringing.values()):
             if now_s - ringing.since_s > UNHEARD_S:
                 self._set_again(ringing.entry)
+        for number, one in self._sounding.items():
+            if now_s - one.renewed_s >= RENEWED_EVERY_S and number in self._rows:
+                one.renewed_s = now_s
+                self.renewed.append(self._rows[number][1].key)
         offset_s = self.local_now().timestamp() - now_s
         before_s = self._clock_offset_s
         if before_s is None or abs(offset_s - before_s) > CLOCK_STEP_S:
@@ -236,7 +317,8 @@ class SharedTimers:
                 self._put(entry, replace(row, due_at=entry.due_s + clock_offset_s), is_new=False)
 
     def _set_again(self, entry: Entry) -> None:
-        del self._ringing[entry.number]
+        self._ringing.pop(entry.number, None)
+        self._sounding.pop(entry.number, None)
         self.timers.put([entry])
         if entry.number in self._rows:
             self.released.append(self._rows[entry.number][1].key)
@@ -244,12 +326,12 @@ class SharedTimers:
     @property
     def has_pending(self) -> bool:
         """Whether the store must do anything."""
-        return bool(self.pending or self.claims or self.released)
+        return bool(self.pending or self.claims or self.released or self.renewed)
 
     def take_pending(self) -> Pending:
         """Removes and returns what the store must do."""
-        taken = Pending(tuple(self.pending.values()), tuple(self.claims), tuple(self.released))
-        for queue in (self.pending, self.claims, self.released):
+        taken = Pending(tuple(self.pending.values()), tuple(self.claims), tuple(self.released), tuple(self.renewed))
+        for queue in (self.pending, self.claims, self.released, self.renewed):
             queue.clear()
         return taken
 
@@ -278,8 +360,8 @@ class SharedTimers:
         """The program ends: deletes what was announced. The rest stays in the store for the next start."""
         for number in list(self._announced):
             self._forget(number)
-        for ringing in list(self._ringing.values()):
-            self._set_again(ringing.entry)
+        for entry in [one.entry for one in self._ringing.values()] + [one.entry for one in self._sounding.values()]:
+            self._set_again(entry)
 
     def _forget(self, number: int) -> None:
         """Deletes what was heard. What rings again is set for its next time."""
@@ -305,10 +387,12 @@ class UserTimers:
     Attributes:
         shared: The timers of all conversations.
         used_s: Loop time at which the user last spoke in this conversation.
+        joined_s: Loop time of its first frame.
     """
 
     shared: SharedTimers
     used_s: float = 0.0
+    joined_s: float = 0.0
     _last_change: Change | None = None
     _changed_s: float = 0.0
 
@@ -333,12 +417,21 @@ class UserTimers:
 
     def running(self, now_s: float) -> Running:
         """Returns what is set, and what can be snoozed."""
-        return self.shared.timers.running(now_s)
+        return replace(self.shared.timers.running(now_s), ringing=self.shared.sounding())
+
+    def sounding(self) -> tuple[Rung, ...]:
+        """Returns what rings now in this conversation."""
+        return self.shared.sounding(self)
+
+    def end_rings(self, numbers: Iterable[int], now_s: float, *, answered: bool) -> None:
+        """Ends what rings, in whichever conversation; see `SharedTimers.end_rings`."""
+        self.shared.end_rings(numbers, now_s, answered=answered)
 
     def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
         """Returns whether anything is due within this time, or waits to be announced."""
         return self.shared.is_ringing or self.shared.timers.rings_within(seconds, now_s, now)
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
-        """Returns the announcements for this conversation, each once."""
+        """Returns the announcements for this conversation, each once. Those of `sounding` ring."""
+        self.joined_s = self.joined_s or now_s
         return self.shared.due(self, now_s, now)

@@ -130,6 +130,8 @@ class TimerFile:
             made = tuple(self._claim(database, row) for row in pending.claims)
             for key in pending.released:
                 database.execute("UPDATE timers SET claimed_at = NULL WHERE key = ?", (key,))
+            for key in pending.renewed:
+                database.execute("UPDATE timers SET claimed_at = ? WHERE key = ?", (self._now_s(), key))
         return made
 
     def _read_changes(self, database: sqlite3.Connection) -> tuple[tuple[StoredTimer, ...] | None, int]:

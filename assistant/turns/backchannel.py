@@ -47,6 +47,11 @@ _WORDLESS = re.compile(
 _SENTENCE_ENDS = ".!?…:"
 
 
+def is_wordless(text: str) -> bool:
+    """Returns whether the text contains only hums and other sounds that recognizers spell, or nothing."""
+    return all(word in _HUMS or _WORDLESS.fullmatch(word) for word in _words_of(text))
+
+
 def is_backchannel(text: str) -> bool:
     """Returns whether the text contains only backchannel words. An empty text counts as a backchannel."""
     words, place = _words_of(text), 0

@@ -82,7 +82,7 @@ class PrepareReply:
         text: All words of the turn.
         new_text: The words that are not in the history yet; "" answers the history as it is.
         transcript_lost: There is no transcript; the reply says so.
-        text_is_reply: `text` is the reply itself; otherwise it is what the reply answers.
+        text_is_reply: `text` is the reply itself, "" for a ring; otherwise it is what the reply answers.
         foreseen: The user still speaks. The words are expected to be all.
     """
 
@@ -92,6 +92,11 @@ class PrepareReply:
     transcript_lost: bool = False
     text_is_reply: bool = False
     foreseen: bool = False
+
+    @property
+    def rings(self) -> bool:
+        """Whether the reply rings, and says what rings."""
+        return self.text_is_reply and not self.text
 
 
 @dataclass(frozen=True, slots=True)

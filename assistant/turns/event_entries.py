@@ -378,7 +378,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
         case "ended", [turn, attempt]:
             return ReplyEnded(at, _reply(turn, attempt))
         case "asked", [
-            ("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin,
+            ("greeting" | "announcement" | "ring" | "requested" | "repeated" | "resumed") as origin,
             worded,
             *after_current_reply,
         ] if after_current_reply in (

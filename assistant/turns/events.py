@@ -33,12 +33,13 @@ AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "o
 - backchannel: the speech that interrupted a reply was only a backchannel.
 """
 
-Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
+Origin = Literal["spoken", "greeting", "announcement", "ring", "requested", "repeated", "resumed"]
 """Cause of a reply.
 
 - spoken: speech of the user.
 - greeting: the start of the conversation.
-- announcement: a timer or another event without user input.
+- announcement: an event without user input.
+- ring: a timer, alarm or reminder that rings until it is stopped.
 - requested: a request of the client, for example typed text.
 - repeated: the last reply is said again.
 - resumed: the rest of an interrupted reply is said.
@@ -182,6 +183,7 @@ class ReplyRequested:
 
     - greeting: said if nobody speaks now; otherwise never.
     - announcement: said as soon as nobody speaks.
+    - ring: begins if nobody speaks now; otherwise never.
     - requested: answers the history as it is, including typed text. It replaces the current reply.
     - repeated: says the last reply again. It replaces the current reply, unless a new one is about to begin.
     - resumed: says the rest of an interrupted reply, in response to `ResumeReply`.
@@ -192,7 +194,7 @@ class ReplyRequested:
     """
 
     at: Samples
-    origin: Literal["greeting", "announcement", "requested", "repeated", "resumed"]
+    origin: Literal["greeting", "announcement", "ring", "requested", "repeated", "resumed"]
     text: str = ""
     after_current_reply: bool = False
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from assistant.turns.addressee import is_side_talk
-from assistant.turns.backchannel import is_backchannel, may_become_backchannel
+from assistant.turns.backchannel import is_backchannel, is_wordless, may_become_backchannel
 from assistant.turns.effects import Effects, RequestTranscript
 from assistant.turns.events import InterimTranscript
 from assistant.turns.settings import TurnSettings
@@ -64,6 +64,7 @@ class Overlap:
         status: What is known about it.
         backchannel: Its transcript so far is a backchannel, or addressed to somebody else.
         may_become_backchannel: Its transcript so far may be the beginning of a backchannel.
+        stops_ring: The reply rings, so that "okay" stops it as any other word does.
         early: It began so soon after the reply that it continues the previous turn; see `OverlapThresholds.early_ms`.
         speech_ms: The amount of speech that counts towards an interruption; see `count_speech`.
         peak_probability: The highest speech probability of its frames.
@@ -83,6 +84,7 @@ class Overlap:
     status: OverlapStatus = OverlapStatus.UNDECIDED
     backchannel: bool = False
     may_become_backchannel: bool = False
+    stops_ring: bool = False
     early: bool = False
     speech_ms: float = 0.0
     peak_probability: float = 0.0
@@ -135,6 +137,7 @@ class Overlap:
         if event.ignorable is not None:
             return
         text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
+        meant = meant or (self.stops_ring and not is_wordless(text) and not is_side_talk(text))
         self.backchannel = bool(text) and not meant and (is_backchannel(text) or is_side_talk(text))
         self.may_become_backchannel = not meant and may_become_backchannel(text)
         self.low_confidence = event.transcript.low_confidence

@@ -53,6 +53,13 @@ def start_literal_reply(
     return (prepared, CommitTurn(reply.reply, "", "", None, origin=origin))
 
 
+def start_ring(conversation: Conversation, at: Samples) -> Effects:
+    """Starts a reply that rings."""
+    reply = _start_reply(conversation, at, "ring")
+    prepared = PrepareReply(reply.reply, "", text_is_reply=True)
+    return (prepared, CommitTurn(reply.reply, "", "", None, origin="ring"))
+
+
 def answer_turn_of_reply(conversation: Conversation, at: Samples) -> Effects:
     """Answers a turn that was committed unanswered during the reply, which has ended."""
     return answer_history(conversation, at) if conversation.answer_after_reply else ()

@@ -7,7 +7,7 @@ from assistant.turns.effects import Effects
 from assistant.turns.events import ReplyRequested
 from assistant.turns.interruption import move_turn_to_overlap, stop_reply
 from assistant.turns.overlap import Overlap
-from assistant.turns.replies import answer_history, start_literal_reply
+from assistant.turns.replies import answer_history, start_literal_reply, start_ring
 from assistant.turns.states import AwaitingTranscript, Idle, Replying, State, UserSpeaking
 
 
@@ -16,6 +16,9 @@ def on_reply_requested(conversation: Conversation, state: State, event: ReplyReq
     if event.origin == "announcement":
         conversation.announcements.add(event.text, conversation.settings.replies)
         return ()  # starts with the next frame in which nobody speaks
+    if event.origin == "ring":
+        begins = isinstance(state, Idle) and conversation.key_pressed_at is None
+        return start_ring(conversation, event.at) if begins else ()
     if event.origin == "greeting":
         greets = isinstance(state, Idle)
         return start_literal_reply(conversation, event.at, event.origin, event.text) if greets else ()
@@ -57,8 +60,10 @@ def _replace_current(conversation: Conversation, state: State, event: ReplyReque
 
 
 def _start(conversation: Conversation, event: ReplyRequested, unheard: Announcement | None) -> Effects:
-    if event.origin == "requested":
-        return answer_history(conversation, event.at)
-    if unheard is not None:
-        conversation.announcements.remove(unheard)  # the repetition says it
-    return start_literal_reply(conversation, event.at, event.origin, event.text, announcement=unheard)
+    match event.origin:
+        case "requested" | "ring":
+            return answer_history(conversation, event.at)
+        case origin:
+            if unheard is not None:
+                conversation.announcements.remove(unheard)  # the repetition says it
+            return start_literal_reply(conversation, event.at, origin, event.text, announcement=unheard)

@@ -181,7 +181,12 @@ class Replying:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
         early = settings.voice_interrupts and self.is_early(vad.boundary, settings)
         self.overlap = overlap = Overlap(
-            segment, vad.boundary, at, early=early, peak_probability=speech_probability(vad)
+            segment,
+            vad.boundary,
+            at,
+            stops_ring=self.origin == "ring",
+            early=early,
+            peak_probability=speech_probability(vad),
         )
         overlap.count_speech(vad, settings)
         opened = OpenSegment(segment, vad.boundary, segment_end)

@@ -6,7 +6,7 @@ import pytest
 from stored_timers import Program, World, alarm, timer
 
 from assistant.skills import CancelTimers, PauseTimers, Running
-from assistant.skills.user_timers import CLAIM_TIMEOUT_S, HEARD_AFTER_S
+from assistant.skills.user_timers import CLAIM_TIMEOUT_S, RENEWED_EVERY_S
 
 
 def program() -> Program:
@@ -102,10 +102,11 @@ def test_timer_rings_without_permission_if_the_store_is_silent() -> None:
     assert desk.frame() == ()
     one.world.wait(CLAIM_TIMEOUT_S + 0.1)
     assert desk.frame() == ("pasta done",)
+    desk.answer()
     assert not desk.timers.any_set
 
 
-def test_heard_timer_is_deleted_from_the_store() -> None:
+def test_timer_stays_in_the_store_until_its_ring_is_answered() -> None:
     one = Program(World())
     desk = one.converse()
     desk.set(timer(10, "pasta"))
@@ -117,8 +118,10 @@ def test_heard_timer_is_deleted_from_the_store() -> None:
     one.shared.on_claimed(claim.key, permitted=True)
     assert desk.frame() == ("pasta done",)
     assert not one.shared.has_pending
-    one.world.wait(HEARD_AFTER_S + 1)
+    one.world.wait(RENEWED_EVERY_S)
     one.shared.tick(one.world.now_s)
+    assert one.shared.take_pending().renewed == (claim.key,)
+    desk.answer()
     (write,) = one.shared.take_pending().writes
     assert (write.key, write.row) == (claim.key, None)
 
