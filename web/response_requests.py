@@ -109,6 +109,8 @@ class ResponseRequests:
         except InputError as error:
             self.realtime.refuse(command, error.refusal, **error.about)
             return
+        if not wanted.out_of_band:
+            self.session().stop_ring()  # it has no end for which a client could wait
         begun = self.in_progress()
         if not wanted.out_of_band and (begun is not None or self.pending):
             active = "requested" if begun is None else response_id(begun)

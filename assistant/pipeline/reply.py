@@ -174,9 +174,7 @@ class Reply:
         async with asyncio.TaskGroup() as subtasks:
             self._subtasks = [
                 subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.id}"),
-                subtasks.create_task(
-                    self._guard(self._sound_output()), name=f"words {self.id}"
-                ),
+                subtasks.create_task(self._guard(self._sound_output()), name=f"words {self.id}"),
             ]
         while not self._chunks.empty():
             chunk = self._chunks.get_nowait()

@@ -40,7 +40,7 @@ _MAX_SPOKEN_FAILURES, _MAX_FAILURES = 2, 4
 
 @dataclass(slots=True)
 class RingSound:
-    """What one reply that rings plays. The reply takes the sentences from `events` and repeats them.
+    """Sound and sentences of one reply that rings. The reply takes the sentences from `events` and repeats them.
 
     Attributes:
         began_s: Loop time at which the ring began.
@@ -126,6 +126,11 @@ class RingControl:
         if not spoken or self._input_ended:
             self.sound.finish()
         return self.sound
+
+    def stop(self, now_s: float) -> None:
+        """The user has answered in another way than by speech."""
+        if self._began_s is not None:
+            self._end(now_s, answered=True)
 
     def on_input_ended(self) -> None:
         """The microphone has ended, so nobody can answer: each ring is announced once."""

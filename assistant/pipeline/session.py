@@ -157,9 +157,7 @@ class Session:
             self.engines.listening_sound,
             self.sound_output,
         )
-        self._ring = RingControl(
-            lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening
-        )
+        self._ring = RingControl(lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening)
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
         self._reply_manager = ReplyManager(
@@ -259,6 +257,10 @@ class Session:
             self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))
         self._reply_manager.stop_earlier_replies("client")
+
+    def stop_ring(self) -> None:
+        """Stops what rings in this conversation, if anything does."""
+        self._ring.stop(self._now_s())
 
     def stop_earlier_reply(self, reply: ReplyId) -> None:
         """Stops an earlier reply that still plays, although the current one is being prepared."""

@@ -26,7 +26,7 @@ RENEWED_EVERY_S = 5.0
 """Interval at which the claim of what rings is renewed. A third of the time after which a claim expires."""
 
 AWAY_S = 5.0
-"""What rings in a conversation without a frame for this long rings in another one."""
+"""Time without a frame of a conversation after which its ring moves to another one."""
 
 UNHEARD_S = 5.0
 """An entry whose announcement no conversation has taken for this long is set again, for the next conversation."""
