@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -54,6 +54,18 @@ def write_json(text: str) -> None:
 
 class _SafeConsole(Console):
     """A console on which only its own styles control the terminal."""
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream behind all wrappers. While `Live` redirects it, standard output is wrapped twice."""
+        file = super().file
+        while (inner := getattr(file, "rich_proxied_file", None)) is not None:
+            file = inner
+        return file
+
+    @file.setter
+    def file(self, file: IO[str]) -> None:
+        self._file = file
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Renders with safe texts. Control segments come from rich itself and stay unchanged."""
