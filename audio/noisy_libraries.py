@@ -20,7 +20,8 @@ def hushed(for_good: Callable[[], bool] = _restored) -> Generator[TextIO]:
 
     ALSA and PortAudio write there at every underrun and failed opening, into whatever is on the screen. Yields a file
     that still writes to the original standard error, for a screen drawn there, such as Textual's. Python's `sys.stderr`
-    is redirected to it in the block. Without a standard error it writes to the null device.
+    is redirected to it in the block, behind the filter that it has (`leading_to`), if any. Without a standard error it
+    writes to the null device.
 
     `for_good`: called at the end. If it returns True, the redirection stays, because the program ends while a library's
     thread is still running.
@@ -31,17 +32,19 @@ def hushed(for_good: Callable[[], bool] = _restored) -> Generator[TextIO]:
         return
     kept = os.dup(_STDERR)
     screen = os.fdopen(kept, "w", encoding="utf-8", errors="replace")
+    leading_to: Callable[[TextIO], TextIO] = getattr(sys.stderr, "leading_to", lambda stream: stream)
+    python = leading_to(screen)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         sys.stderr.flush()
         os.dup2(nowhere, _STDERR)
-        with contextlib.redirect_stderr(screen):
+        with contextlib.redirect_stderr(python):
             yield screen
     finally:
         screen.flush()
         os.close(nowhere)
         if for_good():
-            sys.stderr = screen
+            sys.stderr = python
         else:
             os.dup2(kept, _STDERR)
             screen.close()

@@ -13,6 +13,8 @@ class PortAudioError(Exception):
 class FakeStream:
     """A stream whose callbacks the test calls."""
 
+    overflows = True
+
     def __init__(self, module: "FakeSounddevice", kind: str, **asked: Any) -> None:
         self.asked = asked
         self.kind = kind
@@ -40,7 +42,7 @@ class FakeStream:
     def call(self, data: Any, frames: int) -> None:
         """Processes one block."""
         times = SimpleNamespace(currentTime=1.0, inputBufferAdcTime=0.9, outputBufferDacTime=1.1)
-        flags = SimpleNamespace(input_overflow=True, output_underflow=False)
+        flags = SimpleNamespace(input_overflow=self.overflows, output_underflow=False)
         self.asked["callback"](data, frames, times, flags)
 
 

@@ -11,7 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from audio.telemetry import switch_off_telemetry
@@ -24,7 +25,11 @@ _IMPORTED = (
     "assistant.commands.engine_bench.bench",
     "assistant.commands.llm_endpoints.editing",
     "assistant.commands.llm_endpoints.survey",
+    "assistant.commands.init",
     "assistant.commands.options",
+    "assistant.commands.talk.command",
+    "assistant.commands.talk.plain",
+    "assistant.commands.talk.screen",
     "assistant.config.loading",
     "assistant.models.needs",
     "assistant.program",
@@ -73,6 +78,46 @@ def _run(arguments: list[str], folder: Path, environ: dict[str, str], files: lis
         written = os.open(file, os.O_WRONLY | os.O_CREAT)
         os.dup2(written, number)
         os.close(written)
+    _run_main(arguments, folder, environ)
+
+
+def start_in_terminal(
+    arguments: Sequence[str],
+    terminal: str,
+    folder: Path,
+    environ: Mapping[str, str],
+    prepare: Callable[[], None] | None = None,
+) -> ForkServerProcess:
+    """Starts the program in the terminal of this name, which becomes its controlling terminal.
+
+    `prepare`: called in the process before the program.
+    """
+    child = _start.Process(
+        target=_run_in_terminal, args=(list(arguments), terminal, folder, dict(environ), prepare), daemon=True
+    )
+    child.start()
+    return child
+
+
+def _run_in_terminal(
+    arguments: list[str], terminal: str, folder: Path, environ: dict[str, str], prepare: Callable[[], None] | None
+) -> None:
+    os.setsid()
+    opened = os.open(terminal, os.O_RDWR)  # the first one of a session controls it
+    for number in range(3):
+        os.dup2(opened, number)
+    os.close(opened)
+    # Those of this process were opened on files, with their buffers.
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = open(number, "w" if number else "r", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    if prepare is not None:
+        prepare()
+    _run_main(arguments, folder, environ)
+
+
+def _run_main(arguments: list[str], folder: Path, environ: Mapping[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)

@@ -67,7 +67,7 @@ class StartupBanner:
 
     def bye(self) -> None:
         """Prints that the server has ended normally."""
-        self._say(Text("ended", style="dim"))
+        self._say(Text("\nended" if self._console.is_terminal else "ended", style="dim"))  # after the "^C"
 
     def _row(self, label: str, text: Text) -> None:
         self._say(Text.assemble((f"{label:>9}  ", "dim"), text))

@@ -23,7 +23,7 @@ from assistant.commands.options import Config, Llm, Overrides, settings_of, with
 from assistant.commands.safe_errors import SafeErrorGroup
 from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
-from assistant.support.console import guarded
+from assistant.support.console import guarded, write_error
 from assistant.support.exception_groups import first_of
 from assistant.support.signals import as_ctrl_c
 
@@ -332,7 +332,7 @@ def _run_and_flush() -> None:
             raise
     finally:
         if why := why or _flush_error(sys.stdout):
-            sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
+            write_error(f"the output cannot be written ({why})")
             sys.exit(1)
 
 
@@ -368,9 +368,9 @@ def _run() -> None:
     try:
         _program()()
     except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
-        message, code = f"repartee: {first_of(errors)}\n", 2
+        message, code = str(first_of(errors)), 2
     if code:
-        sys.stderr.write(message)
+        write_error(message)
         sys.exit(code)
 
 

@@ -47,6 +47,7 @@ def conversations_group(context: typer.Context) -> None:
 def list_all() -> None:
     """List the kept conversations, the newest first."""
     from assistant.storage.conversation_file import TERMINAL
+    from assistant.support.console import terminal
 
     file = _file()
     found = file.summaries(TERMINAL, MAX_LISTED)
@@ -54,7 +55,7 @@ def list_all() -> None:
         typer.echo(f"{one.id}  {one.turns:>4} turn{'' if one.turns == 1 else 's'}  {one.title}")
     if not found:
         typer.echo("no conversation is kept; to keep them: repartee talk --set talk.remember=true")
-    typer.echo(OF_BROWSERS.format(path=file.path), err=True)
+    terminal(stderr=True).print(OF_BROWSERS.format(path=file.path), soft_wrap=True)
 
 
 @conversations.command()

@@ -107,8 +107,10 @@ class _Setup:
     def run(self) -> None:
         """Asks, shows what changes, writes it and says what is next. Raises ConfigError."""
         if self.prompts is not None:
-            self._say("First steps: four short questions. Enter takes the answer in brackets, s skips a question,")
-            self._say("Ctrl-C ends without a change. You can run it again at any time.")
+            self._say(
+                "First steps: four short questions. Enter takes the answer in brackets, s skips a question, Ctrl-C "
+                "ends without a change. You can run it again at any time."
+            )
         answers = self._voice(Answers())
         self._microphone()
         answers = self._answerer(answers)
@@ -244,7 +246,7 @@ class _Setup:
         self._heading("4 of 4  Conversations")
         try:
             current = self.loaded.settings.talk.remember
-            question = "Keep your conversations on this machine, to continue them with `talk --resume`?"
+            question = "Keep conversations on this machine (to continue one: `talk --resume`)?"
             return replace(answers, remember=self.prompts.confirm(question, default=current))
         except Skipped:
             return answers

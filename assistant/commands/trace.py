@@ -144,10 +144,11 @@ def _trace_paths(files: list[Path] | None) -> list[Path]:
 
 @contextmanager
 def _errors_as_one_line() -> Iterator[None]:
+    from assistant.support.console import write_error
     from assistant.trace_report.reading import TraceError
 
     try:
         yield
     except TraceError as error:
-        sys.stderr.write(f"repartee: {error}\n")
+        write_error(str(error))
         sys.exit(2)

@@ -5,14 +5,18 @@ invisible characters. These are replaced in everything that a command writes: `t
 `guarded()` wraps standard output and standard error.
 """
 
+import os
+import re
 import sys
 import unicodedata
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import IO, Any, TextIO, cast
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 REPLACED = "\ufffd"
 
@@ -21,6 +25,12 @@ _REPLACED_KINDS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 paragraph separators."""
 _JOINERS = "\u200c\u200d"
 """Persian, Indian scripts and emoji need the joiners. After ASCII they are only invisible."""
+
+_LABEL = re.compile(r" *(\S.{,20}?  +(?=\S))?")
+"""Blanks, and a label with at least two blanks after it: the other lines of a paragraph begin below its text."""
+
+
+_WORD = re.compile(" *[^ ]+ *")
 
 
 def safe(text: str) -> str:
@@ -38,6 +48,41 @@ def _is_unsafe(char: str, before: str) -> bool:
     if char in _JOINERS:
         return before.isascii()
     return unicodedata.category(char) in _REPLACED_KINDS
+
+
+def wrapped_for(stream: TextIO, line: str) -> str:
+    """Returns a line as it is written to this stream: broken between words for a terminal, else whole."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError, AttributeError):  # no terminal
+        return line
+    blank = line[len(line.rstrip(" ")) :]  # of a prompt
+    return wrapped(Text(line), columns).plain + blank if columns > 0 else line
+
+
+def wrapped(text: Text, columns: int) -> Text:
+    """Returns the text with lines of at most `columns`, broken between words. A longer word, as a path, stays whole."""
+    return Text("\n").join(piece for line in text.split("\n", allow_blank=True) for piece in _pieces(line, columns))
+
+
+def _pieces(line: Text, columns: int) -> Iterable[Text]:
+    if line.cell_len <= columns:
+        return [line]
+    match = _LABEL.match(line.plain)
+    indent = 0 if match is None else match.end()
+    if indent > columns // 2:
+        indent = 0
+    offsets, column = [], indent
+    for word in _WORD.finditer(line.plain, indent):
+        if column > indent and column + cell_len(word[0].rstrip(" ")) > columns:
+            offsets.append(word.start())
+            column = indent
+        column += cell_len(word[0])
+    first, *others = line.divide(offsets)
+    pieces = [first, *(Text.assemble(" " * indent, piece) for piece in others)]
+    for piece in pieces:
+        piece.rstrip()
+    return pieces
 
 
 def safe_json(text: str) -> str:
@@ -67,6 +112,13 @@ class _SafeConsole(Console):
     def file(self, file: IO[str]) -> None:
         self._file = file
 
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """Prints as rich does. A terminal gets lines that `soft_wrap` leaves whole broken between words."""
+        if soft_wrap and self.is_terminal and all(isinstance(one, str | Text) for one in objects):
+            texts = [one if isinstance(one, Text) else Text(one) for one in objects]
+            objects = (wrapped(Text(options.pop("sep", " ")).join(texts), self.width),)
+        super().print(*objects, soft_wrap=soft_wrap, **options)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Renders with safe texts. Control segments come from rich itself and stay unchanged."""
         for segment in super().render(renderable, options):
@@ -82,6 +134,11 @@ def terminal(*, stderr: bool = False, width: int | None = None, file: TextIO | N
     return _SafeConsole(highlight=False, markup=False, emoji=False, stderr=stderr, width=width, file=file)
 
 
+def write_error(text: str) -> None:
+    """Writes "repartee: text" to standard error. A terminal gets it broken between words."""
+    sys.stderr.write(wrapped_for(sys.stderr, f"repartee: {text}") + "\n")
+
+
 class _SafeStream:
     """A standard stream that writes only safe text."""
 
@@ -90,6 +147,10 @@ class _SafeStream:
         self.rich_proxied_file = stream
         """Rich's consoles write to this instead: their escape sequences are intended, and their texts are already
         safe."""
+
+    def leading_to(self, stream: TextIO) -> "_SafeStream":
+        """Returns such a stream in front of another one."""
+        return _SafeStream(stream)
 
     def write(self, text: str) -> int:
         return self._stream.write(safe(text))

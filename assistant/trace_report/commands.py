@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant.support.atomic_file import is_among, write_whole
-from assistant.support.console import REPLACED, terminal, write_json
+from assistant.support.console import REPLACED, terminal, write_error, write_json
 from assistant.support.plots import why_no_plots
 from assistant.trace.folder import TRACE_NAME
 from assistant.trace_report.following import follow
@@ -40,7 +40,7 @@ def screen() -> Console:
 
 def warn(what: str) -> None:
     """Prints a warning to standard error."""
-    sys.stderr.write(f"repartee: {what}\n")
+    write_error(what)
 
 
 def reading(files: Sequence[Path]) -> AbstractContextManager[object]:

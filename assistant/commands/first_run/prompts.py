@@ -1,10 +1,13 @@
 """Plain questions in a terminal: each is a line of text with the default in brackets."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
+
+from assistant.support.console import wrapped_for
 
 SKIP = "s"
 
@@ -34,7 +37,7 @@ class Prompts:
     def ask(self, question: str, default: str = "") -> str:
         """Returns the typed text, or the default for an empty line. Raises Skipped for "s"."""
         shown = f"{question} [{default}]: " if default else f"{question}: "
-        typed = self.read(shown).strip()
+        typed = self.read(wrapped_for(sys.stdout, shown)).strip()
         if typed.lower() == SKIP:
             raise Skipped
         return typed or default

@@ -127,11 +127,12 @@ def _opened(wish: "Wish") -> "Generator[Service]":
 def _service_errors() -> Generator[None]:
     """Ends the program with the text of a ServiceError."""
     from assistant.commands.service.plan import ServiceError
+    from assistant.support.console import write_error
 
     try:
         yield
     except ServiceError as error:
-        sys.stderr.write(f"repartee: {error}\n")
+        write_error(str(error))
         raise typer.Exit(2) from error
 
 

@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TextIO
 
+from assistant.support.console import wrapped_for
+
 MAX_LINES = 1000
 """Maximum number of lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no
 delay."""
@@ -64,6 +66,7 @@ class LineWriter:
         encoding = self._file.encoding or "utf-8"
         try:
             while (text := self._lines.get()) is not None:
+                text = "\n".join(wrapped_for(self._file, line) for line in text.split("\n"))
                 # Characters outside the encoding are replaced, so that no text can end the conversation.
                 self._file.write(text.encode(encoding, "replace").decode(encoding, "replace") + "\n")
                 self._file.flush()

@@ -28,6 +28,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import UserMessage
+from assistant.support.console import write_error
 from assistant.trace.record import TurnRecord
 from assistant.trace.waterfall import SHORT_NAMES, segments, verdict_on
 from audio.noisy_libraries import hushed
@@ -221,7 +222,7 @@ class TalkPlain:
             return
         held, self._held_back = self._held_back, None
         if self._note:
-            sys.stderr.write(f"repartee: {self._note}\n")
+            write_error(self._note)
         for line in held:
             self._out.write(line)
 

@@ -82,7 +82,7 @@ def test_enter_at_every_question_changes_nothing(file: Path) -> None:
         "Voice",
         "Press Enter and say a sentence; it takes 4 s: ",
         "Who answers",
-        "Keep your conversations on this machine, to continue them with `talk --resume`?",
+        "Keep conversations on this machine (to continue one: `talk --resume`)?",
     ]
 
 
@@ -267,7 +267,7 @@ def test_terminal_can_be_left_at_every_question(tmp_path: Path, *, by_signal: bo
         terminal.press(b"de\n")
         terminal.until(b"Voice [1]: ")
         if by_signal:
-            terminal.process.send_signal(signal.SIGINT)
+            terminal.send_signal(signal.SIGINT)
         else:
             terminal.press(b"\x04")
         assert terminal.end() == 130

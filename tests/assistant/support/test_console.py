@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from assistant.commands.cli import app
-from assistant.support.console import REPLACED, guarded, safe, safe_json, terminal
+from assistant.support.console import REPLACED, guarded, safe, safe_json, terminal, wrapped
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[31mred\x1b[2J\x9b1A\x9d0;x\x9c\x08\r\u202eback\u2066iso\u2069"
 HOSTILE += "\u200bzw\u2028ls\u2029ps\ufeff\x7f"
@@ -93,6 +93,43 @@ def test_guard_covers_both_standard_streams(capsys: pytest.CaptureFixture[str]) 
         terminal().print(HOSTILE)
     said = capsys.readouterr()
     assert unsafe_in(said.out + said.err) == []
+
+
+def test_live_display_on_guarded_streams_keeps_its_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with guarded(), terminal().status("loading"):
+        sys.stdout.write(f"{HOSTILE}\n")
+        terminal().print(HOSTILE)
+    assert "\x1b[2K" in out.getvalue()
+    assert "pwned" in out.getvalue()
+    assert "\x1b]" not in out.getvalue()
+    assert "\x1b[2J" not in out.getvalue()
+
+
+def test_standard_error_stays_guarded_while_libraries_are_hushed(tmp_path: Path) -> None:
+    code = "import sys\nfrom assistant.support.console import guarded\nfrom audio.noisy_libraries import hushed\n"
+    code += "with guarded(), hushed(lambda: True):\n    sys.stderr.write(sys.argv[1])\n"
+    code += "    print('inside', file=sys.stderr)\n"
+    done = subprocess.run([sys.executable, "-c", code, "a\x1b[2Jb"], capture_output=True, text=True, check=True)
+    assert done.stderr == f"a{REPLACED}[2Jbinside\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("one two three four", ["one two three", "four"]),
+        ("   you  one two three", ["   you  one two", "        three"]),
+        ("  one two three four", ["  one two three", "  four"]),
+        ("/a/path/longer/than/it and more", ["/a/path/longer/than/it", "and more"]),
+        ("saved  /a/path/longer/than/it", ["saved  /a/path/longer/than/it"]),
+        ("東京東京 東京東京", ["東京東京", "東京東京"]),
+        ("one\ntwo", ["one", "two"]),
+    ],
+)
+def test_line_is_broken_between_words_and_below_its_label(line: str, lines: list[str]) -> None:
+    assert wrapped(Text(line), 16).plain.split("\n") == lines
 
 
 # ---- all commands ----

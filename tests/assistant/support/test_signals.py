@@ -39,7 +39,7 @@ def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Pa
     terminal = Terminal(command, ENVIRON, folder)
     try:
         terminal.until(once)
-        terminal.process.send_signal(number)
+        terminal.send_signal(number)
         return terminal.end(), terminal.wrote
     finally:
         terminal.close()

@@ -1,0 +1,71 @@
+"""The screen of each command that only prints, in a terminal of 80 columns with colours and of 120 without."""
+
+import os
+from pathlib import Path
+
+import pytest
+from screen_checks import check_end, check_screen, in_terminal
+from screen_programs import with_cards, with_slow_hub
+from trace_samples import DEMO
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")]
+
+both_widths = pytest.mark.parametrize("columns", [80, 120])
+
+COMMANDS: dict[str, tuple[list[str | Path], int]] = {
+    "models": (["models"], 0),
+    "endpoints": (["endpoints", "--requests", "0"], 0),
+    "trace-report": (["trace", "report", DEMO], 0),
+    "trace-show": (["trace", "show", DEMO], 0),
+    "conversations": (["conversations", "list"], 0),
+    "devices": (["devices"], 0),
+    "error-command": (["tlak"], 2),
+    "error-setting": (["config", "--set", "assistant.languag=de"], 2),
+    "error-init": (["init", "--yes", "--language", "dee"], 2),
+}
+"""Arguments and exit status, by the name of the kept screen."""
+
+
+@both_widths
+@pytest.mark.parametrize("name", COMMANDS)
+def test_screen_of_command_is_as_kept(name: str, columns: int) -> None:
+    arguments, status = COMMANDS[name]
+    with in_terminal(arguments, columns, prepare=with_cards) as terminal:
+        assert terminal.end() == status
+        check_end(terminal, name)
+
+
+@both_widths
+@pytest.mark.parametrize("arguments", [["-h"], ["talk", "-h"], ["config"]], ids=" ".join)
+def test_screen_of_help_and_configuration_has_no_faults(arguments: list[str], columns: int) -> None:
+    with in_terminal(arguments, columns) as terminal:
+        assert terminal.end() == 0
+        check_end(terminal)
+
+
+@both_widths
+def test_level_of_microphone_moves_on_one_line(columns: int) -> None:
+    with in_terminal(["devices", "--meter", "0.6"], columns, prepare=with_cards) as terminal:
+        terminal.until_shown("-26 dBFS  Built")
+        check_screen(terminal)
+        assert terminal.end() == 0
+        check_end(terminal, "devices-meter")
+
+
+@both_widths
+def test_progress_of_download_moves_on_one_line(columns: int) -> None:
+    with in_terminal(["models", "pull", "en_US-joe-medium"], columns, prepare=with_slow_hub) as terminal:
+        terminal.until_shown("/1.0 MB")
+        check_screen(terminal)
+        assert terminal.end() == 0
+        check_end(terminal)
+        assert [line.split()[0] for line in terminal.lines()] == ["en_US-joe-medium", "en_US-joe-medium"]
+
+
+def test_ctrl_c_during_download_shows_the_cursor_again() -> None:
+    with in_terminal(["models", "pull", "en_US-joe-medium"], 80, prepare=with_slow_hub) as terminal:
+        terminal.until_shown("/1.0 MB")
+        assert not terminal.cursor_is_visible
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+        check_end(terminal)
