@@ -13,6 +13,7 @@ import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
 import { SettingsPanel } from "./settings/settings-panel.js";
+import { fillTexts, text } from "./texts/texts.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
@@ -33,6 +34,7 @@ const NOT_ANNOUNCED = new Set(["hearing", "thinking", "speaking"]);
 
 class Page {
   constructor() {
+    fillTexts();
     this._audio = this._microphone = this._session = null;
     this._transcript = new TranscriptView();
     this._connections = 0; // attempts: after each, the server may be another
@@ -163,7 +165,7 @@ class Page {
   /** Continues by WebSocket where WebRTC does not get through. */
   _useWebSocket(connection, message) {
     if (this._session?.connection !== connection) return;
-    this._notices.note(`No WebRTC to this server: the page uses a WebSocket. ${message}`);
+    this._notices.note(text("notice.no_webrtc", { message }));
     this._session.end();
     this._startSession("websocket");
     this._drawPhase();
@@ -264,7 +266,7 @@ class Page {
 
   _sessionProblem(problem, message) {
     if (problem === "token") {
-      const refused = storedToken() && (message || "The server did not accept this token.");
+      const refused = storedToken() && (message || text("token.refused"));
       storeToken("");
       this._askForToken(refused);
     }
@@ -284,22 +286,22 @@ class Page {
     else if (this._wasHidden) {
       this._wasHidden = false;
       if (this._audio?.context.state !== "running") this._audioStateChanged();
-      else if (this._session) this._notices.note("The page was in the background. The conversation continued; only the display was paused.");
+      else if (this._session) this._notices.note(text("notice.background"));
     }
   }
 
   // Actions ----------------------------------------------------------------------------------------------------
 
   /** Sends typed text. Without a conversation it starts one; the text stays in the input until it is sent. */
-  _sendText(text) {
+  _sendText(typed) {
     const enteredMs = performance.now();
-    if (this._session?.sendText(text, enteredMs)) return true;
+    if (this._session?.sendText(typed, enteredMs)) return true;
     if (!this._session || this._queuedText) {
-      this._queuedText = { text, enteredMs };
+      this._queuedText = { text: typed, enteredMs };
       this._start(true); // unless it starts already
       return false;
     }
-    this._notices.note("Not sent: there is no connection. Your text stays in the input; send it again later.");
+    this._notices.note(text("notice.not_sent"));
     return false;
   }
 
@@ -330,8 +332,8 @@ class Page {
 
   /** @param {string} code of the language in which the user seems to speak */
   _suggestLanguage(code) {
-    const name = this._settings.nameOf(code);
-    this._notices.suggest("language", `That sounded like ${name}. Switch to ${name}?`, `Switch to ${name}`, () => this._settings.choices.set("language", code));
+    const language = this._settings.nameOf(code);
+    this._notices.suggest("language", text("notice.sounded_like", { language }), text("notice.switch_to", { language }), () => this._settings.choices.set("language", code));
   }
 
   /** Mutes or unmutes. The microphone of a conversation that was started by typing opens here. */
@@ -369,14 +371,14 @@ class Page {
     const pushToTalk = this._session?.pushToTalk.enabled ?? preferences().pushToTalk;
     const held = this._session?.pushToTalk.keyDown ?? false;
     const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase(), continues: this._history.continues, ended: this._transcript.hasLines };
-    const text = phaseText(state);
+    const said = phaseText(state);
     this._drawnPhrase = state.awaitedPhrase;
     document.body.dataset.phase = phase;
     document.body.classList.toggle("muted", muted);
-    if (byId("phase").textContent !== text) byId("phase").textContent = text;
+    if (byId("phase").textContent !== said) byId("phase").textContent = said;
     const announcement = byId("phase-announcement");
-    if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== text) announcement.textContent = text;
-    document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
+    if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== said) announcement.textContent = said;
+    document.title = phase === "idle" ? "Repartee" : `${said} · Repartee`;
     const running = this._session !== null || this._starting !== null;
     this._mediaKeys.draw({ running, muted });
     if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
@@ -393,7 +395,7 @@ class Page {
     if (this._session && this._session.awaitedPhrase !== this._drawnPhrase) this._drawPhase(); // the time after a reply is over
     const waitingMs = this._session?.waitingMs ?? null;
     if (waitingMs !== null) {
-      this._timeline.showWaiting(waitingMs, this._turns.all.at(-1).typed_s !== null ? "Enter" : "the end of your speech");
+      this._timeline.showWaiting(waitingMs, this._turns.all.at(-1).typed_s !== null);
       this._strip.showWaiting(waitingMs);
     }
     if (this._strip.isOpen) {

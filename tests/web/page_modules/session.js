@@ -7,6 +7,7 @@ import { conversationOf, messagesOf } from "/static/history/messages.js";
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
 import { chooseTransport } from "/static/session/transport.js";
 import { TrackTimeline } from "/static/audio/track-timeline.js";
+import { hasText } from "/static/texts/texts.js";
 import { hintText, phaseText } from "/static/view/state-texts.js";
 import { near, run, same } from "./check.js";
 
@@ -302,7 +303,7 @@ export default () => run({
       microphoneProblem({ name: "OverconstrainedError" }), microphoneProblem({ name: "TypeError" }),
       browserProblem({ secure: false, worklet: false, devices: false }), browserProblem({ secure: true, worklet: false, devices: true }),
       browserProblem({ secure: true, worklet: true, devices: false })];
-    for (const name of names) same(typeof PROBLEMS[name]?.remedy, "string", name);
+    for (const name of [...names, ...Object.keys(PROBLEMS)]) same([name in PROBLEMS, hasText(`problem.${name}.what`), hasText(`problem.${name}.remedy`)], [true, true, true], name);
     same(browserProblem({ secure: true, worklet: true, devices: true }), null);
   },
 });

@@ -1,5 +1,7 @@
 /** The media keys of keyboards, headphones and lock screens, while a conversation runs. */
 
+import { text } from "../texts/texts.js";
+
 const ACTIONS = ["play", "pause", "stop", "togglemicrophone"];
 const ARTWORK = [["icon-192.png", "192x192"], ["icon-512.png", "512x512"]];
 
@@ -37,7 +39,7 @@ export class MediaKeys {
     this._sound.play().catch(() => {}); // without it the keys may go to another program; nothing else is lost
     if ("MediaMetadata" in window) {
       const artwork = ARTWORK.map(([file, sizes]) => ({ src: new URL(file, import.meta.url).href, sizes, type: "image/png" }));
-      session.metadata = new MediaMetadata({ title: "Conversation", artist: "Repartee", artwork });
+      session.metadata = new MediaMetadata({ title: text("frame.conversation"), artist: "Repartee", artwork });
     }
     this._setHandlers(session, this._handlers);
   }

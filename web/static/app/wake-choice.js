@@ -1,6 +1,7 @@
 /** The choice of the wake phrase, and the question whether all speech may be sent to a server on another machine. */
 
 import { DEFAULT_PHRASE, needsConsent, wakePhrase } from "../session/wake-mode.js";
+import { text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { preferences, setPreferences } from "../view/preferences.js";
 
@@ -20,16 +21,16 @@ export function wakeChoice({ onChange }) {
   const enabled = makeElement("input", { type: "checkbox", role: "switch", id: "wake" });
   const field = makeElement("input", { type: "text", id: "wake-phrase", maxlength: "60", autocomplete: "off", spellcheck: "false", "aria-describedby": "wake-hint" });
   const hint = makeElement("p", { class: "hint", id: "wake-hint" });
-  const label = makeElement("label", { class: "field" }, makeElement("span", { text: "Wake phrase" }), field);
-  const name = makeElement("span", { text: "Wait for a wake phrase" });
-  name.append(makeElement("small", { text: "while the page is open, only speech that begins with it is answered" }));
+  const label = makeElement("label", { class: "field" }, makeElement("span", { text: text("wake.phrase") }), field);
+  const name = makeElement("span", { text: text("wake.switch") });
+  name.append(makeElement("small", { text: text("wake.switch_hint") }));
   const element = makeElement("div", { class: "wake-choice" }, makeElement("label", { class: "switch" }, enabled, name), label, hint);
 
   const draw = () => {
     label.hidden = hint.hidden = !enabled.checked;
     const valid = wakePhrase(field.value) !== null;
     field.setAttribute("aria-invalid", String(!valid));
-    hint.textContent = valid ? "Two or more words are recognized best. After a reply, no wake phrase is needed for a few seconds." : "Use one to five words without punctuation, such as hey computer.";
+    hint.textContent = text(valid ? "wake.valid" : "wake.invalid");
   };
   const set = (on) => {
     enabled.checked = on;
@@ -57,13 +58,10 @@ export function wakeChoice({ onChange }) {
 
 /** @returns {Promise<boolean>} whether the user agrees */
 function askForConsent(phrase) {
-  const agree = makeElement("button", { class: "primary", value: "agree", text: "Send all speech" });
-  const cancel = makeElement("button", { class: "quiet", value: "", text: "Cancel" });
-  const title = makeElement("h2", { id: "wake-consent-title", text: `All speech is sent to ${location.host}` });
-  const explained = makeElement("p", {
-    text: `To notice “${phrase}”, the page sends everything that its microphone hears to this server, as long as a conversation runs and the microphone is not muted. `
-      + "The server recognizes the words there. It does not show or keep speech without the wake phrase, and sends it to no language model.",
-  });
+  const agree = makeElement("button", { class: "primary", value: "agree", text: text("wake.agree") });
+  const cancel = makeElement("button", { class: "quiet", value: "", text: text("wake.cancel") });
+  const title = makeElement("h2", { id: "wake-consent-title", text: text("wake.consent_title", { host: location.host }) });
+  const explained = makeElement("p", { text: text("wake.consent", { phrase }) });
   const dialog = makeElement("dialog", { id: "wake-consent", "aria-labelledby": "wake-consent-title" }, makeElement("form", { method: "dialog" }, title, explained, makeElement("div", { class: "row" }, cancel, agree)));
   dialog.onkeydown = (event) => event.stopPropagation(); // Escape must not close the settings below it
   document.body.append(dialog);

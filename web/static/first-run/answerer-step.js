@@ -1,27 +1,28 @@
 /** Step 3: who answers. It changes the configuration, so it is read-only for everybody who is not on the server's machine. */
 
+import { text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, sentence, serverSettings, setup, setupOffer } from "./server.js";
 
 export class AnswererStep {
-  title = "Who answers";
+  title = text("settings.answers_group");
 
   /** @param {import("./first-run.js").FirstRunContext} context */
   constructor(context) {
     this._context = context;
-    this._choices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Who answers" });
+    this._choices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": this.title });
     this._status = makeElement("p", { class: "status", role: "status" });
     this._waiting = makeElement("p", { class: "status", role: "status" });
     this._tests = 0; // number of the latest test
-    this._url = field("Address, such as https://api.example.com/v1", { type: "url", autocomplete: "off", spellcheck: "false" });
-    this._variable = field("Environment variable that holds the key, where the server runs", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "none: no key needed" });
-    this._key = field("Or paste the key here", { type: "password", autocomplete: "off" });
+    this._url = field(text("first.address"), { type: "url", autocomplete: "off", spellcheck: "false" });
+    this._variable = field(text("first.variable"), { type: "text", autocomplete: "off", spellcheck: "false", placeholder: text("first.no_key") });
+    this._key = field(text("first.key"), { type: "password", autocomplete: "off" });
     this._store = makeElement("input", { type: "checkbox" });
     this._storeText = makeElement("span");
     this._storeLabel = makeElement("label", { class: "check-line" }, this._store, this._storeText);
-    this._model = field("Model", { type: "text", autocomplete: "off", spellcheck: "false", list: "first-run-models" });
+    this._model = field(text("first.model"), { type: "text", autocomplete: "off", spellcheck: "false", list: "first-run-models" });
     this._models = makeElement("datalist", { id: "first-run-models" });
-    this._test = makeElement("button", { type: "button", class: "small", text: "Test it with one question" });
+    this._test = makeElement("button", { type: "button", class: "small", text: text("first.test") });
     this._test.onclick = () => this._runTest();
     this._hint = makeElement("p", { class: "hint" });
     this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._test, this._status);
@@ -35,7 +36,7 @@ export class AnswererStep {
 
   async show() {
     const before = this._choices.querySelector("input:checked")?.value;
-    this._waiting.textContent = this._offer ? "" : "Looking for language models …";
+    this._waiting.textContent = this._offer ? "" : text("first.looking");
     const offer = (await setupOffer()) ?? this._context.offer;
     this._offer = offer;
     const { writable } = offer;
@@ -43,7 +44,7 @@ export class AnswererStep {
     this._choices.hidden = !writable;
     this._waiting.textContent = "";
     if (!writable) return this._drawReadOnly(offer);
-    this._storeText.textContent = `Store the key in ${offer.file}; only you can read that file then`;
+    this._storeText.textContent = text("first.store_key", { file: offer.file });
     const chosen = offer.answerers.some(({ name }) => name === before) ? before : offer.default;
     this._choices.replaceChildren(...offer.answerers.map((one) => row(one, one.name === chosen)));
     this._drawDetails();
@@ -66,13 +67,13 @@ export class AnswererStep {
     const now = makeElement("p");
     this._read.replaceChildren(
       now,
-      makeElement("p", { text: "Only the server's own machine can change this. There, run:" }),
+      makeElement("p", { text: text("first.only_there") }),
       makeElement("pre", {}, makeElement("code", { text: command })),
-      makeElement("p", { class: "hint", text: why ? `Why not here: ${why}.` : "" }),
+      makeElement("p", { class: "hint", text: why ? text("first.why_not", { why }) : "" }),
     );
     try {
       const { answers } = await serverSettings();
-      now.textContent = answers.kind === "skills" ? "Now the built-in skills answer." : `Now ${answers.name} answers${answers.here ? ", on the server's machine" : ""}.`;
+      now.textContent = answers.kind === "skills" ? text("first.skills_answer") : text(answers.here ? "first.model_answers_here" : "first.model_answers", { name: answers.name });
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
     }
@@ -86,7 +87,7 @@ export class AnswererStep {
   /** @throws {ServerError} if something is missing */
   _wanted(who) {
     if (who.kind === "url" && !/^https?:\/\/./.test(this._value(this._url))) {
-      throw new ServerError("The address must begin with http:// or https://.");
+      throw new ServerError(text("first.bad_address"));
     }
     const needsDetails = who.kind === "cloud" || who.kind === "url";
     return {
@@ -113,8 +114,8 @@ export class AnswererStep {
     this._store.checked = false;
     inputOf(this._model).value = who.models[0] ?? "";
     this._listModels(who.models);
-    const pull = who.models[0] ? `Where the server runs: repartee models pull ${who.models[0]}. Then restart the server.` : "";
-    this._hint.textContent = who.kind === "download" ? pull : who.key_is_set ? `${who.variable} is set.` : "";
+    const pull = who.models[0] ? text("first.pull", { command: `repartee models pull ${who.models[0]}` }) : "";
+    this._hint.textContent = who.kind === "download" ? pull : who.key_is_set ? text("first.key_set", { name: who.variable }) : "";
     this._drawKey();
   }
 
@@ -130,16 +131,16 @@ export class AnswererStep {
 
   async _runTest() {
     const test = ++this._tests;
-    this._say("", "Asking one short question …");
+    this._say("", text("first.asking"));
     this._test.disabled = true;
     try {
       const found = await setup("test", { ...this._wanted(this._chosen()), key: this._value(this._key) });
       if (test !== this._tests) return;
       if (found.models.length) this._listModels(found.models);
       if (found.model) inputOf(this._model).value = found.model;
-      if (found.problem) this._say("bad", found.reachable ? `It does not answer: ${found.problem}.` : sentence(found.problem));
-      else if (found.first_token_ms === null) this._say("bad", found.models.length ? "Choose a model, then test again." : "It lists no models: type the name of one, then test again.");
-      else this._say("fine", `It answers: first words after ${found.first_token_ms} ms.`);
+      if (found.problem) this._say("bad", found.reachable ? text("first.no_answer", { problem: found.problem }) : sentence(found.problem));
+      else if (found.first_token_ms === null) this._say("bad", text(found.models.length ? "first.choose_model" : "first.no_models"));
+      else this._say("fine", text("first.it_answers", { ms: found.first_token_ms }));
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       if (test === this._tests) this._say("bad", error.message);
@@ -148,9 +149,9 @@ export class AnswererStep {
     }
   }
 
-  _say(verdict, text) {
+  _say(verdict, words) {
     this._status.dataset.verdict = verdict;
-    this._status.textContent = text;
+    this._status.textContent = words;
   }
 
   _value(one) {
@@ -164,8 +165,8 @@ function row({ name, label }, checked) {
   return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: label })));
 }
 
-function field(text, attributes) {
-  return makeElement("label", { class: "field" }, makeElement("span", { text }), makeElement("input", attributes));
+function field(label, attributes) {
+  return makeElement("label", { class: "field" }, makeElement("span", { text: label }), makeElement("input", attributes));
 }
 
 function inputOf(label) {

@@ -1,5 +1,6 @@
 /** The first steps: a dialog that opens once in each browser, and again on request. */
 
+import { countText, text } from "../texts/texts.js";
 import { byId, makeElement } from "../view/dom.js";
 import { AnswererStep } from "./answerer-step.js";
 import { KeepStep } from "./keep-step.js";
@@ -29,7 +30,7 @@ export class FirstRun {
       this._leave();
     });
     this._dialog.addEventListener("close", () => this._closed());
-    const again = this._makeButton("First steps", "first-run-again small", () => {
+    const again = this._makeButton(text("first.title"), "first-run-again small", () => {
       byId("settings-open").click(); // closes the settings
       this.open();
     });
@@ -61,10 +62,10 @@ export class FirstRun {
     this._progress = makeElement("p", { class: "progress" });
     this._body = makeElement("div", { class: "body" });
     this._error = makeElement("p", { class: "error", role: "alert" });
-    this._all = this._makeButton("Skip all", "quiet", () => this._leave());
-    this._back = this._makeButton("Back", "quiet", () => this._show(this._at - 1));
-    this._skip = this._makeButton("Skip", "quiet", () => this._show(this._at + 1));
-    this._next = this._makeButton("Next", "primary", () => this._goOn());
+    this._all = this._makeButton(text("first.skip_all"), "quiet", () => this._leave());
+    this._back = this._makeButton(text("first.back"), "quiet", () => this._show(this._at - 1));
+    this._skip = this._makeButton(text("first.skip"), "quiet", () => this._show(this._at + 1));
+    this._next = this._makeButton(text("first.next"), "primary", () => this._goOn());
     const form = makeElement("form", { method: "dialog", novalidate: "" }, this._progress, this._heading, this._body, this._error, makeElement("div", { class: "row" }, this._all, this._back, this._skip, this._next));
     form.onsubmit = (event) => {
       event.preventDefault(); // Enter in a field
@@ -75,8 +76,8 @@ export class FirstRun {
     this._dialog.setAttribute("aria-labelledby", "first-run-title");
   }
 
-  _makeButton(text, kind, onclick) {
-    const button = makeElement("button", { type: "button", class: kind, text });
+  _makeButton(label, kind, onclick) {
+    const button = makeElement("button", { type: "button", class: kind, text: label });
     button.onclick = onclick;
     return button;
   }
@@ -87,12 +88,12 @@ export class FirstRun {
     this._error.textContent = "";
     const step = this._steps[at];
     const isLast = step === undefined;
-    this._progress.textContent = isLast ? "Done" : `First steps · ${at + 1} of ${this._steps.length}`;
+    this._progress.textContent = isLast ? text("first.done") : text("first.progress", { step: at + 1, count: this._steps.length });
     this._heading.textContent = isLast ? this._summaryTitle : step.title;
     this._body.replaceChildren(isLast ? this._makeSummary() : step.element);
     this._all.hidden = this._skip.hidden = isLast;
     this._back.hidden = at === 0;
-    this._next.textContent = isLast ? "Close" : at === this._steps.length - 1 ? "Done" : "Next";
+    this._next.textContent = text(isLast ? "first.close" : at === this._steps.length - 1 ? "first.done" : "first.next");
     this._heading.focus();
     step?.show();
   }
@@ -120,21 +121,20 @@ export class FirstRun {
 
   get _summaryTitle() {
     const left = (this._needsRestart ? 1 : 0) + (this._saved?.missing.length ?? 0);
-    return left === 0 ? "Ready" : left === 1 ? "One more step" : `${left} more steps`;
+    return left === 0 ? text("first.ready") : countText("first.more", left);
   }
 
   _makeSummary() {
     const lines = [];
     const saved = this._saved;
     if (saved && this._changed.length) {
-      const changed = this._changed.map((text) => makeElement("li", {}, makeElement("code", { text })));
-      lines.push(makeElement("p", { text: `Written to ${saved.file}${saved.private ? ", readable by you only" : ""}:` }), makeElement("ul", {}, ...changed));
+      const changed = this._changed.map((line) => makeElement("li", {}, makeElement("code", { text: line })));
+      lines.push(makeElement("p", { text: text(saved.private ? "first.written_private" : "first.written", { file: saved.file }) }), makeElement("ul", {}, ...changed));
     }
-    for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: `But the environment variable ${name} is set and replaces it.` }));
-    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing where the server runs:" }), makeElement("ul", {}, ...saved.missing.map(({ purpose, remedy }) => makeElement("li", { text: `${purpose}: ${remedy}` }))));
-    if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: "The server uses this after a restart: stop and start repartee serve." }));
-    const first = this._needsRestart ? "Then press" : "Press";
-    lines.push(makeElement("p", { text: `${first} Start conversation and speak, or type. You can open these steps again from the settings.` }));
+    for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: text("first.overridden", { name }) }));
+    if (saved?.missing.length) lines.push(makeElement("p", { text: text("first.missing") }), makeElement("ul", {}, ...saved.missing.map(({ purpose, remedy }) => makeElement("li", { text: `${purpose}: ${remedy}` }))));
+    if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: text("first.restart") }));
+    lines.push(makeElement("p", { text: text(this._needsRestart ? "first.then_press" : "first.press") }));
     return makeElement("div", { class: "step" }, ...lines);
   }
 

@@ -1,23 +1,24 @@
 /** Step 4: whether conversations are kept. */
 
 import { keepChoice, PLACES, setKeepChoice } from "../history/keeping.js";
+import { text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 
 export class KeepStep {
-  title = "Keep conversations";
+  title = text("keep.title");
 
   constructor() {
-    this._choices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Keep conversations" });
-    this.element = makeElement("div", { class: "step" }, makeElement("p", { text: "What you say and hear can be kept, so that you can read it again, continue it or delete it." }), this._choices);
+    this._choices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": this.title });
+    this.element = makeElement("div", { class: "step" }, makeElement("p", { text: text("keep.why") }), this._choices);
   }
 
   show() {
     const chosen = keepChoice();
     this._choices.replaceChildren(
-      ...Object.entries(PLACES).map(([value, [name, meaning]]) => {
+      ...PLACES.map((value) => {
         const input = makeElement("input", { type: "radio", name: "first-run-keep", value });
         input.checked = value === chosen;
-        return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: name }, makeElement("small", { text: meaning }))));
+        return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: text(`keep.${value}`) }, makeElement("small", { text: text(`keep.${value}_meaning`) }))));
       }),
     );
   }

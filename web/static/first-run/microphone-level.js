@@ -1,5 +1,7 @@
 /** Judges a microphone by its levels. */
 
+import { text } from "../texts/texts.js";
+
 // As in assistant/commands/first_run/microphone.py, but for the peak of clipped sound.
 export const SILENT_DBFS = -60;
 export const QUIET_DBFS = -45;
@@ -20,13 +22,6 @@ export function levelOf(samples) {
 
 /** @typedef {"silent" | "quiet" | "clipped" | "fine"} Verdict */
 
-const WORDS = {
-  silent: "No signal: the microphone is muted, or it is the wrong one. Unmute it, or choose another above.",
-  quiet: "Too quiet: raise the microphone's level, or move nearer.",
-  clipped: "Clipped: your voice is too loud. Lower the microphone's level.",
-  fine: "Fine: the microphone hears you well.",
-};
-
 /**
  * A click, or the first moment of the browser's automatic gain control, does not decide: only what lasts counts.
  * @param {{dbfs: number, peak: number}[]} levels of consecutive windows of the sound
@@ -41,7 +36,7 @@ export function judge(levels) {
   if (!(loudest > SILENT_DBFS)) verdict = "silent";
   else if (clipped >= Math.max(LASTS, loud * CLIPPED_SHARE)) verdict = "clipped";
   else if (loudest < QUIET_DBFS) verdict = "quiet";
-  return { verdict, text: WORDS[verdict] };
+  return { verdict, text: text(`first.level_${verdict}`) };
 }
 
 /** @param {number} dbfs @returns {number} 0..1 from silence to full scale */
@@ -53,13 +48,13 @@ export function shareOf(dbfs) {
 export function refusalText(error) {
   switch (error.name) {
     case "NotAllowedError":
-      return "The browser does not allow the microphone. Allow it beside the address, then check again.";
+      return text("first.refused_denied");
     case "NotFoundError":
     case "OverconstrainedError":
-      return "No microphone was found. Connect one and check again, or go on: you can type.";
+      return text("first.refused_missing");
     case "NotReadableError":
-      return "Another program uses the microphone. Close it, then check again.";
+      return text("first.refused_busy");
     default:
-      return `The microphone cannot be opened (${error.name}). You can go on and type.`;
+      return text("first.refused_other", { name: error.name });
   }
 }

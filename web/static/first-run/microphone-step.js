@@ -1,6 +1,7 @@
 /** Step 2: a check of the microphone with its level and a verdict in words. */
 
 import { microphoneDevices } from "../audio/microphone-input.js";
+import { text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { microphoneSettings, setPreferences } from "../view/preferences.js";
 import { judge, levelOf, refusalText, shareOf } from "./microphone-level.js";
@@ -10,14 +11,14 @@ const WINDOW = 2048; // samples of one level
 const EVERY_MS = 50;
 
 export class MicrophoneStep {
-  title = "Microphone";
+  title = text("settings.microphone");
 
   constructor() {
     this._select = makeElement("select", { id: "first-run-microphone" });
-    this._field = makeElement("label", { class: "field" }, makeElement("span", { text: "Microphone" }), this._select);
+    this._field = makeElement("label", { class: "field" }, makeElement("span", { text: this.title }), this._select);
     this._bar = makeElement("div", { class: "level-bar" });
-    this._meter = makeElement("div", { class: "level", role: "meter", "aria-label": "Level", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "0" }, this._bar);
-    this._button = makeElement("button", { type: "button", class: "check", text: "Check the microphone" });
+    this._meter = makeElement("div", { class: "level", role: "meter", "aria-label": text("first.level"), "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "0" }, this._bar);
+    this._button = makeElement("button", { type: "button", class: "check", text: text("first.check") });
     this._status = makeElement("p", { class: "status", role: "status" });
     this._stopCheck = () => {};
     this._button.onclick = () => this._check();
@@ -29,7 +30,7 @@ export class MicrophoneStep {
     this.element = makeElement(
       "div",
       { class: "step" },
-      makeElement("p", { text: "Press the button and say a sentence." }),
+      makeElement("p", { text: text("first.say_a_sentence") }),
       this._field,
       this._meter,
       this._button,
@@ -38,7 +39,7 @@ export class MicrophoneStep {
   }
 
   show() {
-    this._verdict("", navigator.mediaDevices ? "" : "Browsers allow the microphone only on https:// pages and on localhost. You can go on and type.");
+    this._verdict("", navigator.mediaDevices ? "" : text("first.only_secure"));
     this._button.disabled = !navigator.mediaDevices;
   }
 
@@ -62,7 +63,7 @@ export class MicrophoneStep {
       this._stopCheck = () => {};
     };
     this._button.disabled = true;
-    this._verdict("", "Listening: say a sentence.");
+    this._verdict("", text("first.listening"));
     try {
       const { deviceId, ...processing } = microphoneSettings();
       stream = await navigator.mediaDevices.getUserMedia({ audio: { ...processing, ...(deviceId && { deviceId: { exact: deviceId } }) } });
@@ -90,15 +91,15 @@ export class MicrophoneStep {
       levels.push(levelOf(samples));
       this._draw(levels.at(-1).dbfs);
     }
-    const { verdict, text } = judge(levels);
-    this._verdict(verdict, text);
-    this._button.textContent = "Check again";
+    const { verdict, text: words } = judge(levels);
+    this._verdict(verdict, words);
+    this._button.textContent = text("first.check_again");
   }
 
   async _listMicrophones() {
     const devices = await microphoneDevices();
-    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => makeElement("option", { value: id, text: label || `Microphone ${n + 1}` }));
-    this._select.replaceChildren(makeElement("option", { value: "", text: "Browser default" }), ...options);
+    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => makeElement("option", { value: id, text: label || text("control.microphone_number", { number: n + 1 }) }));
+    this._select.replaceChildren(makeElement("option", { value: "", text: text("control.browser_default") }), ...options);
     const { deviceId } = microphoneSettings();
     this._select.value = options.some((one) => one.value === deviceId) ? deviceId : "";
     this._field.hidden = options.length < 2;
@@ -110,8 +111,8 @@ export class MicrophoneStep {
     this._meter.setAttribute("aria-valuenow", String(Math.round(share * 100)));
   }
 
-  _verdict(verdict, text) {
+  _verdict(verdict, words) {
     this._status.dataset.verdict = verdict;
-    this._status.textContent = text;
+    this._status.textContent = words;
   }
 }

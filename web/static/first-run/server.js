@@ -1,5 +1,6 @@
 /** Requests to the server that the first steps need. */
 
+import { capitalized, serverText, text } from "../texts/texts.js";
 import { storedToken } from "../view/preferences.js";
 
 const LOADING_RETRY_MS = 1500;
@@ -56,20 +57,20 @@ async function request(path, { headers, ...options } = {}) {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   } catch {
-    throw new ServerError("The server cannot be reached. Check that it runs, then try again.");
+    throw new ServerError(text("server.unreachable"));
   }
 }
 
 async function messageOf(response) {
   try {
     const { error } = await response.json();
-    return sentence(error.message);
+    return sentence(serverText(error));
   } catch {
-    return `The server refuses this (HTTP ${response.status}).`;
+    return text("server.refuses", { status: response.status });
   }
 }
 
 /** @returns {string} a text that begins with a capital letter and ends with a full stop */
-export function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.…]$/.test(text) ? "" : ".");
+export function sentence(words) {
+  return capitalized(words) + (/[.…]$/.test(words) ? "" : ".");
 }

@@ -1,33 +1,34 @@
 /** Step 1: hear the voices and choose one, with the language. */
 
 import { voiceName } from "../settings/voice-name.js";
+import { capitalized, languageName, preferredLanguages, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, serverSettings, setup, voiceSample } from "./server.js";
 
 /** Returns a text, a command and a button that copies the command. */
-function commandParts(text, command) {
+function commandParts(words, command) {
   const code = makeElement("code", { text: command });
-  const copy = makeElement("button", { type: "button", class: "quiet small", text: "Copy" });
+  const copy = makeElement("button", { type: "button", class: "quiet small", text: text("rich.copy") });
   copy.onclick = async () => {
     try {
       await navigator.clipboard.writeText(command);
-      copy.textContent = "Copied";
+      copy.textContent = text("rich.copied");
     } catch { // no permission, or the page is not secure
       getSelection().selectAllChildren(code);
-      copy.textContent = "Selected";
+      copy.textContent = text("first.selected");
     }
   };
-  return [text, code, " ", copy];
+  return [words, code, " ", copy];
 }
 
 export class VoiceStep {
-  title = "Language and voice";
+  title = text("first.voice_title");
 
   /** @param {import("./first-run.js").FirstRunContext} context */
   constructor(context) {
     this._context = context;
     this._language = makeElement("select", { id: "first-run-language" });
-    this._voices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Voice" });
+    this._voices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": text("settings.voice") });
     this._better = makeElement("p", { class: "hint" });
     this._note = makeElement("p", { class: "hint" });
     this._status = makeElement("p", { class: "status", role: "status" });
@@ -38,7 +39,7 @@ export class VoiceStep {
     this.element = makeElement(
       "div",
       { class: "step" },
-      makeElement("label", { class: "field" }, makeElement("span", { text: "Language" }), this._language),
+      makeElement("label", { class: "field" }, makeElement("span", { text: text("settings.language") }), this._language),
       this._voices,
       this._better,
       this._note,
@@ -48,7 +49,7 @@ export class VoiceStep {
 
   async show() {
     if (this._settings) return;
-    this._status.textContent = "Waiting for the server's voices …";
+    this._status.textContent = text("first.waiting_voices");
     try {
       this._settings = await serverSettings();
       this._status.textContent = "";
@@ -58,9 +59,12 @@ export class VoiceStep {
       return;
     }
     const { language } = this._settings;
-    const chosen = this._context.choices.get("language") ?? language.default;
-    this._language.replaceChildren(...language.choices.map(({ code, name }) => makeElement("option", { value: code, text: name })));
-    this._language.value = language.choices.some(({ code }) => code === chosen) ? chosen : language.default;
+    const offered = (code) => language.choices.some((one) => one.code === code);
+    const preferred = language.configured ? undefined : preferredLanguages.find(offered);
+    const chosen = this._context.choices.get("language") ?? preferred ?? language.default;
+    const languages = language.choices.map(({ code, name }) => ({ code, name: capitalized(languageName(code, name)) })).sort((a, b) => a.name.localeCompare(b.name));
+    this._language.replaceChildren(...languages.map(({ code, name }) => makeElement("option", { value: code, text: name })));
+    this._language.value = offered(chosen) ? chosen : language.default;
     this._drawVoices();
   }
 
@@ -95,15 +99,15 @@ export class VoiceStep {
     const chosen = voices.some(({ name }) => name === before) ? before : voices[0].name;
     this._voices.replaceChildren(...voices.map(({ name }) => this._row(name, name === chosen)));
     const better = voice.not_installed?.[spoken];
-    const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : "The built-in skills do not know this language: a language model has to answer. ";
-    this._note.textContent = skills + (language.why_one ? `One language only: ${language.why_one}.` : "");
-    this._better.replaceChildren(...(better ? commandParts("A better voice, to run where the server runs: ", `repartee models pull ${better}`) : []));
+    const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : `${text("first.no_skills")} `;
+    this._note.textContent = skills + (language.why_one ? text("first.one_language", { why: language.why_one }) : "");
+    this._better.replaceChildren(...(better ? commandParts(text("first.better_voice"), `repartee models pull ${better}`) : []));
   }
 
   _row(name, checked) {
     const input = makeElement("input", { type: "radio", name: "first-run-voice", value: name });
     input.checked = checked;
-    const listen = makeElement("button", { type: "button", class: "small", text: "Listen", "aria-label": `Listen to ${voiceName(name)}` });
+    const listen = makeElement("button", { type: "button", class: "small", text: text("settings.listen"), "aria-label": text("first.listen_to", { name: voiceName(name) }) });
     listen.onclick = () => this._listen(name, input, listen);
     return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: voiceName(name) })), listen);
   }
@@ -124,7 +128,7 @@ export class VoiceStep {
       this._source.connect(audio.destination);
       this._source.start();
     } catch (error) {
-      this._status.textContent = error instanceof ServerError ? error.message : "This voice cannot be played in this browser.";
+      this._status.textContent = error instanceof ServerError ? error.message : text("first.cannot_play");
     } finally {
       button.classList.remove("busy");
     }

@@ -1,12 +1,12 @@
 /** The conversations that are kept in this browser only, in IndexedDB. */
 
+import { text } from "../texts/texts.js";
 import { asJson, asMarkdown, folded } from "./messages.js";
 
 const DATABASE = "repartee";
 const CONVERSATIONS = "conversations";
 const MAX_CONVERSATIONS = 200; // beyond it the oldest are deleted
 const SNIPPET_CHARS = 120;
-const BLOCKED = "This browser stores nothing for this page. Allow storage for it, or keep conversations on the server.";
 
 export class BrowserStore {
   place = "browser";
@@ -16,7 +16,7 @@ export class BrowserStore {
     const terms = folded(query).split(/\s+/).filter(Boolean);
     const found = [];
     for (const kept of (await this._all()).reverse()) {
-      const message = kept.messages.find(({ text, markup }) => terms.every((term) => folded(markup || text).includes(term)));
+      const message = kept.messages.find(({ text: said, markup }) => terms.every((term) => folded(markup || said).includes(term)));
       if (message || !terms.length) found.push({ ...kept, turns: kept.messages.filter(({ role }) => role === "user").length, found: terms.length ? snippet(message.markup || message.text, terms[0]) : "" });
     }
     return { found, more: false };
@@ -24,7 +24,7 @@ export class BrowserStore {
 
   async one(id) {
     const kept = await this._use("readonly", (store) => store.get(id));
-    if (!kept) throw new Error("This conversation was deleted.");
+    if (!kept) throw new Error(text("history.deleted"));
     return kept;
   }
 
@@ -61,13 +61,13 @@ export class BrowserStore {
       database = await this._database;
     } catch {
       this._database = null;
-      throw new Error(BLOCKED);
+      throw new Error(text("keep.blocked"));
     }
     return new Promise((resolve, reject) => {
       const transaction = database.transaction(CONVERSATIONS, mode);
       const request = act(transaction.objectStore(CONVERSATIONS));
       transaction.oncomplete = () => resolve(request.result);
-      transaction.onabort = transaction.onerror = () => reject(new Error(BLOCKED));
+      transaction.onabort = transaction.onerror = () => reject(new Error(text("keep.blocked")));
     });
   }
 }
@@ -77,12 +77,12 @@ function open() {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(CONVERSATIONS, { keyPath: "id" });
     request.onsuccess = () => resolve(request.result);
-    request.onerror = request.onblocked = () => reject(new Error(BLOCKED));
+    request.onerror = request.onblocked = () => reject(new Error(text("keep.blocked")));
   });
 }
 
-function snippet(text, term) {
-  const at = Math.max(0, folded(text).indexOf(term) - SNIPPET_CHARS / 3);
-  const begin = at ? text.lastIndexOf(" ", at) + 1 : 0;
-  return `${begin ? "…" : ""}${text.slice(begin, begin + SNIPPET_CHARS)}${begin + SNIPPET_CHARS < text.length ? "…" : ""}`;
+function snippet(words, term) {
+  const at = Math.max(0, folded(words).indexOf(term) - SNIPPET_CHARS / 3);
+  const begin = at ? words.lastIndexOf(" ", at) + 1 : 0;
+  return `${begin ? "…" : ""}${words.slice(begin, begin + SNIPPET_CHARS)}${begin + SNIPPET_CHARS < words.length ? "…" : ""}`;
 }

@@ -1,6 +1,7 @@
 /** The panel of kept conversations: list, search, one conversation, export, deletion, and where they are kept. */
 
 import { RichText } from "../rich-text/rich-text.js";
+import { countText, formatDate, text } from "../texts/texts.js";
 import { byId, makeElement } from "../view/dom.js";
 import { keepChoice, PLACES, setKeepChoice } from "./keeping.js";
 import { conversationOf } from "./messages.js";
@@ -63,22 +64,22 @@ export class HistoryPanel {
   }
 
   _build() {
-    this._title = makeElement("h2", { text: "Conversations", tabindex: "-1" });
-    const close = iconButton("Close the conversations", "M6 6l12 12M18 6L6 18");
+    this._title = makeElement("h2", { text: text("frame.conversations"), tabindex: "-1" });
+    const close = iconButton(text("history.close"), "M6 6l12 12M18 6L6 18");
     close.onclick = () => this.close();
-    const fresh = makeElement("button", { type: "button", class: "small", text: "New conversation" });
+    const fresh = makeElement("button", { type: "button", class: "small", text: text("history.new") });
     fresh.onclick = () => {
       this._actions.startNew();
       this.close();
     };
-    this._search = makeElement("input", { type: "search", placeholder: "Search", "aria-label": "Search the conversations", autocomplete: "off", maxlength: "200", dir: "auto" });
+    this._search = makeElement("input", { type: "search", placeholder: text("history.search"), "aria-label": text("history.search_label"), autocomplete: "off", maxlength: "200", dir: "auto" });
     this._search.oninput = () => {
       clearTimeout(this._searchTimer);
       this._searchTimer = setTimeout(() => this._load(), SEARCH_AFTER_MS);
     };
     this._status = makeElement("p", { class: "hint", role: "status" });
     this._list = makeElement("ul", { class: "kept" });
-    this._more = makeElement("button", { type: "button", class: "small", text: "Show older ones" });
+    this._more = makeElement("button", { type: "button", class: "small", text: text("history.older") });
     this._more.onclick = () => this._load(true);
     this._overview = makeElement("div", { class: "overview-kept" }, this._search, this._status, this._list, this._more, this._buildChoice());
     this._detail = makeElement("div", { class: "detail-kept" });
@@ -86,17 +87,17 @@ export class HistoryPanel {
   }
 
   _buildChoice() {
-    const choices = Object.entries(PLACES).map(([place, [name, meaning]]) => {
+    const choices = PLACES.map((place) => {
       const input = makeElement("input", { type: "radio", name: "keep", value: place });
       input.onchange = () => {
         setKeepChoice(place);
         this._load();
       };
-      return makeElement("label", { class: "choice" }, input, makeElement("span", { text: name }, makeElement("small", { text: meaning })));
+      return makeElement("label", { class: "choice" }, input, makeElement("span", { text: text(`keep.${place}`) }, makeElement("small", { text: text(`keep.${place}_meaning`) })));
     });
     this._deleteAll = makeElement("button", { type: "button", class: "small danger" });
-    confirmed(this._deleteAll, "Delete all", "Really delete all of them", () => this._delete(null));
-    this._choice = makeElement("fieldset", { class: "keep" }, makeElement("legend", { text: "Keep conversations" }), ...choices);
+    confirmed(this._deleteAll, text("history.delete_all"), text("history.delete_all_really"), () => this._delete(null));
+    this._choice = makeElement("fieldset", { class: "keep" }, makeElement("legend", { text: text("keep.title") }), ...choices);
     return makeElement("div", { class: "keep-choice" }, this._choice, this._deleteAll);
   }
 
@@ -105,7 +106,7 @@ export class HistoryPanel {
     const server = this._actions.stores().find(({ place }) => place === "server");
     const input = this._choice.querySelector("[value=server]");
     input.disabled = server?.offered === false;
-    input.nextElementSibling.querySelector("small").textContent = input.disabled ? "This server keeps none." : PLACES.server[1];
+    input.nextElementSibling.querySelector("small").textContent = text(input.disabled ? "keep.not_offered" : "keep.server_meaning");
   }
 
   _showList() {
@@ -140,20 +141,20 @@ export class HistoryPanel {
     this._list.append(...found.map(({ kept, store }) => this._row(kept, store)));
     if (focused !== null) (this._rowOf(focused) ?? this._title).focus(); // its row was replaced or is gone
     const count = this._list.childElementCount;
-    const none = query ? "Nothing was found." : keepChoice() === "no" ? "No conversations are kept. Choose below where to keep them." : "No conversations yet.";
-    this._status.textContent = failed || (count ? (query ? `${count} found` : "") : none);
+    const none = text(query ? "history.nothing_found" : keepChoice() === "no" ? "history.none_kept" : "history.none_yet");
+    this._status.textContent = failed || (count ? (query ? text("history.found", { count }) : "") : none);
     this._status.classList.toggle("error", Boolean(failed));
     this._deleteAll.hidden = !count;
     this._drawChoice();
   }
 
   _row(kept, store) {
-    const turns = kept.turns === 1 ? "1 turn" : `${kept.turns} turns`;
-    const where = store.place === "browser" ? " · this browser" : "";
-    const running = kept.id === this._actions.runningId() ? " · running" : "";
+    const turns = countText("turns.count", kept.turns);
+    const where = store.place === "browser" ? ` · ${text("history.this_browser")}` : "";
+    const running = kept.id === this._actions.runningId() ? ` · ${text("history.running")}` : "";
     const row = makeElement("button", { type: "button", class: "kept-row", "data-id": kept.id },
-      makeElement("span", { class: "name", dir: "auto", text: kept.title || "Nothing said by you" }),
-      makeElement("small", { text: `${dateText(kept.changed_at)} · ${turns}${where}${running}` }));
+      makeElement("span", { class: "name", dir: "auto", text: kept.title || text("history.untitled") }),
+      makeElement("small", { text: `${formatDate(kept.changed_at)} · ${turns}${where}${running}` }));
     if (kept.found) row.append(makeElement("small", { class: "found", dir: "auto", text: kept.found }));
     row.onclick = () => this._open(kept.id, store);
     return makeElement("li", {}, row);
@@ -177,22 +178,22 @@ export class HistoryPanel {
   }
 
   _drawDetail(kept, store) {
-    const back = makeElement("button", { type: "button", class: "quiet small back", text: "‹ All conversations" });
+    const back = makeElement("button", { type: "button", class: "quiet small back", text: text("history.all") });
     back.onclick = () => this._showList();
-    const button = (text, act, kind = "small") => {
-      const made = makeElement("button", { type: "button", class: kind, text });
+    const button = (label, act, kind = "small") => {
+      const made = makeElement("button", { type: "button", class: kind, text: label });
       made.onclick = act;
       return made;
     };
     const running = kept.id === this._actions.runningId();
-    const go = button("Continue", () => {
+    const go = button(text("history.continue"), () => {
       this._actions.continue(kept, store.place);
       this.close();
       byId("start").focus();
     }, "small primary");
     go.hidden = running;
     const remove = makeElement("button", { type: "button", class: "small danger" });
-    confirmed(remove, "Delete", "Really delete", () => this._delete(kept.id, store));
+    confirmed(remove, text("history.delete"), text("history.delete_really"), () => this._delete(kept.id, store));
     const error = makeElement("p", { class: "error", role: "alert" });
     const save = async (format, end) => {
       try {
@@ -201,11 +202,11 @@ export class HistoryPanel {
         error.textContent = problem.message;
       }
     };
-    const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": "This conversation" },
-      go, button("Save as Markdown", () => save("markdown", "md")), button("Save as JSON", () => save("json", "json")), remove);
+    const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": text("history.this") },
+      go, button(text("history.save_markdown"), () => save("markdown", "md")), button(text("history.save_json"), () => save("json", "json")), remove);
     this._detail.replaceChildren(back,
-      makeElement("h3", { dir: "auto", text: kept.title || "Nothing said by you" }),
-      makeElement("p", { class: "hint", text: `Began ${dateText(kept.began_at)}` }),
+      makeElement("h3", { dir: "auto", text: kept.title || text("history.untitled") }),
+      makeElement("p", { class: "hint", text: text("history.began", { date: formatDate(kept.began_at) }) }),
       buttons, error, transcript(kept.messages));
     back.focus();
   }
@@ -227,14 +228,14 @@ export class HistoryPanel {
 /** Returns the messages as a list. @param {import("./messages.js").Message[]} messages */
 function transcript(messages) {
   const lines = conversationOf(messages).items.map((item) => {
-    const text = makeElement("div", { class: "text", dir: "auto" });
-    if (item.role === "assistant") new RichText(text).draw({ ...item, source: item.markup || item.text, open: false, interrupted: item.interrupted });
-    else text.textContent = item.text;
-    const line = makeElement("li", { class: `item ${item.role}` }, makeElement("span", { class: "who", text: item.role === "user" ? "You" : "Repartee" }), text);
-    if (item.interrupted) line.append(makeElement("span", { class: "note", text: "interrupted" }));
+    const shown = makeElement("div", { class: "text", dir: "auto" });
+    if (item.role === "assistant") new RichText(shown).draw({ ...item, source: item.markup || item.text, open: false, interrupted: item.interrupted });
+    else shown.textContent = item.text;
+    const line = makeElement("li", { class: `item ${item.role}` }, makeElement("span", { class: "who", text: item.role === "user" ? text("transcript.you") : "Repartee" }), shown);
+    if (item.interrupted) line.append(makeElement("span", { class: "note", text: text("transcript.interrupted") }));
     return line;
   });
-  return makeElement("ol", { class: "messages", tabindex: "0", "aria-label": "What was said" }, ...lines);
+  return makeElement("ol", { class: "messages", tabindex: "0", "aria-label": text("history.what_was_said") }, ...lines);
 }
 
 function iconButton(name, path) {
@@ -250,11 +251,11 @@ function iconButton(name, path) {
 }
 
 /** Makes a button act at its second press; it returns to its first text when it loses the focus. */
-function confirmed(button, text, question, act) {
+function confirmed(button, label, question, act) {
   let asked = false;
   const draw = (now) => {
     asked = now;
-    button.textContent = now ? `${question}?` : text;
+    button.textContent = now ? question : label;
   };
   button.onclick = () => {
     if (!asked) return draw(true);
@@ -269,9 +270,4 @@ function saveFile(blob, name) {
   const address = URL.createObjectURL(blob);
   makeElement("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
-function dateText(iso) {
-  const date = new Date(iso);
-  return Number.isNaN(date.getTime()) ? "at an unknown time" : date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }

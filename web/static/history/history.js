@@ -5,6 +5,7 @@
  * that only this browser keeps, and the panel that shows them all.
  */
 
+import { text } from "../texts/texts.js";
 import { BrowserStore } from "./browser-store.js";
 import { HistoryPanel } from "./history-panel.js";
 import { browserSecret, hasSecret, KEEP_CHANGED, keepChoice } from "./keeping.js";
@@ -160,7 +161,7 @@ export class ConversationHistory {
     try {
       await this._browser.put({ id, began_at, messages, title: titleOf(messages), changed_at: new Date().toISOString() });
     } catch (error) {
-      if (!this._failed) this._page.note(`The conversation is not kept. ${error.message}`);
+      if (!this._failed) this._page.note(text("notice.not_kept", { message: error.message }));
       this._failed = true;
     }
   }

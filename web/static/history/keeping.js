@@ -5,14 +5,8 @@ const SECRET_KEY = "repartee.browser";
 
 /** @typedef {"server" | "browser" | "no"} KeepChoice on the server, in this browser only, or nowhere */
 
-/** Names of the choices on screen, each with what it means. @type {Record<KeepChoice, [string, string]>} */
-export const PLACES = {
-  server: ["On the server", "Only this browser finds them again. Whoever runs the server can read them."],
-  browser: ["In this browser only", "They are stored on this device, and nowhere else."],
-  no: ["Nowhere", "They are gone when you close the tab."],
-};
-
-const CHOICES = Object.keys(PLACES);
+/** The choices in their order. @type {KeepChoice[]} */
+export const PLACES = ["server", "browser", "no"];
 
 /** Event on window when the user has chosen, here, in the settings or in the first steps. */
 export const KEEP_CHANGED = "repartee:keep";
@@ -22,12 +16,12 @@ let secret = ""; // for this page, if the browser stores nothing
 /** @returns {KeepChoice} "no" until the user has chosen */
 export function keepChoice() {
   const choice = read(CHOICE_KEY);
-  return CHOICES.includes(choice) ? choice : "no";
+  return PLACES.includes(choice) ? choice : "no";
 }
 
 /** @returns {boolean} whether the user was asked */
 export function keepChosen() {
-  return CHOICES.includes(read(CHOICE_KEY));
+  return PLACES.includes(read(CHOICE_KEY));
 }
 
 /** @param {KeepChoice} choice takes effect at once, also for a running conversation */

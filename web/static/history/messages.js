@@ -2,6 +2,7 @@
 
 import { Conversation } from "../session/conversation.js";
 import { splitWords } from "../session/word-timing.js";
+import { text as translated } from "../texts/texts.js";
 
 export const MAX_MESSAGES = 400;
 const MAX_CHARS = 400_000;
@@ -71,9 +72,9 @@ export function asMarkdown({ title, began_at, messages }) {
   const said = messages.map(({ role, text, markup, complete }) => {
     const written = markup || text;
     const space = written.trim().includes("\n") ? "\n\n" : " ";
-    return `**${role === "user" ? "You" : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(interrupted)*`}`;
+    return `**${role === "user" ? translated("transcript.you") : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(${translated("export.interrupted")})*`}`;
   });
-  return [`# ${title || "Conversation"}`, `Began ${began_at}.`, ...said].join("\n\n") + "\n";
+  return [`# ${title || translated("export.conversation")}`, translated("export.began", { date: began_at }), ...said].join("\n\n") + "\n";
 }
 
 /** @param {Kept} kept */

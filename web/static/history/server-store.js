@@ -1,5 +1,6 @@
 /** The conversations that the server keeps for this browser. */
 
+import { capitalized, serverText, text } from "../texts/texts.js";
 import { storedToken } from "../view/preferences.js";
 import { browserSecret } from "./keeping.js";
 
@@ -48,11 +49,11 @@ export class ServerStore {
     try {
       response = await fetch(url, { method, headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch {
-      throw new Error("The server cannot be reached. Check that it runs, then try again.");
+      throw new Error(text("server.unreachable"));
     }
     if (response.ok) return response;
-    const message = (await response.json().catch(() => null))?.error?.message;
-    if (response.status === 401) throw new Error("This server requires its token: start a conversation and enter it, then try again.");
-    throw new Error(message ? `${message[0].toUpperCase()}${message.slice(1)}` : `The server answered ${response.status}.`);
+    const message = serverText((await response.json().catch(() => null))?.error);
+    if (response.status === 401) throw new Error(text("server.token_first"));
+    throw new Error(message ? capitalized(message) : text("server.status", { status: response.status }));
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import { splitWords } from "../session/word-timing.js";
+import { pageLanguage, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { letters } from "./heard-units.js";
 
@@ -27,7 +28,7 @@ export function renderBlock(block, units) {
     case "list": return renderList(block, units);
     case "table": return asUnit(renderTable(block), units);
     case "code": return asUnit(renderCode(block), units);
-    case "formula": return asUnit(makeElement("pre", { class: "rich-formula", dir: "ltr", translate: "no", tabindex: "0", role: "group", "aria-label": "Formula", text: block.text }), units);
+    case "formula": return asUnit(makeElement("pre", { class: "rich-formula", dir: "ltr", translate: "no", tabindex: "0", role: "group", "aria-label": text("rich.formula"), text: block.text }), units);
     default: return paragraph("p", block.children, units);
   }
 }
@@ -100,7 +101,7 @@ function renderList(list, units) {
     const item = makeElement("li");
     if (checked !== null) {
       item.className = "task";
-      item.append(makeElement("span", { class: "task-mark", role: "img", "aria-label": checked ? "done" : "not done", text: checked ? "☑" : "☐" }));
+      item.append(makeElement("span", { class: "task-mark", role: "img", "aria-label": text(checked ? "rich.done" : "rich.not_done"), text: checked ? "☑" : "☐" }));
     }
     item.append(...children.map((one) => renderBlock(one, units)));
     element.append(item);
@@ -118,31 +119,31 @@ function renderTable({ align, head, rows }) {
   const filled = head.some((cell) => cell.length);
   const table = makeElement("table", {}, ...(filled ? [makeElement("thead", {}, row(head, "th"))] : []), makeElement("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
   for (const cell of table.querySelectorAll("th:empty")) cell.replaceWith(makeElement("td"));
-  return makeElement("div", { class: "rich-table", tabindex: "0", role: "group", "aria-label": "Table" }, table);
+  return makeElement("div", { class: "rich-table", tabindex: "0", role: "group", "aria-label": text("rich.table") }, table);
 }
 
-function renderCode({ language, text }) {
-  const copy = makeElement("button", { class: "quiet small", type: "button", text: "Copy" });
-  copy.onclick = () => copyText(text, copy);
-  const bar = makeElement("div", { class: "rich-code-bar", lang: "en" }, makeElement("span", { text: language || "code" }), copy);
-  const code = makeElement("pre", { tabindex: "0", role: "group", "aria-label": language ? `Code: ${language}` : "Code" }, makeElement("code", { text }));
+function renderCode({ language, text: source }) {
+  const copy = makeElement("button", { class: "quiet small", type: "button", text: text("rich.copy") });
+  copy.onclick = () => copyText(source, copy);
+  const bar = makeElement("div", { class: "rich-code-bar", lang: pageLanguage }, makeElement("span", { text: language || text("rich.code_bar") }), copy);
+  const code = makeElement("pre", { tabindex: "0", role: "group", "aria-label": language ? text("rich.code_of", { language }) : text("rich.code") }, makeElement("code", { text: source }));
   return makeElement("div", { class: "rich-code", dir: "ltr", translate: "no" }, bar, code);
 }
 
-async function copyText(text, button) {
-  let done = "Copied";
+async function copyText(copied, button) {
+  let done = text("rich.copied");
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(copied);
   } catch { // no permission, or the page is not secure: the user can copy what is selected
     const range = document.createRange();
     range.selectNodeContents(button.closest(".rich-code").querySelector("code"));
     getSelection().removeAllRanges();
     getSelection().addRange(range);
-    done = "Selected: press Ctrl+C";
+    done = text("rich.selected");
   }
   button.textContent = done;
   button.setAttribute("aria-live", "polite");
-  setTimeout(() => (button.textContent = "Copy"), 2500);
+  setTimeout(() => (button.textContent = text("rich.copy")), 2500);
 }
 
 function asUnit(element, units) {

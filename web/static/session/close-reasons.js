@@ -1,5 +1,7 @@
 /** Explains why a connection ended, and whether to connect again. Pure. */
 
+import { serverText } from "../texts/texts.js";
+
 /** The server's error codes (web/session_limits.py, web/access_control.py) and their names in problems.js. */
 const BY_ERROR_CODE = {
   server_full: "full",
@@ -36,7 +38,8 @@ export function endsConnection(code) {
 export function explainClose({ code, reason, status = 0, error = null }) {
   const [reasonCode] = reason.split(":");
   const problem = BY_ERROR_CODE[reasonCode] ?? BY_ERROR_CODE[error?.code] ?? BY_HTTP_STATUS[status] ?? BY_CLOSE_CODE[code] ?? "lost";
-  const message = reasonCode in BY_ERROR_CODE || error?.code in BY_ERROR_CODE ? error?.message : null;
+  const known = reasonCode in BY_ERROR_CODE || error?.code in BY_ERROR_CODE;
+  const message = known ? serverText({ code: error?.code ?? reasonCode, message: error?.message }, null) : null;
   return { problem, retry: RETRIED.has(problem), message: message ?? reason.slice(reason.indexOf(":") + 1).trim() };
 }
 

@@ -1,6 +1,7 @@
 /** The WebSocket connection: sends and receives events as objects. Reconnects by itself. */
 
 import { toBase64 } from "../audio/pcm.js";
+import { text } from "../texts/texts.js";
 import { explainClose, retryDelayMs } from "./close-reasons.js";
 import { ConnectionMonitor } from "./connection-monitor.js";
 
@@ -9,8 +10,6 @@ const MAX_QUEUED_BYTES = 256 * 1024; // 4 s of audio; beyond this nothing is sen
 const CHECK_EVERY_MS = 500;
 const PROTOCOL = "realtime";
 const TOKEN_PROTOCOL = "openai-insecure-api-key."; // how OpenAI's browser clients send an API key
-const NOT_A_TOKEN = "This is not a token: a token has no spaces, quotes, brackets or ,/:;=?@\\. "
-  + "Paste the token alone, without REPARTEE_TOKEN= or Bearer before it.";
 
 /**
  * Events: `event` (detail: a server event), `lost` and `ended` (detail: {problem, message}; after `ended` it does not
@@ -57,7 +56,7 @@ export class RealtimeConnection extends EventTarget {
       socket = new WebSocket(url, protocols);
     } catch (error) {
       if (error.name !== "SyntaxError") throw error;
-      this.dispatchEvent(new CustomEvent("ended", { detail: { problem: "token", message: NOT_A_TOKEN } }));
+      this.dispatchEvent(new CustomEvent("ended", { detail: { problem: "token", message: text("token.malformed") } }));
       return;
     }
     this._socket = socket;

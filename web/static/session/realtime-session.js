@@ -3,12 +3,13 @@
 import { CaptureTimeline } from "../audio/capture-timeline.js";
 import { fromBase64 } from "../audio/pcm.js";
 import { putMessage } from "../history/messages.js";
+import { serverText, text } from "../texts/texts.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
-import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, NO_WORDS, SERVER_EVENTS } from "./server-events.js";
+import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, SERVER_EVENTS } from "./server-events.js";
 import { WakeMode } from "./wake-mode.js";
 
 /**
@@ -115,14 +116,14 @@ export class RealtimeSession extends EventTarget {
   // User actions ------------------------------------------------------------------------------------------------
 
   /**
-   * @param {string} text
+   * @param {string} typed
    * @param {number | null} enteredMs when it was entered, on the clock of performance.now(); null: it waited, so its latency is not measured
    * @returns {boolean} false if it cannot be sent now; then nothing was done
    */
-  sendText(text, enteredMs = performance.now()) {
+  sendText(typed, enteredMs = performance.now()) {
     if (!this._open || !this.connection.canSend) return false;
     this.interrupt();
-    const content = [{ type: "input_text", text }];
+    const content = [{ type: "input_text", text: typed }];
     const sent = this.connection.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
     if (sent) this._requestReply(enteredMs === null ? null : this.audio.context.currentTime - (performance.now() - enteredMs) / 1000);
     return sent;
@@ -166,7 +167,7 @@ export class RealtimeSession extends EventTarget {
 
   /** Handles the press of the push-to-talk key. */
   pressKey() {
-    if (this.muted && this.pushToTalk.enabled) return this._emit("notice", "The microphone is muted. Press M to unmute it.");
+    if (this.muted && this.pushToTalk.enabled) return this._emit("notice", text("notice.muted"));
     if (!this.pushToTalk.press()) return;
     this.interrupt();
     this._emit("phase");
@@ -191,7 +192,7 @@ export class RealtimeSession extends EventTarget {
       this._requestReply();
     } else if (action === "clear") {
       this.connection.send({ type: "input_audio_buffer.clear" });
-      this._emit("notice", "The key was released too soon. Hold it while you speak.");
+      this._emit("notice", text("notice.released"));
     }
   }
 
@@ -298,7 +299,8 @@ export class RealtimeSession extends EventTarget {
     if (frame !== null) this.turns.setSpeechEnd(turn, frame / this.audio.context.sampleRate);
   }
 
-  _handleError({ code, message }) {
+  _handleError(error) {
+    const { code } = error;
     if (IGNORED_ERRORS.has(code)) return;
     if (code === ACTIVE_RESPONSE) { // a reply that began before the last message
       this.interrupt();
@@ -307,7 +309,7 @@ export class RealtimeSession extends EventTarget {
     }
     this._awaitingReply = false;
     if (code === COMMIT_EMPTY) this._requestIsEmpty = this._replyRequested;
-    if (!endsConnection(code)) this._emit("notice", code === COMMIT_EMPTY ? NO_WORDS : message);
+    if (!endsConnection(code)) this._emit("notice", code === COMMIT_EMPTY ? text("notice.no_words") : serverText(error));
   }
 
   _addTrace({ turn: number, trace }) {
@@ -325,7 +327,7 @@ export class RealtimeSession extends EventTarget {
     this.audio.output.end(id);
     if (status === "cancelled" && this.audio.output.hasUnplayedAudio(id)) this.audio.output.flush();
     if (status !== "failed") return;
-    const cause = details?.error?.message || "the server gave no reason; its log may have one";
+    const cause = serverText(details?.error) || text("problem.no_reason");
     if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
     this._emit("resolved", `note ${cause}`); // the server also sent it as a notice; it is shown once
     const turn = this.turns.markFailed(id);

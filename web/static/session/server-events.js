@@ -1,6 +1,7 @@
 /** The events of the server that concern the session, and the error codes and problems that it knows. */
 
 import { fromBase64 } from "../audio/pcm.js";
+import { text } from "../texts/texts.js";
 
 /** Problems about a missing connection; one is shown at a time. */
 export const CONNECTION_PROBLEMS = ["lost", "full", "overloaded", "loading", "restarting"];
@@ -13,8 +14,6 @@ export const ACTIVE_RESPONSE = "conversation_already_has_active_response";
 
 /** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
 export const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
-
-export const NO_WORDS = "No words were recognized. Please say it again.";
 
 /** What the session does on each event of the server. @type {Record<string, (client: import("./realtime-session.js").RealtimeSession, event: object) => void>} */
 export const SERVER_EVENTS = {
@@ -35,7 +34,7 @@ export const SERVER_EVENTS = {
     if (event.why === "called") client.wake.called();
     if (!client.pushToTalk.enabled) return;
     client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
-    client._emit("notice", NO_WORDS);
+    client._emit("notice", text("notice.no_words"));
   },
   "response.created": (client, { response }) => client._responseCreated(response.id),
   "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
@@ -49,6 +48,6 @@ export const SERVER_EVENTS = {
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
   "repartee.conversation": (client, event) => client._conversationKept(event),
-  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
+  "repartee.notice": (client, { text: sentence, language }) => (language ? client._emit("other-language", language) : client._emit("notice", sentence)),
   "error": (client, { error }) => client._handleError(error),
 };

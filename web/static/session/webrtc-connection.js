@@ -1,6 +1,7 @@
 /** A WebRTC connection: the sound goes by media tracks, events by a data channel. Same interface as RealtimeConnection. */
 
 import { TrackTimeline } from "../audio/track-timeline.js";
+import { text } from "../texts/texts.js";
 import { explainClose, retryDelayMs } from "./close-reasons.js";
 
 const CONNECT_TIMEOUT_MS = 10000;
@@ -176,7 +177,7 @@ export class WebRtcConnection extends EventTarget {
 
   _ended(peer, message = "") {
     if (this._peer !== peer) return;
-    if (!this._wasOpen && !this._error) return this._unavailable(message || "UDP may be blocked.");
+    if (!this._wasOpen && !this._error) return this._unavailable(message || text("notice.udp"));
     this._handleClose({ status: 0, error: this._error });
   }
 

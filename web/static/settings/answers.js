@@ -1,24 +1,27 @@
 /** Who answers, in the header: shown before the conversation begins. */
 
+import { text } from "../texts/texts.js";
 import { byId, makeElement } from "../view/dom.js";
 
 /**
  * @param {object | null} server from /v1/repartee/settings
  * @param {string | undefined} endpoint the endpoint that this browser has chosen
- * @returns {{text: string, problem: string} | null} null if it is not known
+ * @returns {{name: string, problem: string, short: string} | null} null if it is not known; `short`: the problem in two or three words
  */
 export function whoAnswers(server, endpoint) {
   if (!server) return null;
   const chosen = server.endpoint.choices.find(({ name }) => name === endpoint);
-  if (chosen) return described(chosen.here ? `${chosen.model} on this machine` : `${chosen.model}, ${chosen.name}`, chosen.reachable);
+  if (chosen) return described(chosen.here ? text("answers.here", { model: chosen.model }) : `${chosen.model}, ${chosen.name}`, chosen.reachable);
   const { kind, name, here, reachable, problem } = server.answers;
-  if (kind === "skills") return { text: "Built-in skills", problem: problem && `No language model: ${problem}` };
-  const others = kind === "models" ? " and others" : "";
-  return described(`${name}${here ? " on this machine" : ""}${others}`, reachable);
+  if (kind === "skills") return { name: text("answers.skills"), problem: problem && text("answers.no_model_why", { problem }), short: text("answers.no_model") };
+  const several = kind === "models";
+  if (here) return described(text(several ? "answers.here_others" : "answers.here", { model: name }), reachable);
+  return described(several ? text("answers.others", { model: name }) : name, reachable);
 }
 
-function described(text, reachable) {
-  return { text, problem: reachable === false ? "unreachable" : "" };
+function described(name, reachable) {
+  const problem = reachable === false ? text("answers.unreachable") : "";
+  return { name, problem, short: problem };
 }
 
 export class Answers {
@@ -33,10 +36,10 @@ export class Answers {
     const who = whoAnswers(server, endpoint);
     byId("answers").hidden = !who;
     if (!who) return;
-    const { text, problem } = who;
-    const parts = [makeElement("span", { class: "visually-hidden", text: "Who answers: " }), makeElement("span", { class: "name", text })];
-    if (problem) parts.push(makeElement("span", { class: "problem", text: problem.startsWith("No language model") ? "no language model" : problem }));
-    this._button.title = problem ? `${text}: ${problem}` : `${text} answers`;
+    const { name, problem, short } = who;
+    const parts = [makeElement("span", { class: "visually-hidden", text: text("answers.label") }), makeElement("span", { class: "name", text: name })];
+    if (problem) parts.push(makeElement("span", { class: "problem", text: short }));
+    this._button.title = problem ? `${name}: ${problem}` : text("answers.title", { name });
     this._button.replaceChildren(...parts);
   }
 }

@@ -1,5 +1,6 @@
 /** Rows of the settings: a control, the server's value, and a button that returns to it. */
 
+import { pageLanguage, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 
 /**
@@ -23,7 +24,7 @@ export class Row {
     control.id = `setting-${name}`;
     control.setAttribute("aria-describedby", `setting-${name}-server`);
     this._server = makeElement("span", { id: `setting-${name}-server` });
-    this._reset = makeElement("button", { type: "button", class: "reset", text: "Reset", "aria-label": `Reset ${label.toLowerCase()} to the server's value`, hidden: "" });
+    this._reset = makeElement("button", { type: "button", class: "reset", text: text("settings.reset"), "aria-label": text("settings.reset_label", { name: pageLanguage === "de" ? label : label.toLowerCase() }), hidden: "" });
     this._reset.onclick = () => {
       reset();
       control.focus({ preventScroll: true });
@@ -34,29 +35,29 @@ export class Row {
       makeElement("p", { class: "setting-server" }, this._server, this._reset));
   }
 
-  /** @param {string} text about the server's value @param {boolean} differs whether this browser's is another */
-  draw(text, differs) {
-    this._server.textContent = text;
+  /** @param {string} note about the server's value @param {boolean} differs whether this browser's is another */
+  draw(note, differs) {
+    this._server.textContent = note;
     this._reset.hidden = !differs;
-    this._server.parentElement.hidden = !text && !differs;
+    this._server.parentElement.hidden = !note && !differs;
     this.element.classList.toggle("differs", differs);
   }
 }
 
 /** Replaces the options of a select and keeps its value if it is among them. @param {{value: string, text: string}[]} options */
 export function setOptions(select, options, value) {
-  select.replaceChildren(...options.map(({ value: one, text }) => makeElement("option", { value: one, text })));
+  select.replaceChildren(...options.map(({ value: one, text: label }) => makeElement("option", { value: one, text: label })));
   select.value = options.some((one) => one.value === value) ? value : "";
 }
 
-/** @param {string} id @param {string} text @param {string} [more] second line */
-export function makeSwitch(id, text, more = "") {
-  const words = makeElement("span", { text: `${text} ` }, ...(more ? [makeElement("small", { text: more })] : []));
+/** @param {string} id @param {string} label @param {string} [more] second line */
+export function makeSwitch(id, label, more = "") {
+  const words = makeElement("span", { text: `${label} ` }, ...(more ? [makeElement("small", { text: more })] : []));
   return makeElement("label", { class: "switch" }, makeElement("input", { id, type: "checkbox", role: "switch" }), words);
 }
 
-/** @param {string} id @param {string} text @param {Record<string, string>} options texts by value */
-export function makeField(id, text, options) {
-  const select = makeElement("select", { id }, ...Object.entries(options).map(([value, label]) => makeElement("option", { value, text: label })));
-  return makeElement("label", { class: "field" }, makeElement("span", { text }), select);
+/** @param {string} id @param {string} label @param {Record<string, string>} options texts by value */
+export function makeField(id, label, options) {
+  const select = makeElement("select", { id }, ...Object.entries(options).map(([value, name]) => makeElement("option", { value, text: name })));
+  return makeElement("label", { class: "field" }, makeElement("span", { text: label }), select);
 }

@@ -1,5 +1,7 @@
 /** Asks the server which settings a browser may choose, and which values are its own. */
 
+import { serverText, text } from "../texts/texts.js";
+
 const TIMEOUT_MS = 10_000;
 
 /**
@@ -26,7 +28,7 @@ export async function fetchVoiceSample(choices, token, signal) {
   const answer = await ask(`v1/repartee/voice-sample?${query}`, token, AbortSignal.any([signal, AbortSignal.timeout(4 * TIMEOUT_MS)]));
   if (answer.ok) return answer.arrayBuffer();
   const body = await answer.json().catch(() => ({}));
-  throw new Error(body.error?.message ?? "The server could not speak. Try again in a moment.");
+  throw new Error(serverText(body.error, text("server.no_voice")));
 }
 
 function ask(path, token, signal = AbortSignal.timeout(TIMEOUT_MS)) {

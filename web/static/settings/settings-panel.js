@@ -1,26 +1,26 @@
 /** The settings: what this browser chooses in place of the server's values, and the settings of its own. */
 
+import { capitalized, formatNumber, languageName, text } from "../texts/texts.js";
 import { byId, makeElement } from "../view/dom.js";
 import { preferences, storedToken } from "../view/preferences.js";
 import { Answers } from "./answers.js";
 import { Choices, MAX_INSTRUCTIONS } from "./choices.js";
 import { makeGroup, Row, setOptions } from "./rows.js";
-import { keepField, keysHint, pushToTalkSwitch, soundRows } from "./sections.js";
+import { keepField, keysHint, pageLanguageField, pushToTalkSwitch, soundRows } from "./sections.js";
 import { fetchSettings } from "./server-settings.js";
 import { merged, sessionFields, withProfile } from "./session-fields.js";
 import { voiceName } from "./voice-name.js";
 import { VoiceSample } from "./voice-sample.js";
 
-const PROFILES = {
-  auto: "Automatic",
-  eager: "Eager: answers soonest, may cut you off",
-  balanced: "Balanced",
-  patient: "Patient: lets you pause longest",
-};
+const PROFILES = ["auto", "eager", "balanced", "patient"];
 const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
 
-function shortened(text) {
-  return text.length > 60 ? `${text.slice(0, 59).trimEnd()}…` : text;
+function shortened(words) {
+  return words.length > 60 ? `${words.slice(0, 59).trimEnd()}…` : words;
+}
+
+function profileName(profile) {
+  return PROFILES.includes(profile) ? text(`settings.profile_${profile}`) : profile;
 }
 
 export class SettingsPanel {
@@ -67,9 +67,9 @@ export class SettingsPanel {
     return names.size === 1 ? [...names][0] : "";
   }
 
-  /** Returns the English name of a language. */
+  /** Returns the name of a language. */
   nameOf(code) {
-    return this.server?.language.choices.find((one) => one.code === code)?.name ?? code;
+    return languageName(code, this.server?.language.choices.find((one) => one.code === code)?.name);
   }
 
   /** Forgets what the last session has got. Call it when a conversation begins. */
@@ -99,17 +99,17 @@ export class SettingsPanel {
   _build() {
     this._makeRows();
     this._keep = keepField();
-    const close = makeElement("button", { type: "button", class: "quiet icon", id: "settings-close", "aria-label": "Close the settings", text: "×" });
+    const close = makeElement("button", { type: "button", class: "quiet icon", id: "settings-close", "aria-label": text("settings.close"), text: "×" });
     close.onclick = () => byId("settings-open").click();
     this._status = makeElement("p", { class: "hint settings-status", role: "status" });
     const { language, voice, speed, endpoint, instructions, profile, words } = this._rows;
     byId("settings").replaceChildren(
-      makeElement("header", { class: "settings-head" }, makeElement("h2", { text: "Settings" }), this._status, close),
-      makeGroup("settings-voice", "Voice and language", language.element, voice.element, speed.element, this._sampleStatus),
-      makeGroup("settings-answers", "Who answers", endpoint.element, this._noEndpoint, instructions.element),
-      makeGroup("settings-turns", "Turn taking", profile.element, pushToTalkSwitch()),
-      makeGroup("settings-sound", "Sound", ...soundRows()),
-      makeGroup("settings-privacy", "Privacy", words.element, this._keep.field),
+      makeElement("header", { class: "settings-head" }, makeElement("h2", { text: text("frame.settings") }), this._status, close),
+      makeGroup("settings-voice", text("settings.voice_group"), language.element, voice.element, speed.element, this._sampleStatus, pageLanguageField()),
+      makeGroup("settings-answers", text("settings.answers_group"), endpoint.element, this._noEndpoint, instructions.element),
+      makeGroup("settings-turns", text("settings.turns_group"), profile.element, pushToTalkSwitch()),
+      makeGroup("settings-sound", text("settings.sound_group"), ...soundRows()),
+      makeGroup("settings-privacy", text("settings.privacy_group"), words.element, this._keep.field),
       keysHint(),
     );
   }
@@ -143,13 +143,13 @@ export class SettingsPanel {
     words.onchange = () => this.choices.set("words", words.checked === this.server?.words.default ? undefined : words.checked);
     this._noEndpoint = makeElement("p", { class: "hint" });
     this._rows = {
-      language: row("language", "Language", select("language")),
-      voice: row("voice", "Voice", select("voice"), [listen]),
-      speed: row("speed", "Speed", speed, [this._speedText]),
-      endpoint: row("endpoint", "Language model", select("endpoint")),
-      instructions: row("instructions", "Instructions", instructions),
-      profile: row("profile", "End of your turn", select("profile")),
-      words: row("words", "Record my words in the server's trace", words),
+      language: row("language", text("settings.language"), select("language")),
+      voice: row("voice", text("settings.voice"), select("voice"), [listen]),
+      speed: row("speed", text("settings.speed"), speed, [this._speedText]),
+      endpoint: row("endpoint", text("settings.endpoint"), select("endpoint")),
+      instructions: row("instructions", text("settings.instructions"), instructions),
+      profile: row("profile", text("settings.profile"), select("profile")),
+      words: row("words", text("settings.words"), words),
     };
   }
 
@@ -177,7 +177,7 @@ export class SettingsPanel {
 
   /** @param {boolean} running whether a conversation got the change */
   showEffect(running) {
-    this._status.textContent = running ? "Saved. Used from your next turn on." : "Saved in this browser.";
+    this._status.textContent = text(running ? "settings.saved_next" : "settings.saved");
   }
 
   _sampleChoices() {
@@ -201,7 +201,7 @@ export class SettingsPanel {
     for (const { control } of Object.values(this._rows)) control.disabled = !this.server;
     byId("voice-listen").disabled = !this.server;
     if (!this.server) {
-      for (const row of Object.values(this._rows)) row.draw("The server's value is not known yet.", false);
+      for (const row of Object.values(this._rows)) row.draw(text("settings.unknown"), false);
       this._noEndpoint.hidden = true;
       return;
     }
@@ -213,26 +213,27 @@ export class SettingsPanel {
 
   _drawLanguage() {
     const { default: own, choices, why_one: whyOne } = this.server.language;
-    const named = Object.fromEntries(choices.map(({ code, name }) => [code, name]));
-    const others = choices.filter(({ code }) => code !== own).map(({ code, name }) => ({ value: code, text: name }));
+    const ownName = capitalized(this.nameOf(own));
+    const others = choices.filter(({ code }) => code !== own).map(({ code }) => ({ value: code, text: capitalized(this.nameOf(code)) })).sort((a, b) => a.text.localeCompare(b.text));
     const { language } = this._rows;
-    setOptions(language.control, [{ value: "", text: `${named[own] ?? own} (server)` }, ...others], this.choices.get("language"));
+    setOptions(language.control, [{ value: "", text: text("settings.of_server", { value: ownName }) }, ...others], this.choices.get("language"));
     language.control.disabled = !others.length;
-    const more = whyOne ? ` ${whyOne[0].toUpperCase()}${whyOne.slice(1)}` : "";
-    language.draw((this._serverValue("language", named[own] ?? own) + more).trim(), this._differs("language"));
+    const more = whyOne ? ` ${capitalized(whyOne)}` : "";
+    language.draw((this._serverValue("language", ownName) + more).trim(), this._differs("language"));
   }
 
   _drawVoice() {
     const { default: own, not_installed: notInstalled } = this.server.voice;
     const foreign = this._language() !== this.server.language.default;
-    const first = foreign ? "Best for this language" : `${voiceName(own)} (server)`;
+    const only = voiceName(own);
+    const first = foreign ? text("settings.best_voice") : text("settings.of_server", { value: only });
     const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceName(name) }));
     const { voice } = this._rows;
-    setOptions(voice.control, [{ value: "", text: others.length ? first : first.replace(" (server)", "") }, ...others], this.choices.get("voice"));
+    setOptions(voice.control, [{ value: "", text: others.length || foreign ? first : only }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
-    const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
-    const now = foreign && !this._differs("voice") ? `Now: ${voiceName(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceName(own));
+    const more = better ? ` ${text("settings.better_voice", { command: `repartee models pull ${better}` })}` : "";
+    const now = foreign && !this._differs("voice") ? text("settings.now", { value: voiceName(this._voices()[0] ?? own) }) : this._serverValue("voice", voiceName(own));
     voice.draw((now + more).trim(), this._differs("voice"));
   }
 
@@ -240,15 +241,15 @@ export class SettingsPanel {
     const { choices } = this.server.endpoint;
     const { name, kind } = this.server.answers;
     const { endpoint } = this._rows;
-    const options = choices.map((one) => ({ value: one.name, text: `${one.model}, ${one.name}${one.reachable === false ? " (cannot be reached)" : ""}` }));
-    setOptions(endpoint.control, [{ value: "", text: kind === "models" ? "Chosen by the server" : `${name} (server)` }, ...(options.length > 1 ? options : [])], this.choices.get("endpoint"));
+    const options = choices.map((one) => ({ value: one.name, text: one.reachable === false ? text("settings.not_reached", { name: `${one.model}, ${one.name}` }) : `${one.model}, ${one.name}` }));
+    setOptions(endpoint.control, [{ value: "", text: kind === "models" ? text("settings.by_server") : text("settings.of_server", { value: name }) }, ...(options.length > 1 ? options : [])], this.choices.get("endpoint"));
     endpoint.element.hidden = kind === "skills";
     endpoint.control.disabled = options.length < 2;
     this._noEndpoint.hidden = kind !== "skills";
     this._noEndpoint.textContent = this.server.answers.problem
-      ? `Built-in skills answer, without a language model: ${this.server.answers.problem}`
-      : "Built-in skills answer: time, timers, sums and more. For free conversation, choose a language model in the first steps, or run: repartee models pull qwen3-0.6b";
-    endpoint.draw(this._serverValue("endpoint", kind === "models" ? "the fastest that answers" : name), this._differs("endpoint"));
+      ? text("settings.skills_problem", { problem: this.server.answers.problem })
+      : text("settings.skills", { command: "repartee models pull qwen3-0.6b" });
+    endpoint.draw(this._serverValue("endpoint", kind === "models" ? text("settings.fastest") : name), this._differs("endpoint"));
   }
 
   _drawOthers() {
@@ -261,17 +262,17 @@ export class SettingsPanel {
     instructions.element.hidden = this.server.answers.kind === "skills"; // only a language model reads them
     instructions.draw(this._serverValue("instructions", `“${shortened(this.server.instructions.default)}”`), this._differs("instructions"));
     const { default: own, choices } = this.server.profile;
-    const others = choices.filter((name) => name !== own).map((name) => ({ value: name, text: PROFILES[name] ?? name }));
-    setOptions(profile.control, [{ value: "", text: `${PROFILES[own] ?? own} (server)` }, ...others], this.choices.get("profile"));
-    profile.draw(this._serverValue("profile", PROFILES[own] ?? own), this._differs("profile"));
+    const others = choices.filter((name) => name !== own).map((name) => ({ value: name, text: profileName(name) }));
+    setOptions(profile.control, [{ value: "", text: text("settings.of_server", { value: profileName(own) }) }, ...others], this.choices.get("profile"));
+    profile.draw(this._serverValue("profile", profileName(own)), this._differs("profile"));
     words.control.checked = this.choices.get("words") ?? this.server.words.default;
     words.control.disabled = !this.server.words.may_record && !words.control.checked;
-    const never = this.server.words.may_record ? "" : " This server records no words.";
-    words.draw((this._serverValue("words", this.server.words.default ? "recorded" : "not recorded") + never).trim(), this._differs("words"));
+    const never = this.server.words.may_record ? "" : ` ${text("settings.never_recorded")}`;
+    words.draw((this._serverValue("words", text(this.server.words.default ? "settings.recorded" : "settings.not_recorded")) + never).trim(), this._differs("words"));
   }
 
   _drawSpeed(value) {
-    this._speedText.textContent = `${value.toFixed(2).replace(/0$/, "")}×`;
+    this._speedText.textContent = `${formatNumber(value, 2)}×`;
   }
 
   _differs(name) {
@@ -281,6 +282,6 @@ export class SettingsPanel {
   /** Says what the server's value is if this browser has another; "" if it has not: the control shows it. */
   _serverValue(name, value) {
     if (!this._differs(name)) return "";
-    return `Your choice. Server: ${value}${this.server[name].configured ? ", from its configuration" : ""}.`;
+    return text(this.server[name].configured ? "settings.your_choice_configured" : "settings.your_choice", { value });
   }
 }

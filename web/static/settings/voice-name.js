@@ -1,10 +1,12 @@
 /** Names of voices for the screen. */
 
+import { text } from "../texts/texts.js";
+
 /** @param {string} name as "en_US-joe-medium" @returns {string} as "Joe (US, medium)" */
 export function voiceName(name) {
   const found = /^[a-z]{2,3}_([A-Z]{2})-(\w+)-(x_low|low|medium|high)$/.exec(name);
-  if (found) return `${capitals(found[2])} (${found[1]}, ${found[3].replace("_", " ")})`;
-  return name === "espeak-ng" ? "espeak-ng (robotic)" : name;
+  if (found) return `${capitals(found[2])} (${found[1]}, ${text(`voice.${found[3]}`)})`;
+  return name === "espeak-ng" ? text("voice.robotic") : name;
 }
 
 function capitals(name) {

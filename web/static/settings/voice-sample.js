@@ -1,5 +1,6 @@
 /** The button that lets the user hear the chosen voice. */
 
+import { text } from "../texts/texts.js";
 import { fetchVoiceSample } from "./server-settings.js";
 
 export class VoiceSample {
@@ -14,7 +15,7 @@ export class VoiceSample {
     this._current = current;
     this._playing = null; // {abort, context} while it loads or plays
     button.onclick = () => (this._playing ? this.stop() : this._play());
-    this._draw("Listen");
+    this._draw("idle");
   }
 
   stop() {
@@ -22,13 +23,13 @@ export class VoiceSample {
     this._playing = null;
     playing?.abort.abort();
     playing?.context.close().catch(() => {});
-    this._draw("Listen");
+    this._draw("idle");
   }
 
   async _play() {
     const playing = (this._playing = { abort: new AbortController(), context: new AudioContext() });
     this._status.textContent = "";
-    this._draw("Loading…");
+    this._draw("loading");
     try {
       const { choices, token, volume } = this._current();
       const file = await fetchVoiceSample(choices, token, playing.abort.signal);
@@ -37,17 +38,18 @@ export class VoiceSample {
       const source = new AudioBufferSourceNode(playing.context, { buffer: sound });
       source.connect(new GainNode(playing.context, { gain: volume })).connect(playing.context.destination);
       source.onended = () => this._playing === playing && this.stop();
-      this._draw("Stop");
+      this._draw("playing");
       source.start();
     } catch (error) {
       if (this._playing !== playing) return;
-      this._status.textContent = error.name === "TimeoutError" || error instanceof TypeError ? "The server cannot be reached. Check that it runs, then try again." : error.message;
+      this._status.textContent = error.name === "TimeoutError" || error instanceof TypeError ? text("server.unreachable") : error.message;
       this.stop();
     }
   }
 
-  _draw(text) {
-    this._button.textContent = text;
-    this._button.dataset.state = text === "Listen" ? "idle" : text === "Stop" ? "playing" : "loading";
+  /** @param {"idle" | "loading" | "playing"} state */
+  _draw(state) {
+    this._button.textContent = text({ idle: "settings.listen", loading: "settings.loading", playing: "settings.stop" }[state]);
+    this._button.dataset.state = state;
   }
 }

@@ -1,10 +1,12 @@
 /** Percentiles and the target band of the response latency. Pure. */
 
+import { text } from "../texts/texts.js";
+
 /** Target band of the response latency, ms. Below it, a reply seems to interrupt; above it, the wait is noticeable. */
 export const BAND_MS = [200, 500];
 
 /** How a latency compares with the band, in words. */
-export const BAND_TEXTS = { sooner: "faster than 200 ms", within: "within 200–500 ms", later: "slower than 500 ms" };
+export const BAND_TEXTS = { sooner: text("latency.sooner"), within: text("latency.within"), later: text("latency.later") };
 
 /**
  * @param {number[]} values at least one of them

@@ -1,17 +1,11 @@
 /** The stages of the response latency: order, names on the page, and meaning. Pure. */
 
+import { text } from "../texts/texts.js";
+
 /** @type {{stage: string, name: string, meaning: string}[]} in the order of a turn */
-export const STAGES = [
-  { stage: "endpoint_wait", name: "wait", meaning: "silence until the end of your turn is decided" },
-  { stage: "stt", name: "stt", meaning: "until the transcript of your speech is final" },
-  { stage: "queue", name: "queue", meaning: "waiting for a free engine or connection" },
-  { stage: "llm_network", name: "network", meaning: "the network between the server and the language model" },
-  { stage: "llm_first_token", name: "model", meaning: "until the language model returns its first token" },
-  { stage: "first_sentence", name: "sentence", meaning: "until the first chunk of text can be spoken" },
-  { stage: "tts", name: "voice", meaning: "until the voice returns its first audio" },
-  { stage: "transport", name: "transport", meaning: "the network between this page and the server" },
-  { stage: "playout", name: "playout", meaning: "this page's buffer and the sound device" },
-];
+export const STAGES = ["endpoint_wait", "stt", "queue", "llm_network", "llm_first_token", "first_sentence", "tts", "transport", "playout"].map(
+  (stage) => ({ stage, name: text(`stage.${stage}`), meaning: text(`meaning.${stage}`) }),
+);
 
 /**
  * Returns a stage or span as people read it: "model 2" for "llm_first_token 2". Other names stay.

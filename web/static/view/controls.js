@@ -1,6 +1,7 @@
 /** Handles buttons, keys and switches: calls actions for user input and draws the current state. */
 
 import { microphoneDevices } from "../audio/microphone-input.js";
+import { text, textParts } from "../texts/texts.js";
 import { byId, makeElement } from "./dom.js";
 import { setPreferences, preferences } from "./preferences.js";
 
@@ -54,13 +55,14 @@ export class Controls {
 
   /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string, continues: boolean}} state `continues`: the next start continues the conversation shown */
   draw({ running, muted, pushToTalk, held, phase, continues }) {
-    byId("start-label").replaceChildren(running ? "End" : continues ? "Continue" : "Start", makeElement("span", { class: "more", text: " conversation" }));
+    const label = textParts(running ? "control.end" : continues ? "control.continue" : "control.start");
+    byId("start-label").replaceChildren(...label.map(({ text: part, more }) => makeElement("span", { class: more ? "more" : "", text: part })));
     byId("start").classList.toggle("running", running);
     byId("start").classList.toggle("continues", continues);
     setEnabled("mute", running);
     setEnabled("interrupt", running && ["speaking", "thinking"].includes(phase));
     byId("mute").setAttribute("aria-pressed", String(muted));
-    byId("mute").title = muted ? "Unmute (M)" : "Mute (M)";
+    byId("mute").title = text(muted ? "control.unmute_title" : "control.mute_title");
     const showHold = running && pushToTalk;
     if (!showHold && document.activeElement === byId("hold")) byId("start").focus();
     byId("hold").hidden = !showHold;
@@ -72,20 +74,19 @@ export class Controls {
   async listMicrophones(granted) {
     const select = byId("microphone");
     const devices = navigator.mediaDevices ? await microphoneDevices() : [];
-    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => makeElement("option", { value: id, text: label || `Microphone ${n + 1}` }));
-    select.replaceChildren(makeElement("option", { value: "", text: "Browser default" }), ...options);
+    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => makeElement("option", { value: id, text: label || text("control.microphone_number", { number: n + 1 }) }));
+    select.replaceChildren(makeElement("option", { value: "", text: text("control.browser_default") }), ...options);
     const { deviceId } = preferences();
     select.value = options.some((one) => one.value === deviceId) ? deviceId : "";
     if (granted) {
-      const names = { echoCancellation: "echo cancellation", noiseSuppression: "noise suppression", autoGainControl: "automatic gain control" };
-      const on = PROCESSING.filter((setting) => granted[setting]).map((setting) => names[setting]);
-      byId("granted").textContent = `Active in the browser: ${on.length ? on.join(", ") : "none of these"}.`;
+      const on = PROCESSING.filter((setting) => granted[setting]).map((setting) => text(`control.granted_${setting}`));
+      byId("granted").textContent = text("control.granted", { names: on.join(", ") || text("control.granted_none") });
     }
   }
 
   /** Empties the input if it still has this text, which was sent. */
-  clearText(text) {
-    if (byId("text-input").value.trim() === text) byId("text-input").value = "";
+  clearText(sent) {
+    if (byId("text-input").value.trim() === sent) byId("text-input").value = "";
   }
 
   /** @param {number} level dBFS of the microphone */
@@ -111,8 +112,8 @@ export class Controls {
     byId("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch must not open a menu
     byId("text-form").onsubmit = (event) => {
       event.preventDefault();
-      const text = byId("text-input").value.trim();
-      if (text && sendText(text)) byId("text-input").value = "";
+      const typed = byId("text-input").value.trim();
+      if (typed && sendText(typed)) byId("text-input").value = "";
     };
   }
 

@@ -1,5 +1,7 @@
 /** Finds and creates elements, and formats numbers. */
 
+import { formatNumber, locale } from "../texts/texts.js";
+
 /**
  * @param {string} id
  * @returns {HTMLElement}
@@ -38,8 +40,8 @@ export function makeSvgElement(tag, { text, ...attributes } = {}, ...children) {
 
 /** @param {number} ms @returns {string} without decimals from 10 on, with one decimal below; "0" for 0 */
 export function formatMs(ms) {
-  if (ms > 0 && ms < 0.05) return "<0.1";
-  if (ms > 0 && ms < 9.95) return ms.toFixed(1);
+  if (ms > 0 && ms < 0.05) return `<${formatNumber(0.1, 1)}`;
+  if (ms > 0 && ms < 9.95) return ms.toLocaleString(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   return String(Math.round(ms));
 }
 

@@ -1,18 +1,11 @@
 /** Shows the engines in use, and which of them are fallbacks. */
 
+import { text } from "../texts/texts.js";
 import { byId, makeElement } from "./dom.js";
 
 const NARROW = matchMedia("(max-width: 699.9px)"); // as in layout.css: the engines are in the panels
 
-const TASKS = {
-  vad: "detects speech",
-  turn: "detects the end of a turn",
-  stt: "recognizes speech",
-  llm: "writes the reply",
-  tools: "runs tools",
-  tts: "speaks the reply",
-};
-const STAGE_ORDER = Object.keys(TASKS);
+const STAGE_ORDER = ["vad", "turn", "stt", "llm", "tools", "tts"];
 const IN_SUMMARY = new Set(["stt", "tts"]); // shown in the header, beside who answers; the others only in the list
 
 /** Puts the engines into the header if there is room, otherwise into the panels. */
@@ -41,11 +34,11 @@ export function drawEngines(engines = [], { skillsAnswer = false, onlyVoice = ""
   byId("engines").hidden = !engines.length;
   byId("engines").classList.toggle("fallback", fallbacks.length > 0);
   const short = engines.filter(({ stage }) => IN_SUMMARY.has(stage)).map(({ name }) => name).join(" · ");
-  byId("engines-short").replaceChildren(makeElement("span", { class: "label", text: "Engines: " }), short);
+  byId("engines-short").replaceChildren(makeElement("span", { class: "label", text: text("engines.label") }), short);
   byId("fallback-engines").hidden = !fallbacks.length;
-  byId("fallback-engines").textContent = `Fallback: ${fallbacks.join(", ")}`;
+  byId("fallback-engines").textContent = text("engines.fallback", { names: fallbacks.join(", ") });
   byId("engines-list").replaceChildren(...engines.flatMap(({ stage, name, detail, why, fallback }) => [
-    makeElement("dt", { text: TASKS[stage] ?? stage }),
+    makeElement("dt", { text: STAGE_ORDER.includes(stage) ? text(`engines.${stage}`) : stage }),
     makeElement("dd", { class: fallback ? "fallback" : "" }, makeElement("b", { text: name }), makeElement("span", { text: detail ?? "" }),
       makeElement("small", { text: why ?? "" })),
   ]));

@@ -1,5 +1,6 @@
 /** The thin strip with the latency of the last turn and its stages. Opens and closes the panels with the details. */
 
+import { text } from "../texts/texts.js";
 import { BAND_TEXTS, turnRating } from "../timing/latency-stats.js";
 import { stagesOfLatency } from "../timing/stages.js";
 import { byId, makeElement } from "./dom.js";
@@ -32,16 +33,16 @@ export class LatencyStrip {
     if (rating === "untimed" && !turn.trace) return; // it begins
     const ms = turn.latency_ms ?? turn.typed_ms;
     const parts = rating === "failed" || ms === null ? [] : stagesOfLatency(turn.trace, turn.latency_ms);
-    const [text, more] = turnTexts(turn, rating);
-    this._draw(text, parts.length || ms === null ? parts : [{ stage: "", shown_ms: ms }], more);
+    const [shown, more] = turnTexts(turn, rating);
+    this._draw(shown, parts.length || ms === null ? parts : [{ stage: "", shown_ms: ms }], more);
   }
 
   /** @param {string} more part of the text for which narrow screens have no room */
-  _draw(text, parts, more = "") {
-    const drawn = text + parts.map(({ stage, shown_ms }) => stage + Math.round(shown_ms)).join();
+  _draw(shown, parts, more = "") {
+    const drawn = shown + parts.map(({ stage, shown_ms }) => stage + Math.round(shown_ms)).join();
     if (drawn === byId("strip").dataset.drawn) return;
     byId("strip").dataset.drawn = drawn;
-    byId("strip-latency").replaceChildren(text, makeElement("span", { class: "more", text: more }));
+    byId("strip-latency").replaceChildren(shown, makeElement("span", { class: "more", text: more }));
     const total = parts.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
     byId("strip-bar").replaceChildren(...parts.map(({ stage, shown_ms }) => {
       const part = makeElement("span", { class: "part", "data-stage": stage });
@@ -59,8 +60,8 @@ export class LatencyStrip {
 
 /** Returns what the strip says about a turn: the latency, and what narrow screens have no room for. */
 function turnTexts(turn, rating) {
-  if (rating === "failed") return ["the last turn failed", ""];
+  if (rating === "failed") return [text("strip.failed"), ""];
   if (turn.latency_ms !== null) return [`${Math.round(turn.latency_ms)} ms`, `, ${BAND_TEXTS[rating]}`];
-  if (turn.typed_ms !== null) return [`${Math.round(turn.typed_ms)} ms`, " from Enter to the first sound"];
-  return ["the last reply was not heard", ""];
+  if (turn.typed_ms !== null) return [`${Math.round(turn.typed_ms)} ms`, text("strip.from_enter")];
+  return [text("strip.not_heard"), ""];
 }

@@ -1,12 +1,13 @@
 /** Draws the response latency by stage, from the end of the user's speech to the first audible sample of the reply. */
 
+import { text } from "../texts/texts.js";
 import { BAND_MS, BAND_TEXTS, turnRating } from "../timing/latency-stats.js";
 import { stagesOfLatency, STAGES } from "../timing/stages.js";
 import { byId, formatMs, makeElement } from "./dom.js";
 
 const MIN_LENGTH_MS = 700; // the timeline shows at least this length
 const TICK_MS = 100;
-const RATING_TEXTS = { ...BAND_TEXTS, failed: "the turn failed, so it is not counted", typed: "from Enter to the first sound of the reply" };
+const RATING_TEXTS = { ...BAND_TEXTS, failed: text("latency.failed"), typed: text("latency.from_enter") };
 
 export class LatencyTimeline {
   constructor() {
@@ -25,15 +26,15 @@ export class LatencyTimeline {
   /**
    * Shows the running time while a reply is awaited.
    * @param {number} ms
-   * @param {string} since what it is counted from
+   * @param {boolean} typed whether it is counted from Enter, not from the end of speech
    */
-  showWaiting(ms, since) {
+  showWaiting(ms, typed) {
     if (ms < 0) return;
     this._setScale(ms);
     this._length = ms;
     byId("latency").className = "";
     byId("latency").textContent = String(Math.round(ms));
-    byId("rating").textContent = `since ${since}`;
+    byId("rating").textContent = text(typed ? "latency.since_enter" : "latency.since_speech");
     byId("gap").classList.add("running");
     this._moveTo(byId("cursor"), ms);
     if (byId("bar").dataset.content !== "running") this._drawBar("running", []);
@@ -64,11 +65,11 @@ export class LatencyTimeline {
   }
 
   _noLatencyLabel({ speech_end_ms }) {
-    return speech_end_ms === null ? "typed" : "not heard";
+    return text(speech_end_ms === null ? "latency.typed" : "latency.not_heard");
   }
 
   _noLatencyReason({ speech_end_ms }) {
-    return speech_end_ms === null ? "no speech, so there is no response latency" : "the reply ended before it became audible";
+    return text(speech_end_ms === null ? "latency.no_speech" : "latency.not_audible");
   }
 
   /**

@@ -1,9 +1,9 @@
 /** Shows problems and notes in the page. */
 
 import { PROBLEMS } from "../session/problems.js";
+import { text } from "../texts/texts.js";
 import { byId, makeElement } from "./dom.js";
 
-const ACTIONS = { reconnect: "Try now", microphone: "Try again", audio: "Resume", token: "Enter the token", start: "Start", again: "Try again" };
 const NOTE_MS = 8000;
 const MAX_NOTICES = 4;
 
@@ -21,24 +21,25 @@ export class Notices {
    * @param {string} message details in the server's or the browser's words
    */
   problem(name, message = "") {
-    const { what, remedy, action } = PROBLEMS[name];
-    const texts = [makeElement("strong", { text: what }), makeElement("span", { text: remedy })];
+    const { action } = PROBLEMS[name];
+    const what = text(`problem.${name}.what`);
+    const texts = [makeElement("strong", { text: what }), makeElement("span", { text: text(`problem.${name}.remedy`) })];
     if (message && !message.startsWith(what)) texts.push(makeElement("span", { class: "details", text: message }));
     this._show(name, "problem", texts, action);
   }
 
   /** Shows one sentence that disappears by itself. */
-  note(text) {
-    const key = `note ${text}`;
-    this._show(key, "note", [makeElement("span", { text })]);
+  note(sentence) {
+    const key = `note ${sentence}`;
+    this._show(key, "note", [makeElement("span", { text: sentence })]);
     const shown = this._shown.get(key);
     clearTimeout(this._timers.get(shown));
     this._timers.set(shown, setTimeout(() => this._shown.get(key) === shown && this.remove(key), NOTE_MS));
   }
 
   /** Suggests something until it is accepted or dismissed. @param {string} label of the button that calls `accept` */
-  suggest(key, text, label, accept) {
-    this._show(key, "note", [makeElement("span", { text })], { label, run: () => {
+  suggest(key, sentence, label, accept) {
+    this._show(key, "note", [makeElement("span", { text: sentence })], { label, run: () => {
       this.remove(key);
       accept();
     } });
@@ -63,11 +64,11 @@ export class Notices {
       if (shown.textContent !== content.textContent) shown.replaceWith(content);
       return;
     }
-    const closeButton = makeElement("button", { type: "button", class: "quiet icon small", "aria-label": "Close this notice", text: "×" });
+    const closeButton = makeElement("button", { type: "button", class: "quiet icon small", "aria-label": text("notice.close"), text: "×" });
     closeButton.onclick = () => this.remove(key);
     const notice = makeElement("div", { class: `notice ${kind}`, "data-problem": key }, content);
     if (action) {
-      const button = makeElement("button", { type: "button", class: "small", text: action.label ?? ACTIONS[action] });
+      const button = makeElement("button", { type: "button", class: "small", text: action.label ?? text(`notice.${action}`) });
       button.onclick = () => (action.run ? action.run() : this._runAction(action));
       notice.append(button);
     }

@@ -4,6 +4,7 @@ const KEY = "repartee";
 const TOKEN_KEY = "repartee-token";
 const DEFAULTS = {
   theme: "", // system setting
+  pageLanguage: "", // the browser's
   volume: 100,
   deviceId: "",
   echoCancellation: true,

@@ -1,5 +1,7 @@
 /** Says in words what state the page is in, and what the user can do now. Pure. */
 
+import { text } from "../texts/texts.js";
+
 /**
  * @typedef {object} PageState
  * @property {string} phase of the session; "idle" without one
@@ -13,35 +15,25 @@
  * @property {string} [awaitedPhrase] words without which speech is not answered now
  */
 
-const PHASES = {
-  idle: "Not started",
-  connecting: "Connecting",
-  reconnecting: "Reconnecting",
-  listening: "Listening",
-  hearing: "You are speaking",
-  thinking: "Thinking",
-  speaking: "Repartee is speaking",
-};
-
 /** Phases in which the state of the microphone matters. */
 const WAITING = new Set(["listening", "hearing"]);
 
 /** @param {PageState} state @returns {string} the state in a few words */
 export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held, awaitedPhrase, continues, ended }) {
-  if (phase === "idle") return continues ? "Paused" : ended ? "Ended" : PHASES.idle;
-  if (!WAITING.has(phase)) return PHASES[phase];
-  if (typed && !microphoneOpen) return "Microphone off: you can type";
-  if (muted) return "Muted";
-  if (!microphoneOpen) return "No microphone: you can type";
-  if (!pushToTalk) return phase === "listening" && awaitedPhrase ? `Waiting for “${awaitedPhrase}”` : PHASES[phase];
-  return held ? "Microphone open: speak, then release" : "Microphone closed: hold to talk";
+  if (phase === "idle") return text(continues ? "phase.paused" : ended ? "phase.ended" : "phase.idle");
+  if (!WAITING.has(phase)) return text(`phase.${phase}`);
+  if (typed && !microphoneOpen) return text("phase.typed");
+  if (muted) return text("phase.muted");
+  if (!microphoneOpen) return text("phase.no_microphone");
+  if (!pushToTalk) return phase === "listening" && awaitedPhrase ? text("phase.waiting", { phrase: awaitedPhrase }) : text(`phase.${phase}`);
+  return text(held ? "phase.key_down" : "phase.key_up");
 }
 
 /** @param {PageState} state @returns {string} what to do in a conversation without a word yet; "" while it connects */
 export function hintText({ phase, muted, microphoneOpen, pushToTalk, awaitedPhrase }) {
-  const speak = awaitedPhrase ? `say “${awaitedPhrase}” and what you want` : pushToTalk ? "hold the button or the space bar while you speak" : "speak";
-  if (phase === "idle") return `Press Start conversation and ${speak}, or type a message.`;
+  const kind = awaitedPhrase ? "_wake" : pushToTalk ? "_hold" : "";
+  if (phase === "idle") return text(`hint.start${kind}`, { phrase: awaitedPhrase });
   if (!WAITING.has(phase)) return "";
-  if (muted || !microphoneOpen) return "Type a message.";
-  return `${speak[0].toUpperCase()}${speak.slice(1)}, or type a message.`;
+  if (muted || !microphoneOpen) return text("hint.type");
+  return text(`hint.speak${kind}`, { phrase: awaitedPhrase });
 }

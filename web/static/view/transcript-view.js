@@ -1,6 +1,7 @@
 /** Shows the conversation: one line per item, and replies as rich text whose words light up. */
 
 import { RichText } from "../rich-text/rich-text.js";
+import { pageLanguage, text } from "../texts/texts.js";
 import { byId, makeElement } from "./dom.js";
 
 export class TranscriptView {
@@ -51,18 +52,18 @@ export class TranscriptView {
   }
 
   _drawItem(item) {
-    const { line, text, note, rich } = this._lines.get(item) ?? this._makeLine(item);
+    const { line, text: shown, note, rich } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
     line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
-    else text.textContent = item.text || (item.role === "user" ? "…" : "");
+    else shown.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
     this._announce(item);
   }
 
   _makeLine(item) {
-    const who = makeElement("span", { class: "who", lang: "en", text: { user: "You", assistant: "Repartee", call: "Tool" }[item.role] });
-    const parts = { line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: "en" }), announced: false };
+    const who = makeElement("span", { class: "who", lang: pageLanguage, text: { user: text("transcript.you"), assistant: "Repartee", call: text("transcript.tool") }[item.role] });
+    const parts = { line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: pageLanguage }), announced: false };
     if (item.role === "assistant") parts.rich = new RichText(parts.text);
     parts.line.append(who, parts.text, parts.note);
     this._lines.set(item, parts);
@@ -81,15 +82,15 @@ export class TranscriptView {
     const parts = this._lines.get(item);
     if (parts.announced || item.inProgress || !item.text) return;
     parts.announced = true;
-    const who = { user: item.spoken ? "You said: " : "You wrote: ", assistant: "Repartee: ", call: "Tool call: " }[item.role];
+    const who = text({ user: item.spoken ? "transcript.you_said" : "transcript.you_wrote", assistant: "transcript.reply_said", call: "transcript.tool_call" }[item.role]);
     byId("announcements").replaceChildren(who, makeElement("span", { lang: byId("transcript").lang, text: item.text }));
   }
 }
 
 function itemNote(item) {
-  if (item.failure) return `failed: ${item.failure}`;
-  if (item.incomplete) return "not finished";
-  if (item.interrupted) return "interrupted";
-  if (item.role === "user" && item.lowConfidence && !item.inProgress) return "low confidence";
-  return item.role === "user" && !item.spoken ? "typed" : "";
+  if (item.failure) return text("transcript.failed", { cause: item.failure });
+  if (item.incomplete) return text("transcript.not_finished");
+  if (item.interrupted) return text("transcript.interrupted");
+  if (item.role === "user" && item.lowConfidence && !item.inProgress) return text("transcript.low_confidence");
+  return item.role === "user" && !item.spoken ? text("transcript.typed") : "";
 }

@@ -1,5 +1,6 @@
 /** Draws all turns: percentiles, a dot plot, the list, and the waterfall of the selected turn. */
 
+import { countText, text } from "../texts/texts.js";
 import { BAND_MS, BAND_TEXTS, rateLatency, turnRating } from "../timing/latency-stats.js";
 import { turnRecord } from "../timing/turn-log.js";
 import { byId, makeElement, makeSvgElement } from "./dom.js";
@@ -8,14 +9,9 @@ import { drawWaterfall } from "./waterfall.js";
 const MIN_WIDTH_MS = 800; // the dot plot shows at least this latency
 const MAX_LISTED = 12;
 
-/** Returns the number of turns in words. */
-function turnCount(count) {
-  return count === 1 ? "1 turn" : `${count} turns`;
-}
-
 /** Returns text for screen readers only. */
-function screenReaderText(text) {
-  return makeElement("span", { class: "visually-hidden", text });
+function screenReaderText(words) {
+  return makeElement("span", { class: "visually-hidden", text: words });
 }
 
 export class TurnPanel {
@@ -48,9 +44,9 @@ export class TurnPanel {
     const summary = this._turns.summary;
     byId("p50").textContent = summary ? `${Math.round(summary.p50_ms)} ms` : "–";
     byId("p95").textContent = summary ? `${Math.round(summary.p95_ms)} ms` : "–";
-    byId("within").textContent = summary ? `${summary.within} of ${summary.count}` : "–";
+    byId("within").textContent = summary ? text("turns.part", { part: summary.within, count: summary.count }) : "–";
     byId("failed-turns").hidden = !this._turns.failedCount;
-    byId("failed").textContent = turnCount(this._turns.failedCount);
+    byId("failed").textContent = countText("turns.count", this._turns.failedCount);
     byId("download").disabled = !this._turns.all.length;
     this._drawDotPlot(summary);
     this._drawList();
@@ -70,7 +66,7 @@ export class TurnPanel {
       const y = 30 + 13 * Math.sin(n * 2.4); // spread, so that equal latencies do not overlap
       const newest = turn === timed.at(-1) ? " newest" : "";
       parts.push(makeSvgElement("circle", { class: `dot ${rateLatency(turn.latency_ms)}${newest}`, cx: x(turn.latency_ms), cy: y, r: newest ? 5 : 4 },
-        makeSvgElement("title", { text: `Turn ${turn.number}: ${Math.round(turn.latency_ms)} ms` })));
+        makeSvgElement("title", { text: text("turns.dot", { number: turn.number, ms: Math.round(turn.latency_ms) }) })));
     });
     for (const name of summary && summary.count > 1 ? ["p50", "p95"] : []) {
       const at = x(summary[`${name}_ms`]);
@@ -78,8 +74,8 @@ export class TurnPanel {
     }
     byId("dot-plot").replaceChildren(...parts);
     byId("dot-plot").setAttribute("aria-label", summary
-      ? `${turnCount(summary.count)}: median ${Math.round(summary.p50_ms)} ms, 95th percentile ${Math.round(summary.p95_ms)} ms, ${summary.within} within 200 to 500 ms`
-      : "No turns yet");
+      ? text("turns.summary", { turns: countText("turns.count", summary.count), median: Math.round(summary.p50_ms), percentile: Math.round(summary.p95_ms), within: summary.within })
+      : text("turns.none"));
   }
 
   _drawList() {
@@ -92,12 +88,13 @@ export class TurnPanel {
 
   _makeButton(turn) {
     const rating = turnRating(turn);
-    const shown = { failed: "failed", untimed: "–" }[rating] ?? `${Math.round(turn.latency_ms ?? turn.typed_ms)}${rating === "typed" ? " typed" : ""}`;
+    const ms = Math.round(turn.latency_ms ?? turn.typed_ms);
+    const shown = { failed: text("turns.button_failed"), untimed: "–", typed: text("turns.button_typed", { ms }) }[rating] ?? String(ms);
     // The accessible name contains the visible text in its order, because users of voice control say what they see.
-    const spoken = { failed: "", untimed: " no latency", typed: ", ms from Enter to the first sound" }[rating] ?? ` ms, ${BAND_TEXTS[rating]}`;
+    const spoken = { failed: "", untimed: text("turns.no_latency"), typed: text("turns.ms_from_enter") }[rating] ?? ` ms, ${BAND_TEXTS[rating]}`;
     const button = makeElement("button", {
       type: "button", class: `turn ${rating}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.selected),
-    }, screenReaderText("Turn "), makeElement("span", { class: "turn-number", text: String(turn.number) }), screenReaderText(" "), makeElement("span", { text: shown }), screenReaderText(spoken));
+    }, screenReaderText(`${text("turns.turn")} `), makeElement("span", { class: "turn-number", text: String(turn.number) }), screenReaderText(" "), makeElement("span", { text: shown }), screenReaderText(spoken));
     button.onclick = () => {
       this._selected = turn;
       this._onSelect(turn);
@@ -111,15 +108,15 @@ export class TurnPanel {
   }
 
   async _copy() {
-    const text = JSON.stringify(turnRecord(this.selected, this._pageInfo()), null, 2);
+    const record = JSON.stringify(turnRecord(this.selected, this._pageInfo()), null, 2);
     let done = true;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(record);
     } catch {
       done = false; // not a secure page, or not allowed; "Download all turns" still works
     }
-    byId("copy").textContent = done ? "Copied" : "Could not copy. Use Download all turns.";
-    setTimeout(() => (byId("copy").textContent = "Copy JSON"), 2000);
+    byId("copy").textContent = text(done ? "turns.copied" : "turns.not_copied");
+    setTimeout(() => (byId("copy").textContent = text("turns.copy")), 2000);
   }
 
   _download() {

@@ -1,5 +1,6 @@
 /** Draws the spans of one turn relative to the end of speech, including work that was hidden or discarded. */
 
+import { hasText, text } from "../texts/texts.js";
 import { BAND_MS } from "../timing/latency-stats.js";
 import { modelNotes } from "../timing/model-notes.js";
 import { waterfallRows } from "../timing/stages.js";
@@ -8,30 +9,16 @@ import { byId, makeElement, formatMs } from "./dom.js";
 const MIN_WIDTH_MS = 600;
 const MAX_BEFORE_MS = 300; // time before the end of speech that is shown at most
 
-/** What the outcomes of a turn mean, docs/lab/trace-record.md. */
-const OUTCOME_TEXTS = {
-  "interrupted": "The reply was interrupted",
-  "failed": "The turn failed",
-  "no words": "No words were recognized",
-  "noise": "The sound was taken for noise",
-  "stuck": "The turn made no progress and was stopped",
-  "requested": "Another reply was requested",
-  "cleared": "The speech was discarded",
-  "taken down": "The speech was saved without a reply",
-  "called": "Only the wake phrase was said",
-  "backchannel": "The user only signalled attention, for example with “mhm”",
-};
-
 /** @param {import("../timing/turn-log.js").Turn | undefined} turn */
 export function drawWaterfall(turn) {
   const box = byId("waterfall");
   box.hidden = !turn;
   if (!turn) return;
   const { trace } = turn;
-  byId("waterfall-title").textContent = `Turn ${turn.number}${isCached(turn) ? " · from the cache" : ""}`;
+  byId("waterfall-title").textContent = text("turns.number", { number: turn.number }) + (isCached(turn) ? ` · ${text("turns.cached")}` : "");
   byId("waterfall-note").textContent = turnNote(turn);
   if (!trace?.spans.length) {
-    byId("rows").replaceChildren(makeElement("p", { class: "hint", text: trace ? "No work was recorded for this turn." : "The turn record appears when the reply is over." }));
+    byId("rows").replaceChildren(makeElement("p", { class: "hint", text: text(trace ? "turns.no_work" : "turns.record_later") }));
     return;
   }
   const spans = waterfallRows(trace);
@@ -55,7 +42,7 @@ function makeRow({ name, stage, dropped, attempt, from_ms, to_ms }, x, severalAt
   const line = makeElement("div", { class: `row${dropped ? " dropped" : ""}` },
     makeElement("span", { class: "row-name", text: label }), makeElement("span", { class: "row-bars" }, band, zero, bar),
     makeElement("span", { class: "row-ms", text: formatMs(to_ms - from_ms) }));
-  line.title = `${name}: from ${formatMs(from_ms)} to ${formatMs(to_ms)} ms after the end of your speech${dropped ? ", discarded" : ""}`;
+  line.title = text(dropped ? "turns.span_discarded" : "turns.span", { name, from: formatMs(from_ms), to: formatMs(to_ms) });
   return line;
 }
 
@@ -66,14 +53,14 @@ function isCached({ trace }) {
 function turnNote({ trace, latency_ms, device_ms }) {
   const notes = [];
   if (latency_ms !== null) {
-    const device = device_ms === null ? "" : `, of which ${formatMs(device_ms)} ms in its buffer and the sound device`;
-    notes.push(`Measured on this page: ${formatMs(latency_ms)} ms${device}.`);
+    if (device_ms === null) notes.push(text("turns.by_page", { ms: formatMs(latency_ms) }));
+    else notes.push(text("turns.by_page_device", { ms: formatMs(latency_ms), device: formatMs(device_ms) }));
   }
-  if (trace?.response_latency_ms != null) notes.push(`Measured by the server: ${formatMs(trace.response_latency_ms)} ms.`);
-  if (trace?.outcome && trace.outcome !== "answered") notes.push(`${OUTCOME_TEXTS[trace.outcome] ?? trace.outcome}.`);
-  if (isCached({ trace })) notes.push("Answered from the cache, without the language model.");
-  else if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
+  if (trace?.response_latency_ms != null) notes.push(text("turns.by_server", { ms: formatMs(trace.response_latency_ms) }));
+  if (trace?.outcome && trace.outcome !== "answered") notes.push(hasText(`outcome.${trace.outcome}`) ? text(`outcome.${trace.outcome}`) : `${trace.outcome}.`);
+  if (isCached({ trace })) notes.push(text("turns.answered_by_cache"));
+  else if (trace?.engines?.answered_by) notes.push(text("turns.answered_by", { name: trace.engines.answered_by }));
   notes.push(...(trace ? modelNotes(trace) : []));
-  if (trace?.error) notes.push(`Error: ${trace.error}`);
+  if (trace?.error) notes.push(text("turns.error", { error: trace.error }));
   return notes.join(" ");
 }

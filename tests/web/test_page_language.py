@@ -1,0 +1,76 @@
+"""The page in the language of its user: chosen by the browser or in the settings, at every size, and read by axe."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from page_browser import chromium
+from playwright.sync_api import Browser, Page
+from scripted_server import SETTINGS, Reply, Script, Server, serving
+from test_page_texts import LANGUAGES, table
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
+
+OFFERED = {
+    **SETTINGS,
+    "language": {
+        **SETTINGS["language"],
+        "choices": [{"code": "en", "name": "English"}, {"code": "de", "name": "German"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium(allowed=False) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(Script([Reply("zehn nach vier", np.zeros(240, np.int16))], settings=OFFERED)) as server:
+        yield server
+
+
+def opened(browser: Browser, server: Server, locale: str, width: int = 1280) -> Page:
+    page = browser.new_context(locale=locale, viewport={"width": width, "height": 800}).new_page()
+    page.goto(server.url)
+    page.wait_for_selector("#answers:not([hidden])")
+    return page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_page_is_in_the_language_of_the_browser(browser: Browser, server: Server, language: str) -> None:
+    page = opened(browser, server, f"{language}-XX" if language == "en" else language, 320)
+    texts = table(language)
+    assert page.get_attribute("html", "lang") == language
+    assert page.text_content("#start") == texts["control.start"].replace("[", "").replace("]", "")
+    assert page.text_content("#empty") == texts["hint.start"]
+    assert page.get_attribute("#mute", "aria-label") == texts["control.mute"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.click("#settings-open")
+    assert (
+        page.evaluate(
+            "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.getElementById('settings'))"
+        )
+        <= 0
+    )
+    assert Axe().run(page).response["violations"] == []
+    page.context.close()
+
+
+def test_other_language_is_chosen_in_the_settings(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "it-IT")
+    assert page.get_attribute("html", "lang") == "en"
+    page.click("#settings-open")
+    page.select_option("#page-language", "de")
+    page.wait_for_selector("html[lang=de]")
+    page.fill("#text-input", "Hallo")
+    page.press("#text-input", "Enter")
+    page.wait_for_selector(".item.user .who:text-is('Du')")
+    page.click("#settings-open")
+    assert page.locator("#setting-language option").all_text_contents() == ["Englisch (Server)", "Deutsch"]
+    page.select_option("#page-language", "")
+    page.wait_for_selector("html[lang=en]")
+    page.context.close()
