@@ -71,10 +71,8 @@ def setup(shared: tuple[Setup, SetupParts]) -> Setup:
 
 
 @contextmanager
-def opened(
-    browser: Browser, setup: Setup, *, size: tuple[int, int] = (1280, 800), locale: str = "en-US"
-) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, locale=locale)
+def opened(browser: Browser, setup: Setup, *, size: tuple[int, int] = (1280, 800)) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = context.new_page()
     console: list[str] = []
     page.on("console", lambda message: console.append(message.text))
@@ -104,14 +102,6 @@ def go_to(page: Page, number: int) -> None:
 def stored(page: Page, key: str) -> str | None:
     value: str | None = page.evaluate("(key) => localStorage.getItem(key)", key)
     return value
-
-
-def test_language_of_the_browser_is_preselected(browser: Browser, setup: Setup) -> None:
-    with opened(browser, setup, locale="de-DE") as page:
-        page.wait_for_selector("#first-run-language option[value=de]", state="attached")
-        assert page.input_value("#first-run-language") == "de"
-        assert page.inner_text("#first-run-title") == "Sprache und Stimme"
-    assert not setup.file.exists()
 
 
 def test_it_is_shown_once_and_again_on_request(browser: Browser, setup: Setup) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from page_browser import chromium
+from page_texts import LANGUAGES, table
 from playwright.sync_api import Browser, Page
 from scripted_server import SETTINGS, Reply, Script, Server, serving
-from test_page_texts import LANGUAGES, table
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -73,4 +73,14 @@ def test_other_language_is_chosen_in_the_settings(browser: Browser, server: Serv
     assert page.locator("#setting-language option").all_text_contents() == ["Englisch (Server)", "Deutsch"]
     page.select_option("#page-language", "")
     page.wait_for_selector("html[lang=en]")
+    page.context.close()
+
+
+def test_first_steps_preselect_the_language_of_the_browser(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "de-DE")
+    page.click("#settings-open")
+    page.click(".first-run-again")
+    page.wait_for_selector("#first-run-language option[value=de]", state="attached")
+    assert page.input_value("#first-run-language") == "de"
+    assert page.inner_text("#first-run-title") == "Sprache und Stimme"
     page.context.close()

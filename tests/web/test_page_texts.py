@@ -1,18 +1,14 @@
 """The texts of the page: each language has all of them, and no module shows words of its own."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from page_texts import LANGUAGES, TEXTS, table
 
 from web.app import STATIC
 
-LANGUAGES = ("de", "en", "es", "fr")
-TEXTS = STATIC / "texts"
-
-ENTRY = re.compile(r'^  ("[^"\n]+"): ("(?:\\.|[^"\\\n])*"),$', re.MULTILINE)
 TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/"
     r'|"(?P<double>(?:\\.|[^"\\\n])*)"'
@@ -45,15 +41,6 @@ WITHOUT_TEXTS = {
 SHOWN_AS_NAMES = {"Repartee", "WebSocket", "Esc", "Segmenter", "hey computer", "noopener noreferrer"}
 BEFORE_CLASSES = re.compile(r"(class: |className = |matchMedia\(|SVG_NAMESPACE = |querySelector(All)?\(|closest\()$")
 CLASS_TERNARY = re.compile(r"^(quiet|first-run|small|none|hint|choice|setting|notice|item|row|turn|visually)\b")
-
-
-def table(language: str) -> dict[str, str]:
-    """Returns the texts of a language by their keys."""
-    source = (TEXTS / f"{language}.js").read_text(encoding="utf-8")
-    pairs = [(json.loads(key), json.loads(value)) for key, value in ENTRY.findall(source)]
-    assert len(pairs) == len(dict(pairs)), f"{language}: a key is there twice"
-    assert len(pairs) == source.count('": "'), f"{language}: an entry has another form"
-    return dict(pairs)
 
 
 def modules() -> Iterator[Path]:
