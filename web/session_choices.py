@@ -1,12 +1,13 @@
 """Applies what a client chooses among the server's engines to its running conversation.
 
-What is chosen is loaded in the background, and used from the next moment in which nobody speaks and no reply plays.
+What is chosen is loaded in the background, and used from the next moment in which no reply is made or played. Replies
+that are requested meanwhile wait for it, so that a choice is in force for the next reply.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from assistant.pipeline.session import Session
 from assistant.setup.chosen_engines import ChosenEngines, EngineChoices, EngineWish
@@ -20,7 +21,7 @@ from web.wire.session_config import SessionConfig
 
 IDLE_STEP_S = 0.05
 IDLE_WITHIN_S = 60.0
-"""Longest wait for a moment in which nobody speaks; then the engines change between two chunks of a reply."""
+"""Longest wait for a moment without a reply; then the engines change between two chunks of a reply."""
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class SessionChoices:
     _tell: Callable[[], None] = lambda: None  # sends the messages of `_realtime`
     _tasks: asyncio.TaskGroup | None = None
     _task: asyncio.Task[None] | None = None
+    _releases: list[asyncio.Task[None]] = field(default_factory=list)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -50,8 +52,9 @@ class SessionChoices:
             async with asyncio.TaskGroup() as self._tasks:
                 self._begin()
                 yield
-                if self._task is not None:
-                    self._task.cancel()
+                for task in (self._task, *self._releases):
+                    if task is not None:
+                        task.cancel()
         finally:
             self._tasks = None
             if self._chosen is not None:
@@ -75,6 +78,8 @@ class SessionChoices:
     def _begin(self) -> None:
         if self._tasks is None or self._task is not None or self._wish == self._used:
             return
+        self.engines.gate.close()
+        self._realtime.choices_pending(self._changed_names())
         self._task = self._tasks.create_task(self._change(), name="chosen engines")
 
     async def _change(self) -> None:
@@ -88,13 +93,38 @@ class SessionChoices:
                     continue
                 before, self._chosen = self._chosen, chosen
                 try:
-                    await self._wait_until_idle()
+                    await self._wait_until(self._has_no_reply)
                     self._use(wish, chosen)
                 finally:
-                    if before is not None:
-                        await self.choices.release(before)
+                    if before is not None and self._tasks is not None:
+                        self._releases = [one for one in self._releases if not one.done()]
+                        self._releases.append(self._tasks.create_task(self._release(before), name="former engines"))
         finally:
             self._task = None
+            self._settled()
+
+    async def _release(self, chosen: ChosenEngines) -> None:
+        """Gives engines back that are no longer chosen, once nobody speaks: their recognizer may still be in use."""
+        try:
+            await self._wait_until(lambda: self._session.idle)
+        finally:
+            await self.choices.release(chosen)
+
+    def _settled(self) -> None:
+        """Lets replies begin: what was chosen is in force, or cannot be used."""
+        if not self.engines.gate.is_open:
+            self.engines.gate.open()
+            self._realtime.choices_pending(())
+            self._tell()
+
+    def _changed_names(self) -> tuple[str, ...]:
+        return tuple(
+            one.name for one in fields(EngineWish) if getattr(self._wish, one.name) != getattr(self._used, one.name)
+        )
+
+    def _has_no_reply(self) -> bool:
+        """Whether no reply is made or played but those that wait for the change."""
+        return len(self._session.active_replies) <= self.engines.gate.waiting
 
     def _failed(self, wish: EngineWish, error: EngineLoadError) -> None:
         """Keeps the engines in use, and reports the error to the client."""
@@ -107,14 +137,14 @@ class SessionChoices:
             self._wish = used
         message = f"session.update: {param} cannot be used: {error}"
         voice = used.voice or self.engines.current.voice.name
-        fields = {"voice": voice, "language": used.language, "chosen_voice": used.voice, "endpoint": used.endpoint}
-        self._realtime.choice_failed(ProtocolError("not_supported", message, param), fields)
+        in_use = {"voice": voice, "language": used.language, "chosen_voice": used.voice, "endpoint": used.endpoint}
+        self._realtime.choice_failed(ProtocolError("not_supported", message, param), in_use)
         self._tell()
 
-    async def _wait_until_idle(self) -> None:
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
         loop = asyncio.get_running_loop()
         until_s = loop.time() + IDLE_WITHIN_S
-        while not self._session.idle and loop.time() < until_s:  # noqa: ASYNC110 - turns have no common event
+        while not condition() and loop.time() < until_s:  # noqa: ASYNC110 - turns have no common event
             await asyncio.sleep(IDLE_STEP_S)
 
     def _use(self, wish: EngineWish, chosen: ChosenEngines) -> None:

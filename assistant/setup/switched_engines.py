@@ -1,6 +1,8 @@
 """The engines of one conversation, which its client may change while it runs."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -21,6 +23,40 @@ from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 Engine = TypeVar("Engine", bound=Recognizer | Voice | ChatModel)
 
 
+class ChangeGate:
+    """Holds requests to the language model while a change of the engines is made, so that the next reply has them.
+
+    Attributes:
+        waiting: Number of requests that wait.
+    """
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self.waiting = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests pass at once."""
+        return self._open.is_set()
+
+    def close(self) -> None:
+        """Holds requests from now on; whoever closes the gate opens it after a bounded time."""
+        self._open.clear()
+
+    def open(self) -> None:
+        """Lets all requests pass."""
+        self._open.set()
+
+    async def pass_through(self) -> None:
+        """Waits until the gate is open."""
+        self.waiting += 1
+        try:
+            await self._open.wait()
+        finally:
+            self.waiting -= 1
+
+
 class SwitchedEngines:
     """Engines whose recognizer, voice and language model can be replaced.
 
@@ -28,23 +64,25 @@ class SwitchedEngines:
         first: The engines with which the conversation began.
         first_effect_of: See `SkillEffects`; that of the first engines.
         current: The engines in use.
+        gate: Holds the replies to be made while `current` is about to change.
         engines: What the conversation uses: each part passes its calls on to the part in use.
     """
 
     def __init__(self, first: Engines) -> None:
         self.first = self.current = first
         self.first_effect_of = first.skill_effects.effect_of
+        self.gate = ChangeGate()
         self.engines = replace(
             first,
             recognizer=_SwitchedRecognizer(lambda: self.current.recognizer),
-            model=_SwitchedModel(lambda: self.current.model),
+            model=_SwitchedModel(lambda: self.current.model, self.gate),
             voice=_SwitchedVoice(lambda: self.current.voice),
             normalize_text=self._normalized,
             is_known_sentence=self._is_known_sentence,
             warm_connections=None if first.warm_connections is None else self._warm,
             on_answer_heard=self._on_answer_heard,
             summarizer=None if first.summarizer is None else _SwitchedModel(self._summarizer),
-            direct_model=_SwitchedModel(lambda: self.current.direct_model or self.current.model),
+            direct_model=_SwitchedModel(lambda: self.current.direct_model or self.current.model, self.gate),
         )
 
     def _normalized(self, text: str) -> str:
@@ -136,7 +174,21 @@ class _SwitchedVoice(_Switched[Voice]):
 
 
 class _SwitchedModel(_Switched[ChatModel]):
-    """Implements `ChatModel`."""
+    """Implements `ChatModel`. `gate`: holds its requests during a change; None: nothing does."""
+
+    def __init__(self, current: Callable[[], ChatModel], gate: ChangeGate | None = None) -> None:
+        super().__init__(current)
+        self._gate = gate
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        return self._current().stream(messages, options)
+        if self._gate is None or self._gate.is_open:
+            return self._current().stream(messages, options)
+        return self._stream_after_change(self._gate, messages, options)
+
+    async def _stream_after_change(
+        self, gate: ChangeGate, messages: Sequence[Message], options: ChatOptions
+    ) -> AsyncGenerator[ChatEvent]:
+        await gate.pass_through()
+        async with aclosing(self._current().stream(messages, options)) as events:
+            async for event in events:
+                yield event

@@ -105,6 +105,27 @@ def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("reply_plays", [False, True], ids=["at once", "while a reply plays"])
+def test_choice_is_in_force_for_the_next_request(tmp_path: Path, *, reply_plays: bool) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path) as (_server, client):
+            if reply_plays:
+                await client.request_reply("what is two plus two")
+                await client.until("response.output_audio.delta")
+            await client.send(
+                "session.update",
+                session={"type": "realtime", "audio": {"input": {"transcription": {"language": "de"}}}},
+            )
+            if reply_plays:
+                await client.send("response.cancel")
+                await client.until("response.done")
+            assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt vier."
+            pending = [event["pending"] for event in client.events_of("repartee.choices")]
+            assert pending == [["language"], []]
+
+    asyncio.run(main())
+
+
 def test_wrong_choice_is_refused_by_its_name(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as (_server, client):

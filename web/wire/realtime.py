@@ -183,6 +183,10 @@ class Realtime:
         self._reader.config = replace(self.config, **used)
         self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 
+    def choices_pending(self, names: Sequence[str]) -> None:
+        """Reports which chosen engines are being loaded; none: those that were chosen are in force."""
+        self._outbox.add("repartee.choices", {"pending": list(names)})
+
     def input_cleared(self) -> None:
         """Confirms that the input buffer was cleared."""
         self._outbox.add("input_audio_buffer.cleared", {})

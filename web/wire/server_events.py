@@ -54,6 +54,7 @@ RealtimeType = Literal[
     "session.updated",
 ]
 ExtensionType = Literal[
+    "repartee.choices",
     "repartee.conversation",
     "repartee.duck",
     "repartee.heard",
