@@ -5,6 +5,10 @@ from audio.units import FRAME_MS
 STALL_S = 1.0
 """Longest stall of the network or the client's machine, in seconds, that a following burst makes up for."""
 
+TURN_STALL_S = 5.0
+"""The same while the user's turn is open: mobile networks stall for seconds, and silence would cut the turn in two. A
+client that ends its sound with its speech, and sends no silence, is answered after this time."""
+
 JITTER_S = 0.2
 """Largest delay of a block without a stall, in seconds."""
 
@@ -23,7 +27,7 @@ _FORGET = 0.995
 _BURST_GAP_S = 0.3
 """Blocks further apart than this, in seconds, do not belong to one burst."""
 
-_MAX_STALL_SILENCE_S = 3.0
+_MAX_STALL_SILENCE_S = TURN_STALL_S + 3.0
 _STOPS = 2
 """Number of stops after speech, without silence sent in between, from which a client is known to stop."""
 _QUIET_S = 1.5
@@ -34,17 +38,19 @@ class Arrivals:
     """Learns from a client's blocks how long a gap between two of them may be. No I/O, no clock; not thread-safe.
 
     Before the next block arrives, a stall cannot be distinguished from the end of sending. So silence is inserted only
-    after more than the longest stall (`STALL_S`): silence in the middle of a word cannot be removed later. The wait is
-    shorter for clients that are known to stop.
+    after more than the longest stall (`STALL_S`, `TURN_STALL_S`): silence in the middle of a word cannot be removed
+    later. The wait is shorter for clients that are known to stop.
 
     Attributes:
         block_s: Length of the longest recent block.
         gone: The client has disconnected: nothing more will arrive.
+        in_turn: The user's turn is open.
     """
 
     def __init__(self) -> None:
         self.block_s = _FRAME_S
         self.gone = False
+        self.in_turn = False
         self._late_s = 0.0  # largest recent delay of a block beyond its own length
         self._last_s: float | None = None
         self._early_s = 0.0  # how far the latest burst was ahead of real time
@@ -61,7 +67,7 @@ class Arrivals:
             return FIRST_MAX_GAP_S
         if self._stops >= _STOPS:
             return self.block_s + JITTER_S + _SMALL_JITTER_S
-        return self.next_block_within_s + STALL_S
+        return self.next_block_within_s + (TURN_STALL_S if self.in_turn else STALL_S)
 
     @property
     def next_block_within_s(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from assistant.events import SessionEvent, SpeechDiscarded, UserTurnCommitted
+from assistant.events import SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from audio.clock import StreamClock
 from audio.errors import AudioError
 from audio.frame import Frame
@@ -40,7 +40,7 @@ class ClientMicrophone:
     """Implements `Microphone`. Blocks are delivered on the event loop; one conversation iterates over the frames.
 
     While no audio arrives (muted, push-to-talk, lost network) the line continues in silence. `ClientLine` tells this
-    from a late block.
+    from a late block. In the user's turn it waits longer, because silence that nobody sent would end the turn.
 
     Attributes:
         batches_silence: See `Microphone`.
@@ -100,6 +100,14 @@ class ClientMicrophone:
     def inserted_ms(self, before_ms: float) -> float:
         """Returns how much of the line before this position is inserted silence."""
         return ms_of_samples(self._line.inserted_before(samples_of_ms(before_ms)))
+
+    def on_turn_event(self, event: SessionEvent) -> None:
+        """Notes whether the user's turn is open: a gap in it may be a stall of the network, and is waited for."""
+        match event:
+            case SpeechStarted():
+                self._line.arrivals.in_turn = True
+            case UserTurnCommitted() | SpeechDiscarded():
+                self._line.arrivals.in_turn = False
 
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: no audio is expected until it is back."""

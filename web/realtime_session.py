@@ -143,6 +143,7 @@ class RealtimeSession:
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
+        self.microphone.on_turn_event(event)
         self.items.on_event(event)
         self.keeper.record(event)
         match event:

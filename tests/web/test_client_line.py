@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audio.arrivals import TURN_STALL_S
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from web.client_line import ClientLine
@@ -84,9 +85,11 @@ def hear(
     connected_s: float = 0.3,
     after_s: float = 0.0,
     batches_silence: bool = False,
+    in_turn: bool = False,
 ) -> Heard:
     """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
+    line.arrivals.in_turn = in_turn
     frames: list[tuple[float, Frame]] = []
     now_s = BEGIN_S - connected_s
     coming = list(blocks)
@@ -238,6 +241,19 @@ def test_positions_are_dated_by_the_least_delayed_blocks() -> None:
     end = Samples(heard.frames[-1][1].end)
     behind = (len(heard.sound) - len(pcm) * MIC_RATE_HZ // 24_000) / MIC_RATE_HZ
     assert heard.line.clock.to_loop_s(end) - behind == pytest.approx(BEGIN_S + 4.0, abs=0.005)
+
+
+@pytest.mark.parametrize("stall_s", [1.5, 3.0, 4.5], ids="{} s stall".format)
+def test_long_stall_in_a_turn_adds_no_silence(stall_s: float) -> None:
+    pcm = voice(8.0, 24_000)
+    blocks = cut(pcm, 24_000, [20], [0.0, 0.04, 0.01])
+    check_whole(hear(stalled(blocks, 2.0, stall_s), 24_000, in_turn=True), pcm, 24_000)
+
+
+def test_turn_of_a_client_that_stops_sending_becomes_silence() -> None:
+    heard = hear(cut(voice(2.0, 24_000), 24_000, [20]), 24_000, after_s=8.0, in_turn=True)
+    silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 0.02)
+    assert silent_s == pytest.approx(2.0 + TURN_STALL_S, abs=0.3)
 
 
 def test_commit_during_stall_includes_all_received_audio() -> None:
