@@ -193,15 +193,6 @@ class ClientMicrophone:
         finally:
             self._silence_timer.cancel()
 
-    def inserted_before(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that an event reports as over, in ms."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.inserted_ms(end_ms)
-        return None
-
     async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
         """Returns the frame without noise."""
         try:

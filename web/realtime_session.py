@@ -125,6 +125,7 @@ class RealtimeSession:
             OutOfBand(lambda: self.session, self.realtime, self._tell, self.on_out_of_band_end),
         )
         self.microphone.tape = self.items.tape
+        self.realtime.use_positions(self.microphone.inserted_ms)
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
         self.microphone.on_problem = self._noise_stays
@@ -167,9 +168,7 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(
-            event, self.microphone.inserted_before(event), reply_request_pending=self.responses.pending
-        )
+        self.realtime.on_event(event, reply_request_pending=self.responses.pending)
         self.changed()
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:

@@ -347,14 +347,16 @@ def test_end_of_speech_has_inserted_silence(
 ) -> None:
     client = Client()
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    stopped = client.do(lambda wire: wire.on_event(end, 140.04))[0]
+    client.wire.use_positions(lambda _at_ms: 140.04)
+    stopped = client.tell(end)[0]
     assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"invented_ms": 140.0})
 
 
 def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
     client = Client(SessionConfig(voice="amy", turn_detection=None, extensions=Extensions(events=True)))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    committed = client.do(lambda wire: wire.on_event(TAKEN, 140.0))[0]
+    client.wire.use_positions(lambda _at_ms: 140.0)
+    committed = client.tell(TAKEN)[0]
     assert committed["type"] == "input_audio_buffer.committed"
     assert committed["repartee"] == {"audio_end_ms": 1020, "invented_ms": 140.0}
 
@@ -363,8 +365,12 @@ def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
 def test_client_without_extensions_gets_standard_events(turn_detection: SemanticVad | None) -> None:
     quiet = Extensions(events=False)
     client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
-    client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    assert all("repartee" not in event for event in client.do(lambda wire: wire.on_event(TAKEN, 140.0)))
+    client.wire.use_positions(lambda _at_ms: 140.0)
+    events = [*client.tell(SpeechStarted(1, 400.0, ItemId("item_u"))), *client.tell(TAKEN)]
+    assert all("repartee" not in event for event in events)
+    if turn_detection is not None:  # positions are in the sound that the client sent
+        positions = [event.get("audio_start_ms", event.get("audio_end_ms")) for event in events[:2]]
+        assert positions == [260, 880]
 
 
 @pytest.mark.parametrize("wanted", [True, False], ids=["requested", "not requested"])

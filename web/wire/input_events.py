@@ -28,6 +28,7 @@ class InputEvents:
 
     Attributes:
         committing: The client's commits without a result yet.
+        inserted_before_ms: Returns how much silence was inserted on the line before a position; None: unknown.
         logprobs: Returns the probabilities of the tokens of the last transcript with this text, if they are known.
     """
 
@@ -39,6 +40,7 @@ class InputEvents:
         self._announced = False  # the speech was reported to the client
         self._last_turn: UserTurnCommitted | None = None
         self._stable: StableTranscript | None = None  # of the speech of a transcription session
+        self.inserted_before_ms: Callable[[float], float] | None = None
         self.logprobs: Callable[[str], list[JsonObject] | None] = lambda _text: None
 
     def was_requested(self, turn: int) -> bool:
@@ -49,9 +51,8 @@ class InputEvents:
         self,
         event: SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
         config: SessionConfig,
-        inserted_ms: float | None = None,
     ) -> None:
-        """Sends the events for an event of the session; `inserted_ms`: see `Realtime.on_event`."""
+        """Sends the events for an event of the session."""
         match event:
             case SpeechStarted():
                 self._start(event, config)
@@ -61,11 +62,11 @@ class InputEvents:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
-                self._discard_speech(event, config, inserted_ms)
+                self._discard_speech(event, config)
             case SilenceTimedOut():
                 self._time_out(event, config)
             case UserTurnCommitted():
-                self._commit_turn(event, config, inserted_ms)
+                self._commit_turn(event, config)
             case _:
                 assert_never(event)
 
@@ -87,20 +88,20 @@ class InputEvents:
         # A client that detects turns itself gets no speech events, as with OpenAI's service.
         self._announced = config.turn_detection is not None
         if self._announced:
-            at_ms = _whole_ms(speech.at_ms)
+            at_ms = self._position_ms(speech.at_ms, config)
             self._outbox.add("input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item})
 
-    def _stop(self, at_ms: float | None, known: JsonObject) -> SpeechStarted | None:
+    def _stop(self, at_ms: float | None, known: JsonObject, config: SessionConfig) -> SpeechStarted | None:
         speech, self._speech = self._speech, None
         if speech is not None and self._announced:
-            end_ms = _whole_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms))
+            end_ms = self._position_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms), config)
             stopped: JsonObject = {"audio_end_ms": end_ms, "item_id": speech.item}
             self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
-    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig, inserted_ms: float | None) -> None:
-        known = _extension_fields(config, inserted_ms)
-        speech = self._stop(nothing.at_ms, known)
+    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig) -> None:
+        known = self._extension_fields(config, nothing.at_ms)
+        speech = self._stop(nothing.at_ms, known, config)
         if nothing.item is not None:
             self._add_spoken(nothing.item, speech, nothing.at_ms, known)
             self._tell_transcript(nothing.item, config, 0.0, lost=nothing.reason == "stuck")
@@ -116,19 +117,24 @@ class InputEvents:
     def _time_out(self, silence: SilenceTimedOut, config: SessionConfig) -> None:
         """Sends the events for the idle timeout: the silence is an item without words."""
         item_id = silence.item.id
-        at = {"audio_start_ms": _whole_ms(silence.heard_at_ms), "audio_end_ms": _whole_ms(silence.at_ms)}
+        at: JsonObject = {
+            "audio_start_ms": self._position_ms(silence.heard_at_ms, config),
+            "audio_end_ms": self._position_ms(silence.at_ms, config),
+        }
         self._outbox.add("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
         committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
         self._outbox.add("input_audio_buffer.committed", committed)
         self._add_item(silence.item)
         self._tell_transcript(silence.item, config, 0.0, lost=False)
 
-    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, inserted_ms: float | None) -> None:
+    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig) -> None:
         self._last_turn = turn
-        known = _extension_fields(config, inserted_ms)
+        known = self._extension_fields(config, turn.speech_end_ms)
         item = turn.item
         spoken = item if isinstance(item, UserMessage) and item.spoken else None
-        speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
+        speech = (
+            self._stop(turn.speech_end_ms, known, config) if turn.origin == "spoken" or spoken is not None else None
+        )
         if item is None or item.id in self._order:
             # The user continued without words, or the client created the item itself.
             if turn.origin == "spoken":
@@ -178,16 +184,26 @@ class InputEvents:
             completed["logprobs"] = self.logprobs(item.text)
         self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
 
+    def _position_ms(self, at_ms: float, config: SessionConfig) -> int:
+        """Returns a position as the client counts: in the sound that it sent.
+
+        A client that declares `repartee` gets the position on the microphone line, and how much of it is inserted.
+        """
+        if config.extensions.events or self.inserted_before_ms is None:
+            return _whole_ms(at_ms)
+        return _whole_ms(at_ms - self.inserted_before_ms(at_ms))
+
+    def _extension_fields(self, config: SessionConfig, end_ms: float | None) -> JsonObject:
+        """Returns the extension fields about the end of speech."""
+        if end_ms is None or self.inserted_before_ms is None or not config.extensions.events:
+            return {}
+        return {"invented_ms": round(self.inserted_before_ms(end_ms), 1)}
+
     def _refuse_commit(self) -> None:
         if self.committing:
             commit = self.committing.popleft()
             refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
             self._outbox.add("error", {"error": error_object(refusal)})
-
-
-def _extension_fields(config: SessionConfig, inserted_ms: float | None) -> JsonObject:
-    """Returns the extension fields about the end of speech."""
-    return {"invented_ms": round(inserted_ms, 1)} if inserted_ms is not None and config.extensions.events else {}
 
 
 def _extension(known: JsonObject) -> JsonObject:

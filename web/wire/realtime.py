@@ -91,6 +91,10 @@ class Realtime:
         self.mcp = McpEvents(self._outbox, self._order)
         self.out_of_band = OutOfBandResponses(self._outbox, self._order)
 
+    def use_positions(self, inserted_before_ms: Callable[[float], float]) -> None:
+        """Sets what tells how much silence was inserted before a position, in ms."""
+        self._input_events.inserted_before_ms = inserted_before_ms
+
     def use_logprobs(self, logprobs: Callable[[str], list[JsonObject] | None]) -> None:
         """Sets what returns the probabilities of a transcript's tokens, for clients that want them."""
         self._input_events.logprobs = logprobs
@@ -284,22 +288,17 @@ class Realtime:
 
     # ---- session events ----
 
-    def on_event(
-        self, event: SessionEvent, inserted_ms: float | None = None, *, reply_request_pending: bool = True
-    ) -> None:
+    def on_event(self, event: SessionEvent, *, reply_request_pending: bool = True) -> None:
         """Converts an event of the session to messages. Never raises.
 
         Args:
             event: The event.
-            inserted_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
-                None:
-                not sent to the client.
             reply_request_pending: Whether a response that the client requested may still come. If not, a reply that
                 begins is it.
         """
         match event:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | SilenceTimedOut() | UserTurnCommitted():
-                self._input_events.on_event(event, self.config, inserted_ms)
+                self._input_events.on_event(event, self.config)
             case ReplyStarted(reply):
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
                 requested = by_origin or not reply_request_pending

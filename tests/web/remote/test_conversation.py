@@ -59,9 +59,10 @@ class ConnectedPair:
     def fetch(self) -> list[Effect]:
         return [effect for text in self.server.to_send() for effect in self.remote.handle(json.loads(text))]
 
-    def tell(self, *events: Any, inserted_ms: float | None = 0.0) -> list[Effect]:
+    def tell(self, *events: Any, inserted_ms: float = 0.0) -> list[Effect]:
+        self.server.use_positions(lambda _at_ms: inserted_ms)
         for event in events:
-            self.server.on_event(event, inserted_ms)
+            self.server.on_event(event)
         return self.fetch()
 
     def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
