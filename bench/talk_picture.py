@@ -178,9 +178,9 @@ LAST = exchange(
 CONVERSATION: tuple[SessionEvent, ...] = (
     *exchange(1, "what time is it", ["It's ten past two."], {"endpoint_wait": 228.0, "playout": 18.0}),
     Problem("the loudspeaker has gone: USB headset. Sound goes to the system's default until it is back."),
-    *exchange(2, "set a timer for ten minutes", ["Your ten minute timer is set."],
+    *exchange(2, "set a timer for ten minutes", ["Your 10 minute timer is set."],
               {"endpoint_wait": 244.0, "stt": 9.0, "playout": 19.0}),
-    *exchange(3, "and how long is that in seconds", ["Six hundred seconds."],
+    *exchange(3, "and how long is that in seconds", ["600 seconds."],
               {"endpoint_wait": 420.0, "stt": 22.0, "llm_first_token": 95.0, "tts": 30.0, "playout": 20.0}),
     *LAST,
 )  # fmt: skip

@@ -221,7 +221,7 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class SkillAnswer:
-    """A reply in spoken form: numbers and units are words.
+    """A reply as it is written: numbers are digits. `assistant.text.normalization` makes its spoken form.
 
     Attributes:
         text: One to three sentences.

@@ -177,16 +177,13 @@ class HomeRequest:
 
 
 def degrees(language: Language, value: float) -> str:
-    """Returns a temperature: "one degree", "twenty-one point five degrees"."""
-    return language.piece("degrees", of=1 if value == 1 else 0, number=measured(language, value))
+    """Returns a temperature: "21.5°"."""
+    return language.piece("degrees", number=measured(language, value))
 
 
 def measured(language: Language, value: float) -> str:
-    """Returns a number before a unit: in Spanish "veintiún", not "veintiuno"."""
-    said = language.number(Fraction(str(value)))
-    if language.code == "es" and value == int(value) and said.endswith("uno"):
-        return said.removesuffix("uno") + ("ún" if said.endswith("iuno") else "un")
-    return said
+    """Returns a measured number: "21.5"."""
+    return language.number(Fraction(str(value)))
 
 
 def either(language: Language, names: list[str]) -> str:

@@ -54,21 +54,22 @@ class Quantity:
 
     @property
     def decimals(self) -> int:
-        """Number of decimals to say. There are four significant digits, but the integer part is never rounded."""
+        """Number of decimals to write. There are four significant digits, but the integer part is never rounded."""
         return next(
             (_SIGNIFICANT_DIGITS - whole for whole in range(_SIGNIFICANT_DIGITS) if abs(self.value) < 10**whole), 0
         )
 
     @property
     def is_half(self) -> bool:
-        """Whether the quantity is spoken as "half a ..."."""
+        """Whether the quantity is told as "half a ..."."""
         return self.value == Fraction(1, 2) and self.dimension is not Dimension.TEMPERATURE
 
 
 class Phrases(Protocol):
-    """Inflected phrases of a language.
+    """Inflected phrases of a language, as they are written: numbers are digits.
 
-    Unless noted otherwise, they start in lower case and have no full stop.
+    `assistant.text.normalization` makes their spoken form. Unless noted otherwise, they start in lower case and have no
+    full stop.
     """
 
     plural_endings: tuple[str, ...]
@@ -80,45 +81,45 @@ class Phrases(Protocol):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """Returns a number: "about one point four one four two"."""
+        """Returns a number: "about 1.4142"."""
 
     def count(self, value: int) -> str:
-        """Returns a small number before timers, alarms or dice: "three"."""
+        """Returns a small number before timers, alarms or dice: "3"."""
 
     def join(self, parts: list[str]) -> str:
         """Joins the parts of a list: "a, b, and c"."""
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """Returns a duration, to the second: "one hour and thirty minutes"."""
+        """Returns a duration, to the second: "1 hour and 30 minutes"."""
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """Returns a number of days: "fourteen weeks and three days"."""
+        """Returns a number of days: "14 weeks and 3 days"."""
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """Returns a conversion: "six feet and two inches are about one hundred and eighty-eight centimeters"."""
+        """Returns a conversion: "6 feet and 2 inches are about 188 centimeters"."""
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """Returns the time of day: "it's ten forty-three PM"."""
+        """Returns the time of day: "it's 10:43 PM"."""
 
     def moment(self, at: datetime, days: int) -> str:
-        """Returns when an alarm rings, `days` days from today: "seven AM tomorrow".
+        """Returns when an alarm rings, `days` days from today: "7 AM tomorrow".
 
-        A day more than six days away or ago is said with its date.
+        A day more than six days away or ago is named with its date.
         """
 
     def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
-        """Returns when an alarm rings again and again: "seven AM every weekday"."""
+        """Returns when an alarm rings again and again: "7 AM every weekday"."""
 
     def full_date(self, day: date) -> str:
-        """Returns a date with its weekday: "Friday, November twentieth"."""
+        """Returns a date with its weekday: "Friday, November 20"."""
 
     def on_date(self, day: date) -> str:
-        """Returns a date with its weekday and preposition: "on Friday, November twentieth"."""
+        """Returns a date with its weekday and preposition: "on Friday, November 20"."""
 
     def year(self, year: int) -> str:
-        """Returns a year: "twenty twenty-six"."""
+        """Returns a year: "2026"."""
 
     def month(self, month: int) -> str:
         """Returns the month 1 to 12: "November"."""
@@ -127,7 +128,7 @@ class Phrases(Protocol):
         """Returns the weekday 0 to 6: "Friday"."""
 
     def day(self, name: DayName) -> str:
-        """Returns the name of a day: "Christmas", "Friday", "March third, twenty twenty-eight"."""
+        """Returns the name of a day: "Christmas", "Friday", "March 3, 2028"."""
 
     def until(self, name: DayName) -> str:
         """Returns the end of a period: "until Christmas"."""
@@ -136,15 +137,15 @@ class Phrases(Protocol):
         """Returns the start of a period: "since Christmas"."""
 
     def between(self, first: DayName, second: DayName) -> str:
-        """Returns a period: "between March third and June first"."""
+        """Returns a period: "between March 3 and June 1"."""
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """Returns that a date does not exist: "there is no February thirtieth"."""
+        """Returns that a date does not exist: "there is no February 30"."""
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """Returns the name of a timer: "ten minute timer", "timer for eggs", "five minute timer for eggs".
+        """Returns the name of a timer: "10 minute timer", "timer for eggs", "5 minute timer for eggs".
 
         At least one of `name` and `seconds` is given.
         """
@@ -202,7 +203,7 @@ class Language:
         return text.format(**fields)
 
     def number(self, value: Fraction) -> str:
-        """Returns `value` in words."""
+        """Returns `value` in digits."""
         return self.phrases.number(value)
 
 

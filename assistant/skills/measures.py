@@ -32,6 +32,7 @@ class MeasureUnit:
         factor: Base units in one unit (meter, kilogram, kelvin, liter, meter per second, second, square meter).
         offset: Base units at the zero of this unit; nonzero only for temperatures.
         also: Other ways to say or write the unit. No word has two meanings.
+        symbol: Written after a number in place of the name; "" if the name is written.
     """
 
     one: str
@@ -40,6 +41,7 @@ class MeasureUnit:
     factor: Fraction
     offset: Fraction = Fraction(0)
     also: tuple[str, ...] = ()
+    symbol: str = ""
 
 
 def convert(value: Fraction, source: MeasureUnit, target: MeasureUnit) -> Fraction:
@@ -145,6 +147,7 @@ _TEMPERATURES = (
         Fraction(1),
         Fraction("273.15"),
         ("celsius", "centigrade", "degrees centigrade", "degrees c", "c"),
+        "°C",
     ),
     MeasureUnit(
         "degree Fahrenheit",
@@ -153,6 +156,7 @@ _TEMPERATURES = (
         _FAHRENHEIT_DEGREE,
         Fraction("459.67") * _FAHRENHEIT_DEGREE,
         ("fahrenheit", "degrees f", "f"),
+        "°F",
     ),
     MeasureUnit("kelvin", "kelvin", Dimension.TEMPERATURE, Fraction(1), also=("kelvins", "degrees kelvin")),
 )

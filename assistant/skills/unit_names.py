@@ -18,12 +18,14 @@ class UnitName:
         many: Name after any other number.
         gender: "m", "f" or "n", in languages with genders.
         also: Other ways to say or write the unit. No word has two meanings.
+        symbol: Written after a number in place of the name; "" if the name is written.
     """
 
     one: str
     many: str
     gender: str = ""
     also: tuple[str, ...] = ()
+    symbol: str = ""
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -38,11 +40,12 @@ def load_unit_names(code: str) -> Mapping[MeasureUnit, UnitName]:
     many, gender, also, also ...". Raises OSError, yaml.YAMLError or KeyError if the installation is broken.
     """
     if code == "en":
-        return {unit: UnitName(unit.one, unit.many, "", unit.also) for unit in UNITS}
+        return {unit: UnitName(unit.one, unit.many, "", unit.also, unit.symbol) for unit in UNITS}
     table = yaml.safe_load(files("assistant.skills").joinpath(code, "units.yaml").read_text(encoding="utf-8"))
     by_english = {unit.one: unit for unit in UNITS}
     names = {}
     for english, line in table.items():
         one, many, gender, *also = (word.strip() for word in line.split(","))
-        names[by_english[english]] = UnitName(one, many, gender, tuple(also))
+        unit = by_english[english]
+        names[unit] = UnitName(one, many, gender, tuple(also), unit.symbol)
     return names

@@ -14,7 +14,7 @@ from web.http_api.client_secrets import PREFIX
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(180)]
 
-RING = "Your two second timer is done."
+RING = "Your 2 second timer is done."
 
 
 @asynccontextmanager

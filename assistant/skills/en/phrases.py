@@ -7,40 +7,22 @@ from fractions import Fraction
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.measures import Dimension
-from assistant.skills.say import NumberWords, say_number
-from assistant.text.normalization.numbers import cardinal, ordinal
-from assistant.text.normalization.numbers import year as say_year
+from assistant.skills.say import NumberMarks, write_number
 
 _WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
 _MONTHS = tuple("January February March April May June July August September October November December".split())
 _LENGTHS = {3600: "hour", 60: "minute", 1: "second"}
 
 
-def _words(value: int) -> str:
-    return cardinal(value, "en")
+_NUMBERS = NumberMarks(thousands=",", grouped_from=1000, point=".", about="about")
 
 
-_NUMBERS = NumberWords(
-    whole=_words,
-    digits=lambda digits: " ".join(_words(int(digit)) for digit in digits),
-    minus="minus",
-    point="point",
-    about="about",
-    power="to the power of",
-    times_ten="times ten to the power of",
-)
-
-
-def say_time(moment: time) -> str:
-    """Returns "ten forty-three PM", "noon", "seven oh five AM". No dots, because a dot would end the sentence."""
+def write_time(moment: time) -> str:
+    """Returns "10:43 PM", "7 AM", "noon". No dots in "PM", because a dot would end the sentence."""
     if moment.minute == 0 and moment.hour in (0, 12):
         return "noon" if moment.hour else "midnight"
-    hour = _words(moment.hour % 12 or 12)
-    half = "AM" if moment.hour < 12 else "PM"
-    if moment.minute == 0:
-        return f"{hour} {half}"
-    minute = _words(moment.minute)
-    return f"{hour} {'oh ' if moment.minute < 10 else ''}{minute} {half}"
+    minute = f":{moment.minute:02}" if moment.minute else ""
+    return f"{moment.hour % 12 or 12}{minute} {'AM' if moment.hour < 12 else 'PM'}"
 
 
 class English(Phrases):
@@ -54,12 +36,12 @@ class English(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """Example: "about one point four one four two"."""
-        return say_number(value, _NUMBERS)
+        """Example: "about 1.4142"."""
+        return write_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """Example: "three"."""
-        return _words(value)
+        """Example: "3"."""
+        return _NUMBERS.whole(value)
 
     def join(self, parts: list[str]) -> str:
         """Example: "a, b, and c"; "a and b"."""
@@ -68,12 +50,12 @@ class English(Phrases):
         return f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """Example: "one hour and thirty minutes"."""
+        """Example: "1 hour and 30 minutes"."""
         said = self.join([_plural(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"about {said}" if about else said or "no time"
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """Example: "fourteen weeks and three days"."""
+        """Example: "14 weeks and 3 days"."""
         if not weeks:
             return _plural(count, "day")
         whole, rest = divmod(count, 7)
@@ -81,7 +63,7 @@ class English(Phrases):
         return self.join(parts or ["no days"])
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """Example: "six feet and two inches are about one hundred and eighty-eight centimeters"."""
+        """Example: "6 feet and 2 inches are about 188 centimeters"."""
         first = parts[0]
         singular = first.value in (1, Fraction(1, 2)) or first.dimension is Dimension.TEMPERATURE
         verb = "is" if len(parts) == 1 and singular else "are"
@@ -90,32 +72,32 @@ class English(Phrases):
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """Example: "it's ten forty-three PM"."""
-        return f"it's {say_time(moment)}"
+        """Example: "it's 10:43 PM"."""
+        return f"it's {write_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """Example: "seven AM tomorrow"."""
+        """Example: "7 AM tomorrow"."""
         on_day = f"on {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
         day = {0: "", 1: " tomorrow"}.get(days, f" {on_day}")
-        return f"{say_time(at.time())}{day}"
+        return f"{write_time(at.time())}{day}"
 
     def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
-        """Example: "seven AM every weekday", "nine AM every Monday and Thursday"."""
+        """Example: "7 AM every weekday", "9 AM every Monday and Thursday"."""
         named = self.join([self.weekday(day) for day in weekdays])
         every = {EVERY_DAY: "day", WORKDAYS: "weekday"}.get(weekdays, named)
-        return f"{say_time(at)} every {every}"
+        return f"{write_time(at)} every {every}"
 
     def full_date(self, day: date) -> str:
-        """Example: "Friday, November twentieth"."""
+        """Example: "Friday, November 20"."""
         return f"{self.weekday(day.weekday())}, {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """Example: "on Friday, November twentieth"."""
+        """Example: "on Friday, November 20"."""
         return f"on {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """Example: "twenty twenty-six"."""
-        return say_year(year, "en")
+        """Example: "2026"."""
+        return str(year)
 
     def month(self, month: int) -> str:
         """Example: "November"."""
@@ -126,7 +108,7 @@ class English(Phrases):
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """Example: "Christmas", "Friday", "March third, twenty twenty-eight"."""
+        """Example: "Christmas", "Friday", "March 3, 2028"."""
         if name.holiday is not None:
             words = name.holiday.removeprefix("the ").split()
             return "the " * name.holiday.startswith("the ") + " ".join(word[:1].upper() + word[1:] for word in words)
@@ -144,17 +126,17 @@ class English(Phrases):
         return f"since {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """Example: "between March third and June first"."""
+        """Example: "between March 3 and June 1"."""
         return f"between {self.day(first)} and {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """Example: "there is no February thirtieth"."""
+        """Example: "there is no February 30"."""
         return f"there is no {_day_of_month(month, day)}{' that year' if that_year else ''}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """Example: "ten minute timer", "timer for eggs", "five minute timer for eggs"."""
+        """Example: "10 minute timer", "timer for eggs", "5 minute timer for eggs"."""
         before = "" if seconds is None else _before_timer(seconds)
         if name is not None:
             return f"{before}timer for {name}"
@@ -166,17 +148,17 @@ class English(Phrases):
 
 
 def _plural(count: int, unit: str) -> str:
-    return f"{_words(count)} {unit}{'' if count == 1 else 's'}"
+    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def _day_of_month(month: int, day: int) -> str:
-    return f"{_MONTHS[month - 1]} {ordinal(day, 'en')}"
+    return f"{_MONTHS[month - 1]} {day}"
 
 
 def _before_timer(seconds: float) -> str:
-    """Returns "ten minute " before "timer"; "" if that would be too long."""
+    """Returns "10 minute " before "timer"; "" if that would be too long."""
     parts = duration_parts(seconds)
-    return f"{_words(parts[0][0])} {_LENGTHS[parts[0][1]]} " if len(parts) == 1 else ""
+    return f"{parts[0][0]} {_LENGTHS[parts[0][1]]} " if len(parts) == 1 else ""
 
 
 def _quantity(quantity: Quantity) -> str:
@@ -184,8 +166,8 @@ def _quantity(quantity: Quantity) -> str:
     if quantity.is_half:
         article = "an" if unit.one[0] in "aeio" or unit.one == "hour" else "a"
         return f"half {article} {unit.one}"
-    words = say_number(quantity.value, _NUMBERS, decimals=quantity.decimals)
-    return f"{words} {unit.one if abs(quantity.value) == 1 else unit.many}"
+    number = write_number(quantity.value, _NUMBERS, decimals=quantity.decimals)
+    return f"{number} {unit.symbol or (unit.one if abs(quantity.value) == 1 else unit.many)}"
 
 
 PHRASES = English()

@@ -6,12 +6,11 @@ from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
-from assistant.skills.say import NumberWords, say_number, title
-from assistant.text.normalization.numbers import cardinal
+from assistant.skills.say import NARROW_SPACE, NumberMarks, title, write_number
 
 _WEEKDAYS = tuple("lunes martes miércoles jueves viernes sábado domingo".split())
 _MONTHS = tuple("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split())
-_LENGTHS = {3600: ("hora", "f"), 60: ("minuto", "m"), 1: ("segundo", "m")}
+_LENGTHS = {3600: ("hora", "una"), 60: ("minuto", "un"), 1: ("segundo", "un")}
 # Days with an article: "hasta el día de Navidad", but "hasta Navidad".
 _ARTICLES = {"nochebuena": "", "navidad": "", "nochevieja": "", "año nuevo": "", "halloween": "", "san valentín": ""}
 _CAPITALS = {"día de navidad": "día de Navidad", "día de reyes": "día de Reyes", "día de año nuevo": "día de Año Nuevo",
@@ -21,20 +20,7 @@ _SMALL = frozenset(("en", "de", "la", "el"))
 _PARTS_OF_DAY = ((6, "de la madrugada"), (12, "de la mañana"), (20, "de la tarde"), (24, "de la noche"))
 
 
-def _words(value: int) -> str:
-    # num2words says "veintiuno mil" and "ciento uno mil": before "mil" and "millones" the ending is dropped.
-    return cardinal(value, "es").replace("veintiuno mil", "veintiún mil").replace("uno mil", "un mil")
-
-
-_NUMBERS = NumberWords(
-    whole=_words,
-    digits=lambda digits: " ".join(_words(int(digit)) for digit in digits),
-    minus="menos",
-    point="coma",
-    about="aproximadamente",
-    power="elevado a",
-    times_ten="por diez elevado a",
-)
+_NUMBERS = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="aproximadamente")
 
 
 class Spanish(Phrases):
@@ -49,66 +35,66 @@ class Spanish(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """Example: "aproximadamente uno coma cuatro uno cuatro dos"."""
-        return say_number(value, _NUMBERS)
+        """Example: "aproximadamente 1,4142"."""
+        return write_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """Example: "tres"."""
-        return _words(value)
+        """Example: "3"."""
+        return _NUMBERS.whole(value)
 
     def join(self, parts: list[str]) -> str:
         """Example: "a, b y c"."""
         return " y ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """Example: "una hora y treinta minutos"."""
-        said = self.join([_count_with_noun(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
+        """Example: "una hora y 30 minutos"."""
+        said = self.join([_counted(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"aproximadamente {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """Example: "catorce semanas y tres días"."""
+        """Example: "14 semanas y 3 días"."""
         if not weeks:
-            return _count_with_noun(count, "día", "m")
+            return _counted(count, "día", "un")
         whole, rest = divmod(count, 7)
-        parts = [_count_with_noun(whole, "semana", "f")] if whole else []
+        parts = [_counted(whole, "semana", "una")] if whole else []
         if rest:
-            parts.append(_count_with_noun(rest, "día", "m"))
+            parts.append(_counted(rest, "día", "un"))
         return self.join(parts) or "cero semanas"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """Example: "seis pies y dos pulgadas equivalen a aproximadamente ciento ochenta y ocho centímetros"."""
+        """Example: "6 pies y 2 pulgadas equivalen a aproximadamente 188 centímetros"."""
         verb = "equivale" if len(parts) == 1 and (parts[0].value == 1 or parts[0].is_half) else "equivalen"
         return f"{' y '.join(map(_quantity, parts))} {verb} a {_quantity(result)}"
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """Example: "son las diez y cuarenta y tres de la noche", "es la una de la tarde"."""
+        """Example: "son las 10:43 de la noche", "es la 1:00 de la tarde"."""
         return f"{'es' if moment.hour % 12 == 1 else 'son'} {_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """Example: "mañana a las siete de la mañana"."""
+        """Example: "mañana a las 7:00 de la mañana"."""
         on_day = f"el {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
         day = {0: "hoy", 1: "mañana", 2: "pasado mañana"}.get(days, on_day)
         return f"{day} a {_time(at.time())}"
 
     def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
-        """Example: "de lunes a viernes a las siete de la mañana", "cada lunes y jueves a las nueve de la mañana"."""
+        """Example: "de lunes a viernes a las 7:00 de la mañana", "cada lunes y jueves a las 9:00 de la mañana"."""
         named = f"cada {self.join([self.weekday(day) for day in weekdays])}"
         every = {EVERY_DAY: "todos los días", WORKDAYS: "de lunes a viernes"}.get(weekdays, named)
         return f"{every} a {_time(at)}"
 
     def full_date(self, day: date) -> str:
-        """Example: "viernes, veinte de noviembre"."""
+        """Example: "viernes, 20 de noviembre"."""
         return f"{self.weekday(day.weekday())}, {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """Example: "el viernes, veinticinco de diciembre"."""
+        """Example: "el viernes, 25 de diciembre"."""
         return f"el {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """Example: "dos mil veintiséis"."""
-        return _words(year)
+        """Example: "2026"."""
+        return str(year)
 
     def month(self, month: int) -> str:
         """Example: "noviembre"."""
@@ -119,36 +105,36 @@ class Spanish(Phrases):
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """Example: "Navidad", "el viernes", "el tres de marzo de dos mil veintiocho"."""
+        """Example: "Navidad", "el viernes", "el 3 de marzo de 2028"."""
         if name.holiday is not None:
             if name.holiday in _ARTICLES:
                 return title(name.holiday, frozenset())
             return f"el {_CAPITALS.get(name.holiday, name.holiday)}"
         if name.weekday:
             return f"el {self.weekday(name.day.weekday())}"
-        year = f" de {_words(name.day.year)}" if name.with_year else ""
+        year = f" de {name.day.year}" if name.with_year else ""
         return f"el {_day_of_month(name.day.month, name.day.day)}{year}"
 
     def until(self, name: DayName) -> str:
-        """Example: "para Navidad", "para el tres de marzo"."""
+        """Example: "para Navidad", "para el 3 de marzo"."""
         return f"para {self.day(name)}"
 
     def since(self, name: DayName) -> str:
-        """Example: "desde Navidad", "desde el tres de marzo"."""
+        """Example: "desde Navidad", "desde el 3 de marzo"."""
         return f"desde {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """Example: "entre el tres de marzo y el uno de junio"."""
+        """Example: "entre el 3 de marzo y el 1 de junio"."""
         return f"entre {self.day(first)} y {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """Example: "el treinta de febrero no existe"."""
+        """Example: "el 30 de febrero no existe"."""
         return f"el {_day_of_month(month, day)} no existe{' ese año' * that_year}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """Example: "temporizador de diez minutos", "temporizador de diez minutos para pasta"."""
+        """Example: "temporizador de 10 minutos", "temporizador de 10 minutos para pasta"."""
         length = "" if seconds is None else f" de {self.duration(seconds)}"
         purpose = "" if name is None else f" para {name}"
         return f"temporizador{length}{purpose}"
@@ -159,11 +145,9 @@ class Spanish(Phrases):
 
 
 def _time(moment: time) -> str:
-    """Returns "las siete y treinta de la mañana", "la una de la tarde", "las doce del mediodía"."""
+    """Returns "las 7:30 de la mañana", "la 1:00 de la tarde", "las 12:00 del mediodía"."""
     hour = moment.hour % 12 or 12
-    clock = "la una" if hour == 1 else f"las {_words(hour)}"
-    if moment.minute:
-        clock += f" y {_words(moment.minute)}"
+    clock = f"{'la' if hour == 1 else 'las'} {hour}:{moment.minute:02}"
     if moment.hour == 12:
         return f"{clock} del mediodía"
     if moment.hour == 0:
@@ -172,35 +156,21 @@ def _time(moment: time) -> str:
 
 
 def _day_of_month(month: int, day: int) -> str:
-    return f"{_words(day)} de {_MONTHS[month - 1]}"
+    return f"{day} de {_MONTHS[month - 1]}"
 
 
-def _inflected(count: int, gender: str) -> str:
-    """Inflects a number for a noun: "un", "una", "veintiún", "veintiuna", "doscientas"."""
-    words = _words(count)
-    if gender == "f":
-        words = words.replace("cientos", "cientas").replace("quinientos", "quinientas")
-        return words.removesuffix("uno") + "una" if words.endswith("uno") else words
-    if words.endswith("veintiuno"):
-        return words.removesuffix("uno") + "ún"
-    return words.removesuffix("o") if words.endswith("uno") else words
-
-
-def _count_with_noun(count: int, noun: str, gender: str) -> str:
-    return f"{_inflected(count, gender)} {noun}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str, article: str) -> str:
+    return f"{article} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _quantity(quantity: Quantity) -> str:
     value, unit = quantity.value, quantity.unit
     if quantity.is_half:
         return f"{'media' if unit.gender == 'f' else 'medio'} {unit.one}"
-    if value.denominator == 1 and abs(value) < 10**15:
-        words = f"{'menos ' * (value < 0)}{_inflected(abs(int(value)), unit.gender)}"
-    else:
-        words = say_number(value, _NUMBERS, decimals=quantity.decimals)
-    if words.endswith(("millón", "millones")):
-        words += " de"
-    return f"{words} {unit.one if abs(value) == 1 else unit.many}"
+    if value == 1 and not unit.symbol:
+        return f"{'una' if unit.gender == 'f' else 'un'} {unit.one}"
+    number = write_number(value, _NUMBERS, decimals=quantity.decimals)
+    return f"{number} {unit.symbol or (unit.one if abs(value) == 1 else unit.many)}"
 
 
 PHRASES = Spanish()

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
-from assistant.skills.say import NumberWords, say_number, title
-from assistant.text.normalization.numbers import cardinal
+from assistant.skills.say import NARROW_SPACE, NumberMarks, title, write_number
 
 _WEEKDAYS = tuple("lundi mardi mercredi jeudi vendredi samedi dimanche".split())
 _MONTHS = tuple("janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split())
@@ -27,26 +26,7 @@ _TO = {"le ": "au ", "la ": "à la ", "l'": "à l'"}
 _SMALL = frozenset(("à", "au", "aux", "en", "de", "du", "la"))
 
 
-def _words(value: int) -> str:
-    return cardinal(value, "fr")
-
-
-def _digits(digits: str) -> str:
-    # Two decimals are read as one number.
-    if len(digits) == 2 and digits[0] != "0":
-        return _words(int(digits))
-    return " ".join(_words(int(digit)) for digit in digits)
-
-
-_NUMBERS = NumberWords(
-    whole=_words,
-    digits=_digits,
-    minus="moins",
-    point="virgule",
-    about="environ",
-    power="puissance",
-    times_ten="fois dix puissance",
-)
+_NUMBERS = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="environ")
 
 
 class French(Phrases):
@@ -61,66 +41,66 @@ class French(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """Example: "environ un virgule quatre un quatre deux"."""
-        return say_number(value, _NUMBERS)
+        """Example: "environ 1,4142"."""
+        return write_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """Example: "trois"."""
-        return _words(value)
+        """Example: "3"."""
+        return _NUMBERS.whole(value)
 
     def join(self, parts: list[str]) -> str:
         """Example: "a, b et c"."""
         return " et ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """Example: "une heure et trente minutes"."""
-        said = self.join([_feminine(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
+        """Example: "une heure et 30 minutes"."""
+        said = self.join([_counted(count, _LENGTHS[length], "une") for count, length in duration_parts(seconds)])
         return f"environ {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """Example: "quatorze semaines et trois jours"."""
+        """Example: "14 semaines et 3 jours"."""
         if not weeks:
-            return _masculine(count, "jour")
+            return _counted(count, "jour", "un")
         whole, rest = divmod(count, 7)
-        parts = [_feminine(whole, "semaine")] if whole else []
+        parts = [_counted(whole, "semaine", "une")] if whole else []
         if rest:
-            parts.append(_masculine(rest, "jour"))
+            parts.append(_counted(rest, "jour", "un"))
         return self.join(parts) or "zéro semaine"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """Example: "six pieds et deux pouces font environ cent quatre-vingt-huit centimètres"."""
+        """Example: "6 pieds et 2 pouces font environ 188 centimètres"."""
         verb = "fait" if len(parts) == 1 and abs(parts[0].value) < 2 else "font"
         return f"{' et '.join(map(_quantity, parts))} {verb} {_quantity(result)}"
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """Example: "il est vingt-deux heures quarante-trois"."""
+        """Example: "il est 22 h 43"."""
         return f"il est {_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """Example: "demain à sept heures"."""
+        """Example: "demain à 7 h"."""
         on_day = self.weekday(at.weekday()) if abs(days) < 7 else self.on_date(at)
         day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, on_day)
         return f"{day} à {_time(at.time())}"
 
     def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
-        """Example: "du lundi au vendredi à sept heures", "tous les lundis et jeudis à neuf heures"."""
+        """Example: "du lundi au vendredi à 7 h", "tous les lundis et jeudis à 9 h"."""
         named = f"tous les {self.join([f'{self.weekday(day)}s' for day in weekdays])}"
         every = {EVERY_DAY: "tous les jours", WORKDAYS: "du lundi au vendredi"}.get(weekdays, named)
         return f"{every} à {_time(at)}"
 
     def full_date(self, day: date) -> str:
-        """Example: "vendredi vingt novembre"."""
+        """Example: "vendredi 20 novembre"."""
         return f"{self.weekday(day.weekday())} {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """Example: "le vendredi vingt novembre"."""
+        """Example: "le vendredi 20 novembre"."""
         return f"le {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """Example: "deux mille vingt-six"."""
-        return _words(year)
+        """Example: "2026"."""
+        return str(year)
 
     def month(self, month: int) -> str:
         """Example: "novembre"."""
@@ -131,35 +111,35 @@ class French(Phrases):
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """Example: "Noël", "vendredi", "le trois mars deux mille vingt-huit"."""
+        """Example: "Noël", "vendredi", "le 3 mars 2028"."""
         if name.holiday is not None:
             article = _ARTICLES.get(name.holiday, "")
             return article + " " * (article not in ("", "l'")) + _CAPITALS.get(name.holiday, name.holiday)
         if name.weekday:
             return self.weekday(name.day.weekday())
-        year = f" {_words(name.day.year)}" if name.with_year else ""
+        year = f" {name.day.year}" if name.with_year else ""
         return f"le {_day_of_month(name.day.month, name.day.day)}{year}"
 
     def until(self, name: DayName) -> str:
-        """Example: "jusqu'à Noël", "jusqu'au trois mars"."""
+        """Example: "jusqu'à Noël", "jusqu'au 3 mars"."""
         return f"jusqu'{_to(self.day(name))}"
 
     def since(self, name: DayName) -> str:
-        """Example: "depuis Noël", "depuis le trois mars"."""
+        """Example: "depuis Noël", "depuis le 3 mars"."""
         return f"depuis {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """Example: "entre le trois mars et le premier juin"."""
+        """Example: "entre le 3 mars et le 1er juin"."""
         return f"entre {self.day(first)} et {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """Example: "le trente février n'existe pas"."""
+        """Example: "le 30 février n'existe pas"."""
         return f"le {_day_of_month(month, day)} n'existe pas{' cette année-là' * that_year}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """Example: "minuteur de dix minutes", "minuteur pâtes", "minuteur pâtes de dix minutes"."""
+        """Example: "minuteur de 10 minutes", "minuteur pâtes", "minuteur pâtes de 10 minutes"."""
         purpose = "" if name is None else f" {name}"
         if seconds is None:
             return f"minuteur{purpose}"
@@ -181,45 +161,29 @@ def _to(day: str) -> str:
 
 
 def _time(moment: time) -> str:
-    """Returns "sept heures trente", "une heure", "midi", "minuit cinq"."""
-    if moment.hour == 0 or (moment.hour == 12 and not moment.minute):
-        hour = "midi" if moment.hour else "minuit"
-    else:
-        hour = _feminine(moment.hour, "heure")
-    return f"{hour} {_inflected(moment.minute)}" if moment.minute else hour
+    """Returns "7 h 30", "1 h", "midi", "0 h 05"."""
+    if not moment.minute and moment.hour in (0, 12):
+        return "midi" if moment.hour else "minuit"
+    return f"{moment.hour} h {moment.minute:02}" if moment.minute else f"{moment.hour} h"
 
 
 def _day_of_month(month: int, day: int) -> str:
-    return f"{'premier' if day == 1 else _words(day)} {_MONTHS[month - 1]}"
+    return f"{'1er' if day == 1 else day} {_MONTHS[month - 1]}"
 
 
-def _inflected(count: int) -> str:
-    """Inflects a number for a feminine noun: "vingt et une"."""
-    words = _words(count)
-    return f"{words}e" if words == "un" or words.endswith((" un", "-un")) else words
-
-
-def _feminine(count: int, noun: str) -> str:
-    return f"{_inflected(count)} {noun}{'s' * (count > 1)}"
-
-
-def _masculine(count: int, noun: str) -> str:
-    return f"{_words(count)} {noun}{'s' * (count > 1)}"
+def _counted(count: int, one: str, article: str) -> str:
+    return f"{article} {one}" if count == 1 else f"{count} {one}{'s' * (count > 1)}"
 
 
 def _quantity(quantity: Quantity) -> str:
     value, unit = quantity.value, quantity.unit
+    article = "une" if unit.gender == "f" else "un"
     if quantity.is_half:
-        return f"{'une' if unit.gender == 'f' else 'un'} demi-{unit.one}"
-    feminine = unit.gender == "f" and value.denominator == 1 and abs(value) < 10**15
-    if feminine:
-        words = f"{'moins ' * (value < 0)}{_inflected(abs(int(value)))}"
-    else:
-        words = say_number(value, _NUMBERS, decimals=quantity.decimals)
-    if words.endswith(("million", "millions", "milliard", "milliards")):
-        words += " d'" if unit.many[0] in "aeéhio" else " de"
-    joint = "" if words.endswith("'") else " "
-    return f"{words}{joint}{unit.one if abs(value) < 2 else unit.many}"
+        return f"{article} demi-{unit.one}"
+    if value == 1 and not unit.symbol:
+        return f"{article} {unit.one}"
+    number = write_number(value, _NUMBERS, decimals=quantity.decimals)
+    return f"{number} {unit.symbol or (unit.one if abs(value) < 2 else unit.many)}"
 
 
 PHRASES = French()

@@ -18,7 +18,7 @@ _SURELY_YEAR = frozenset("since until till before after during circa year".split
 _COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+s|people|men|women|children)\b")
 _SPANISH_PLURAL = re.compile(r" ([a-záéíóúñü]{2,30}s)\b")
 _SPANISH_MASCULINE = re.compile(
-    r"millones|billones|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
+    r"millones|billones|pies|galones|acres|\w+gramos|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
     r"dálmatas|pandas|gorilas|koalas|pumas|piratas|policías|guardias|espías|atletas|poetas|colegas|"
     r"astronautas|internautas|demócratas|aristócratas|acróbatas|patriotas|compatriotas|idiotas|belgas|croatas|incas|"
     r"mayas|aztecas|indígenas|nómadas|pediatras|psiquiatras|terapeutas|monarcas|camaradas|suicidas|cometas|tranvías|"
@@ -27,6 +27,16 @@ _SPANISH_MASCULINE = re.compile(
 _SPANISH_FEMININE = re.compile(
     r"(?:re|entre)?vistas|[lp]istas|conquistas|aristas|manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
     r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
+)
+_FRENCH_PLURAL = re.compile(
+    r" ([a-zà-öø-ÿœ]{3,30}[sx])\b(?<!fois)(?<!dans)(?<!sans)(?<!plus)(?<!mais)(?<!vers)(?<!moins)"
+)
+_ELIDES = re.compile("[aeiouyéèêœ]|h(?!au|éros|uit|anches|aricots|ollandais)")
+_FRENCH_FEMININE = re.compile(
+    r"(?:demi-)?(?:heures|millisecondes|minutes|secondes|semaines|années|journées|onces|tonnes|tasses|pintes|cuillères|cuillerées|"
+    r"personnes|pages|lignes|femmes|filles|voitures|maisons|chambres|chaises|tables|villes|langues|couleurs|images|"
+    r"photos|lettres|étoiles|réponses|pièces|places|étapes|marches|bouteilles|pommes|tranches|"
+    r"\w+(?:tions|sions|ettes|euses|ances|ences|esses))"
 )
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,4},\d{3}")  # lakhs and crores: "5,00,000"
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
@@ -57,7 +67,9 @@ def number_pattern(lexicon: Lexicon) -> str:
 @lru_cache(maxsize=2000)
 def cardinal(value: int, code: str) -> str:
     """Returns a whole number in words, without the commas of num2words, which would be spoken as pauses."""
-    return str(num2words(value, lang=code)).replace(",", "")
+    words = str(num2words(value, lang=code)).replace(",", "")
+    # num2words says "veintiuno mil" and "ciento uno mil": before "mil" and "millones" the ending is dropped.
+    return words.replace("veintiuno mil", "veintiún mil").replace("uno mil", "un mil") if code == "es" else words
 
 
 @lru_cache(maxsize=500)
@@ -201,24 +213,38 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             return year(int(figures), code)
         if figures.isdigit() and len(figures) >= 10:
             return sign + digits(figures, code)
-        if code == "es" and "," not in figures:
-            return _spanish_number(match, sign, say(figures, lexicon))
+        if "," not in figures and code in {"es", "fr"}:
+            words = say(figures, lexicon)
+            inflected = _spanish_number(match, words) if code == "es" else _french_number(match, words)
+            return inflected if inflected is None else sign + inflected
         return sign + say(figures, lexicon)
 
     return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
 
 
-def _spanish_number(match: re.Match[str], sign: str, words: str) -> str | None:
+def _french_number(match: re.Match[str], words: str) -> str:
+    """Inflects a number for its noun: "vingt et une minutes", "un million de mètres"."""
+    noun = _FRENCH_PLURAL.match(match.string, match.end())
+    if noun is None:
+        return words
+    if words.endswith(("million", "millions", "milliard", "milliards")):
+        return f"{words} d'" if _ELIDES.match(noun[1]) else f"{words} de"
+    return before_noun(words, "fr", feminine=_FRENCH_FEMININE.fullmatch(noun[1]) is not None)
+
+
+def _spanish_number(match: re.Match[str], words: str) -> str | None:
     """Inflects a number for its noun. A short number stays in digits if the noun's gender is uncertain."""
     noun = _SPANISH_PLURAL.match(match.string, match.end())
     feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
+    if noun is not None and words.endswith(("millón", "millones")):
+        return f"{words} de"
     if noun is None or feminine == masculine:
-        return sign + words
+        return words
     if _SPANISH_MASCULINE.fullmatch(noun[1]):
-        return sign + masculine
+        return masculine
     if _SPANISH_FEMININE.fullmatch(noun[1]):
-        return sign + feminine
-    return None if match[2].isdigit() else sign + words
+        return feminine
+    return None if match[2].isdigit() else words
 
 
 def _year_or_count(match: re.Match[str], value: int) -> str:

@@ -31,6 +31,13 @@ _MAX_PASSES = 6
 
 Ordinary sentences are stable after one pass. Of 60 000 generated rows, 84 needed a second pass because one rule
 enabled another. A pass over text without digits and signs costs a thirtieth of the first."""
+_PLAIN_FORMS: dict[int, str | None] = {
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\ufe63\uff0d"), "-"),  # hyphens that do not break, and figure dashes
+    **dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"), " "),
+    **{ord("\uff10") + digit: str(digit) for digit in range(10)},
+    **dict.fromkeys(map(ord, "\u00ad\u2060\ufeff"), None),  # soft hyphen, word joiner, no-break space of no width
+}
+"""Characters that look like another one, and that one, which the rules know."""
 _DAY_FIRST_LANGUAGES = frozenset("en-gb en-au en-nz en-ie en-in en-za".split())
 
 
@@ -42,6 +49,8 @@ def spoken(text: str, language: str = "en") -> str:
         language: A code such as "en", "en-GB" or "de_AT". Text in a language without rules is returned unchanged.
     """
     rules = _rules(language.lower().replace("_", "-"))
+    if rules and not text.isascii():
+        text = text.translate(_PLAIN_FORMS)
     for _ in range(_MAX_PASSES):
         normalized = _apply_rules(text, rules)
         if normalized == text:

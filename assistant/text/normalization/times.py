@@ -121,6 +121,8 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
         words = cardinal(hour, code)
         if code == "de":
             return ("ein" if hour == 1 else words) + " Uhr"
+        if code == "fr" and hour == 0:
+            return "minuit"
         words = before_noun(words, code, feminine=True)
         return words + (" heure" if hour < 2 else " heures") if code == "fr" else words
 
@@ -130,7 +132,10 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
             return None
         words = hours(int(hour))
         if minute and int(minute):
-            return f"{words} {'y ' if code == 'es' else ''}{cardinal(int(minute), code)}"
+            minutes = cardinal(int(minute), code)
+            if code == "fr":
+                minutes = before_noun(minutes, code, feminine=True)
+            return f"{words} {'y ' if code == 'es' else ''}{minutes}"
         if code == "es" and match[2] and int(hour) > 12:
             return f"{words} horas"
         return words
@@ -141,7 +146,7 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
             f"{words if match[2] and int(match[2]) else cardinal(int(match[1]), code)} {lexicon.to} " if words else None
         )
 
-    after = r"(?![\w:]|[.-]\d)"
+    after = r"(?!\w|:\w|[.-]\d)"
     then = r" ?[-–—] ?(?=\d{1,2}:\d\d(?!\d)" + (r"|\d{1,2}(?:\.\d\d)? Uhr\b)" if code == "de" else ")")
     found = [
         Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:[.:](\d\d))?{then}"), begin),
@@ -150,5 +155,5 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
     if code == "de":
         found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? (?:Uhr|(?<=\.\d\d )h)\b"), read))
     if code == "fr":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h ?(\d\d)?{ENDS}"), read))
+        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h(?: ?(\d\d))?{ENDS}"), read))
     return tuple(found)

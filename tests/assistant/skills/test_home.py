@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
+from loaded_skills import SpokenSkills
 from service_server import recording
 from text_cases import text_cases
 
@@ -119,13 +120,13 @@ LOADED: dict[str, tuple[Skills, QuietHome]] = {}
 def ask(code: str, said: str, **context: object) -> SkillAnswer | None:
     if code not in LOADED:
         home = QuietHome(home_of(code))
-        LOADED[code] = Skills([HomeSkill(home)]), home
+        LOADED[code] = SpokenSkills([HomeSkill(home)]), home
         LOADED[code][0].load(code)
     return LOADED[code][0].answer(said, SkillContext(NOW, language=code, **context))  # type: ignore[arg-type]
 
 
 def ask_home(home: QuietHome, said: str, code: str = "en") -> SkillAnswer | None:
-    skills = Skills([HomeSkill(home)])
+    skills = SpokenSkills([HomeSkill(home)])
     skills.load(code)
     return skills.answer(said, SkillContext(NOW, language=code))
 
@@ -394,7 +395,7 @@ def test_home_that_was_never_read_is_a_failure(fault: HomeFault | None, text: st
 
 def test_names_are_read_again_after_a_change() -> None:
     home = QuietHome(recorded())
-    skills = Skills([HomeSkill(home)])
+    skills = SpokenSkills([HomeSkill(home)])
     skills.load()
     context = SkillContext(NOW)
     said = "turn on the sofa light"
@@ -423,7 +424,7 @@ def test_names_with_numbers_and_braces_are_found() -> None:
     answer = ask_home(home, "turn on lamp two x")
     assert calls_of(answer) == ["turn_on light.two"]
     assert answer is not None
-    assert answer.text == "Lamp 2 {x} on."
+    assert answer.text == "Lamp two {x} on."
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -435,7 +436,7 @@ def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
 
 def test_home_is_read_again_when_the_user_begins_to_speak() -> None:
     home = QuietHome(recorded())
-    Skills([HomeSkill(home)]).refresh()
+    SpokenSkills([HomeSkill(home)]).refresh()
     assert home.refreshed == 1
 
 
@@ -477,7 +478,7 @@ def test_temperature_agrees_with_its_number(code: str, said: str, text: str) -> 
     assert answer.text == text
 
 
-@pytest.mark.parametrize(("state", "text"), [("1.0", "One degree."), ("-1", "Minus one degrees."), ("?", None)])
+@pytest.mark.parametrize(("state", "text"), [("1.0", "One degree."), ("-1", "Minus one degree."), ("?", None)])
 def test_one_degree_is_singular(state: str, text: str | None) -> None:
     shed = Device("sensor.shed", "Shed", state, "sensor", attributes={"device_class": "temperature"})
     answer = ask_home(QuietHome(HomeState((shed,), (), (), 5)), "how cold is it in the shed")

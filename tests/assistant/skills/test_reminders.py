@@ -46,7 +46,7 @@ def ask(skills: Skills, said: str, code: str = "en", **running: object) -> Skill
         ("en", "remind me to call Anna at three", "21T15:00", "call Anna"),
         ("en", "remind me at nine to call Anna", "20T21:00", "call Anna"),
         ("en", "remind me tonight at nine to call Anna", "20T21:00", "call Anna"),
-        ("en", "Remind me about the 3 eggs in 5 minutes", "20T15:48", "the 3 eggs"),
+        ("en", "Remind me about the three eggs in 5 minutes", "20T15:48", "the three eggs"),
         ("de", "Erinnere mich in zehn Minuten daran, Anna anzurufen.", "20T15:53", "Anna anzurufen"),
         ("de", "Erinnere mich um fünf an den Kuchen", "20T17:00", "den Kuchen"),
         ("de", "Kannst du mich morgen um halb neun an den Müll erinnern?", "21T08:30", "den Müll"),

@@ -43,7 +43,7 @@ def test_timer_survives_a_kill_and_is_reported_on_the_next_start(card: VirtualCa
     with talking(tmp_path, card.environ, recognizer=()) as app:
         app.until("ready:")
         app.say("set a ten minute timer for the pasta")
-        app.until("repartee: Your ten minute timer for pasta is set.")
+        app.until("repartee: Your 10 minute timer for pasta is set.")
         until_stored(app, tmp_path, 1)
         app.process.kill()
         app.process.wait()
@@ -73,7 +73,7 @@ def test_two_programs_share_timers_and_ring_once(card: VirtualCard, tmp_path: Pa
         one.until("ready:")
         other.until("ready:")
         one.say("set a timer for nine seconds")
-        one.until("repartee: Your nine second timer is set.")
+        one.until("repartee: Your 9 second timer is set.")
         until_stored(one, tmp_path, 1)
         other.eventually(lambda: asks_and_hears_of_a_timer(other))
         one.eventually(lambda: sum("timer is done" in line for line in (*one.lines, *other.lines)) == 1)
@@ -95,8 +95,8 @@ def test_timers_are_not_stored_if_the_setting_is_off(card: VirtualCard, tmp_path
     with talking(tmp_path, card.environ, "--set", "skills.store_timers=false", recognizer=()) as app:
         app.until("ready:")
         app.say("set a timer for two seconds")
-        app.until("repartee: Your two second timer is set.")
-        app.until("repartee: Your two second timer is done.")
+        app.until("repartee: Your 2 second timer is set.")
+        app.until("repartee: Your 2 second timer is done.")
         app.say("/quit")
         assert app.ends_within_s(2.5) == 0
     assert not timers_file(tmp_path).exists()

@@ -1,0 +1,144 @@
+"""Answers as they are written: on the screen, in the history and in exports. The other tests check what is said."""
+
+from datetime import datetime
+from random import Random
+from zoneinfo import ZoneInfo
+
+import pytest
+from loaded_skills import written_skills
+from text_cases import text_cases
+
+from assistant.skills import AlarmState, Running, SetAlarm, SetTimer, SkillContext, TimerState
+from assistant.skills.home_requests import degrees, measured
+from assistant.skills.language import LANGUAGES, load_language
+from assistant.text.chunker import Chunker
+from assistant.text.normalization.reading import spoken
+from assistant.text.speakable import Speakable
+
+NOW = datetime(2026, 11, 20, 19, 6, tzinfo=ZoneInfo("Europe/Berlin"))
+TIMERS = (TimerState(1, None, 600, 262), TimerState(2, None, 1260, 1200))
+LOCAL_NOW = NOW.replace(tzinfo=None)
+ALARMS = (
+    AlarmState(3, LOCAL_NOW.replace(day=21, hour=7, minute=30)),
+    AlarmState(4, LOCAL_NOW.replace(month=12, day=25, hour=21, minute=5)),
+)
+
+
+def answer_to(code: str, said: str, *, running: bool = False) -> str:
+    set_ = Running(TIMERS, ALARMS) if running else Running()
+    answer = written_skills().answer(said, SkillContext(NOW, language=code, running=set_, rng=Random(3)))
+    assert answer is not None, said
+    return answer.text
+
+
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("en", "what time is it", "It's 7:06 PM."),
+        ("en", "what time is it in Tokyo", "It's 3:06 AM on Saturday in Tokyo."),
+        ("en", "what's the date", "It's Friday, November 20, 2026."),
+        ("en", "what year is it", "It's 2026."),
+        ("en", "how many days until March 3", "103 days until March 3."),
+        ("en", "what is 17 times 23", "That's 391."),
+        ("en", "what is 62 times 32", "That's 1,984."),
+        ("en", "what is 2 to the power of 64", "That's about 1.84 × 10¹⁹."),
+        ("en", "what is 3 minus 8", "That's -5."),
+        ("en", "square root of 2", "That's about 1.4142."),
+        ("en", "what is 68 fahrenheit in celsius", "68 °F is 20 °C."),
+        ("en", "5 miles in kilometers", "5 miles are about 8.047 kilometers."),
+        ("en", "set a 90 second timer", "Your timer for 1 minute and 30 seconds is set."),
+        ("en", "set an alarm for seven", "Your alarm is set for 7 AM tomorrow."),
+        ("en", "pick a number between 40 and 42", "40."),
+        ("de", "wie spät ist es", "Es ist 19:06 Uhr."),
+        ("de", "welches Datum ist heute", "Heute ist Freitag, der 20. November 2026."),
+        ("de", "wie viele Tage bis zum 3. März", "Bis zum 3. März sind es noch 103 Tage."),
+        ("de", "was ist 17 mal 23", "Das ergibt 391."),
+        ("de", "was ist 62 mal 32", "Das ergibt 1.984."),
+        ("de", "was ist 7 durch 2", "Das ergibt 3,5."),
+        ("de", "wie viel sind 20 Grad Celsius in Fahrenheit", "20 °C sind 68 °F."),
+        ("de", "stelle einen Timer auf 90 Sekunden", "Der Timer über eine Minute und 30 Sekunden läuft."),
+        ("de", "stelle den Wecker auf sieben Uhr dreißig morgens", "Der Wecker klingelt morgen um 7:30 Uhr."),
+        ("fr", "quelle heure est-il", "Il est 19 h 06."),
+        ("fr", "quelle est la date", "Nous sommes le vendredi 20 novembre 2026."),
+        ("fr", "combien font 17 fois 23", "Ça fait 391."),
+        ("fr", "combien font 620 fois 320", "Ça fait 198\N{NARROW NO-BREAK SPACE}400."),
+        ("fr", "mets un minuteur de 10 minutes", "Le minuteur de 10 minutes est lancé."),
+        ("fr", "mets une alarme à sept heures trente du matin", "L'alarme sonnera demain à 7 h 30."),
+        ("es", "qué hora es", "Son las 7:06 de la tarde."),
+        ("es", "qué fecha es hoy", "Hoy es viernes, 20 de noviembre de 2026."),
+        ("es", "cuánto es 17 por 23", "El resultado es 391."),
+        ("es", "pon un temporizador de 10 minutos", "El temporizador de 10 minutos está en marcha."),
+        ("es", "pon una alarma a las siete y media de la mañana", "La alarma sonará mañana a las 7:30 de la mañana."),
+    ],
+    columns=(0, 1),
+)
+def test_answer_is_written_in_digits(code: str, said: str, text: str) -> None:
+    assert answer_to(code, said) == text
+
+
+def test_lists_of_timers_and_alarms_are_written_in_digits() -> None:
+    assert answer_to("en", "how much time is left", running=True) == (
+        "You have 4 minutes and 22 seconds on the 10 minute timer and 20 minutes on the 21 minute timer."
+    )
+    assert answer_to("en", "what alarms do I have", running=True) == (
+        "You have 2 alarms for 7:30 AM tomorrow and 9:05 PM on Friday, December 25."
+    )
+
+
+def test_announcements_are_written_in_digits() -> None:
+    context = SkillContext(NOW)
+    timer, alarm = (written_skills().answer(one, context) for one in ("set a ten minute timer", "wake me at seven"))
+    assert timer is not None
+    assert alarm is not None
+    assert isinstance(timer.effect, SetTimer)
+    assert isinstance(alarm.effect, SetAlarm)
+    assert timer.effect.announcement == "Your 10 minute timer is done."
+    assert alarm.effect.announcement == "It's 7 AM. This is your alarm."
+
+
+@text_cases(
+    ("code", "percent", "warm"),
+    [
+        ("en", "Lamp at 30%.", "It's 21.5°. It feels like 20."),
+        ("de", "Lamp auf 30 %.", "Es hat 21,5°. Gefühlt sind es 20."),
+        ("fr", "Lamp à 30 %.", "Il fait 21,5°, 20 en ressenti."),
+        ("es", "Lamp al 30 %.", "Hace 21,5°. La sensación es de 20."),
+    ],
+    columns=(0,),
+)
+def test_measured_numbers_are_written_with_their_signs(code: str, percent: str, warm: str) -> None:
+    language = load_language(code)
+    number = measured(language, 30)
+    assert language.say("home_percent", what="Lamp", number=number) == percent
+    told = language.say("weather_degrees_now", degrees=degrees(language, 21.5), place="", felt=measured(language, 20))
+    assert told == warm
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_digit_is_left_for_the_voice(code: str) -> None:
+    phrases = load_language(code).phrases
+    moments = [NOW.replace(hour=hour, minute=minute) for hour in range(24) for minute in (0, 1, 5, 21, 30)]
+    written = [
+        *(phrases.time_is(at.time()) for at in moments),
+        *(phrases.moment(at, 9) for at in moments),
+        *(phrases.timer(None, seconds) for seconds in (1, 21, 60, 61, 600, 1260, 3600, 5400, 86_400)),
+        *(phrases.days(days, weeks=weeks) for days in (1, 7, 8, 21, 147, 366) for weeks in (False, True)),
+    ]
+    assert not [text for text in written if any(map(str.isdigit, spoken(text, code)))]
+
+
+@text_cases(
+    ("text",),
+    [
+        ("That's about 1.84 × 10¹⁹.",),
+        ("41.",),
+        ("Der Wecker klingelt am Donnerstag, dem 3. Dezember um 7:30 Uhr.",),
+        ("It's 21.5° in Paris and clear. Today between 12 and 21°, 30% chance of rain.",),
+    ],
+    columns=(0,),
+)
+def test_written_answer_passes_markup_and_chunker_unchanged(text: str) -> None:
+    speakable, chunker = Speakable(), Chunker()
+    assert speakable.feed(f"{text}\n\n") + speakable.finish() == f"{text}\n\n"
+    chunks = [*chunker.feed(f"{text}\n\n"), *chunker.finish()]
+    assert " ".join(chunk.text for chunk in chunks) == text
