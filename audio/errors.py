@@ -8,6 +8,7 @@ AudioError
 └── EngineError         an engine that failed while it worked
     ├── ReplicaLostError    a replica on a cluster that ended with a request: another one can repeat it
     ├── SttError
+    │   └── LateError       one transcript took too long; the engine works
     ├── TtsError
     └── VadError
 """
@@ -43,6 +44,10 @@ class ReplicaLostError(EngineError):
 
 class SttError(EngineError):
     """Speech to text failed: the transcript of the segment is lost."""
+
+
+class LateError(SttError):
+    """One transcript took too long and is lost. The engine works and must not be loaded again."""
 
 
 class TtsError(EngineError):

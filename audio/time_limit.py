@@ -1,8 +1,36 @@
-"""A timeout for an engine that tolerates a blocked event loop."""
+"""Timeouts for engines: one that tolerates a blocked event loop, and none for engines that watch themselves."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class SelfWatching(Protocol):
+    """An engine that may end every request itself, however long it takes.
+
+    Attributes:
+        ends_requests: It does: with a result, which is late on a busy machine, or with an error if it hangs.
+    """
+
+    @property
+    def ends_requests(self) -> bool: ...
+
+
+def ends_requests(engine: object) -> bool:
+    """Returns whether an engine ends every request itself, so that its callers need no timeout."""
+    return isinstance(engine, SelfWatching) and engine.ends_requests
+
+
+@asynccontextmanager
+async def engine_time_limit(engine: object, limit_s: float) -> AsyncGenerator[None]:
+    """Waits for an engine as long as it works; `time_limit` for one that does not watch itself."""
+    if ends_requests(engine):
+        yield
+        return
+    async with time_limit(limit_s):
+        yield
 
 
 @asynccontextmanager

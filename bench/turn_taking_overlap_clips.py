@@ -230,7 +230,7 @@ async def _voices(use: Use) -> Sequence[tuple[str, Voice]]:
     if use == "train":
         voices = [(name, EspeakVoice(language="en", voice=name)) for name in ESPEAK_VOICES]
     elif (path := installed(JOE)) is not None:
-        piper = PiperTts(path, language="en", threads=1, timeout_s=60.0)
+        piper = PiperTts(path, language="en", threads=1)
         voices = [("Piper joe", piper)] * len(SPEEDS)
     for voice in {id(voice): voice for _, voice in voices}.values():
         await voice.load()

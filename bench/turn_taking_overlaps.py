@@ -168,7 +168,7 @@ class _Reply:
     def __init__(self, sound: Sound, settings: TurnSettings, model: LoadedWhisper, decode_s: float) -> None:
         self.outcome = Outcome(sound)
         self._requests = TranscriptRequests(TurnTaking(settings))
-        self._scheduler = DecodeScheduler(10.0)
+        self._scheduler = DecodeScheduler()
         self._scheduler.install(ModelWorkers(model, _VirtualThread(decode_s)))
         self._share = ConversationShare("en")
         self._stream: RecognitionStream | None = None

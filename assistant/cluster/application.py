@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from assistant.cluster.replicas import MAX_BATCH, TurnEndReplica, VoiceReplica, WhisperReplica, local_settings
+from assistant.cluster.replicas import (
+    HEALTH_CHECK_S,
+    MAX_BATCH,
+    TurnEndReplica,
+    VoiceReplica,
+    WhisperReplica,
+    local_settings,
+)
 from assistant.config.settings import Settings
 from audio.cluster import SERVICES, Service
 from audio.cluster.ray_connection import application_of, deployment_of
@@ -139,8 +146,8 @@ def built(serve: Any, settings: Settings, service: Service) -> Any:
         graceful_shutdown_wait_loop_s=0.2,
         graceful_shutdown_timeout_s=DRAIN_S,
         logging_config={"enable_access_log": False, "log_level": "WARNING"},  # no line for each request
-        health_check_period_s=5.0,
-        health_check_timeout_s=30.0,
+        health_check_period_s=HEALTH_CHECK_S,
+        health_check_timeout_s=120.0,  # a voice is loaded in its first check, on a busy machine slowly
     )
     return deployment.bind(local_settings(settings), version_of(settings))
 

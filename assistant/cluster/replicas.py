@@ -2,7 +2,7 @@
 
 A replica loads its engine from its own machine's models and runs it once, before it gets requests. The methods are
 coroutines on the replica's event loop; the engines compute in threads. A cancelled request ends its work. Ray calls
-`check_health` every 5 s and replaces a replica whose engine hangs or no longer works.
+`check_health` every `HEALTH_CHECK_S` and replaces a replica whose engine hangs or no longer works.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import math
 import os
 import socket
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -32,12 +31,16 @@ from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import SHOWN, fallback_of
+from audio.hang_detection import HangDetector
 from audio.stt.whisper.model import Decoded, LoadedWhisper
-from audio.stt.whisper.shared_model import HANG_S
+from audio.thread_times import ThreadTimes
 from audio.tts import Voice
 from audio.units import MIC_RATE_HZ, Pcm
 
 T = TypeVar("T")
+
+HEALTH_CHECK_S = 5.0
+"""Interval of the health checks, in seconds."""
 
 MAX_BATCH = 8
 """Silences that Smart Turn judges in one run of its network."""
@@ -49,12 +52,21 @@ Work = Callable[[Callable[[], bool]], Decoded | None]
 class WatchedThread:
     """The thread in which an engine computes, one piece of work after the other."""
 
-    def __init__(self, name: str, trial: Callable[[], object]) -> None:
-        """Creates it. `trial`: runs the engine once; raises an exception if it does not work."""
+    def __init__(self, name: str, trial: Callable[[], object], times: ThreadTimes | None = None) -> None:
+        """Creates it.
+
+        Args:
+            name: The engine's name, for messages.
+            trial: Runs the engine once; raises an exception if it does not work.
+            times: The threads that the engine's library has started; None: none.
+        """
         self._name = name
         self._trial = trial
-        self._thread = ThreadPoolExecutor(1, name)
-        self._began_s: float | None = None  # when the current work began; None: there is none
+        self._times = times or ThreadTimes()
+        self._thread = ThreadPoolExecutor(1, name, self._times.add_current)
+        # Loading with its first run takes longer than any work after it.
+        self._hang = HangDetector(self._times.sample(0).processor_s or 0.0, HEALTH_CHECK_S)
+        self._steps = 0  # begun and finished work
         self._is_suspect = False
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -63,22 +75,21 @@ class WatchedThread:
 
     async def check(self) -> None:
         """Raises EngineError if the engine hangs. If it has failed, runs it once and raises what that raises."""
-        began_s = self._began_s
-        if began_s is not None and time.monotonic() - began_s > HANG_S:
-            raise EngineError(f"{self._name} has not finished its work after {HANG_S:g} s")
+        if self._steps % 2 and (reason := self._hang.observe(self._times.sample(self._steps))):
+            raise EngineError(f"{self._name} hangs: {reason}")
         if self._is_suspect:
             await self.run(self._trial)
             self._is_suspect = False
 
     def _watched(self, work: Callable[[], T]) -> T:
-        self._began_s = time.monotonic()
+        self._steps += 1
         try:
             return work()
         except Exception:
             self._is_suspect = True
             raise
         finally:
-            self._began_s = None
+            self._steps += 1
 
 
 class Replica:
@@ -107,9 +118,12 @@ class WhisperReplica(Replica):
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the model. Raises EngineLoadError."""
         chosen = build.whisper_settings(settings, build.place_of(_need(settings, "whisper")))
-        self._model = model = LoadedWhisper(chosen)
+        times = ThreadTimes()
+        with times.started_here("faster-whisper"):
+            self._model = model = LoadedWhisper(chosen)
         silence = np.zeros(MIC_RATE_HZ, np.int16)
-        self._thread = WatchedThread("faster-whisper", lambda: model.decode(silence, chosen.spoken, retry=False))
+        trial = partial(model.decode, silence, chosen.spoken, retry=False)
+        self._thread = WatchedThread("faster-whisper", trial, times)
         threads = "1 thread" if chosen.cpu_threads == 1 else f"{chosen.cpu_threads} threads"
         on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
         super().__init__(version, f"faster-whisper {chosen.called}, {model.compute_type} on {on}")
@@ -214,9 +228,12 @@ class TurnEndReplica(Replica):
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
         need = _need(settings, "smart-turn")
-        self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
+        times = ThreadTimes()
+        with times.started_here("Smart Turn"):
+            self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
         batches = "in batches" if network.use_batches() else "one at a time"
-        self._thread = WatchedThread("Smart Turn", lambda: network.probability(np.zeros(MIC_RATE_HZ, np.int16)))
+        silence = np.zeros(MIC_RATE_HZ, np.int16)
+        self._thread = WatchedThread("Smart Turn", partial(network.probability, silence), times)
         super().__init__(version, f"{need.name}, {batches}, {network.fallback or SHOWN[network.provider]}")
 
     async def check_health(self) -> None:

@@ -111,7 +111,14 @@ class SttSection(ConfigSection):
         str, KeyInfo("Text that faster-whisper treats as preceding speech, to guide its spelling; empty: none.")
     ] = ""
     timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the final transcript once the turn is over.", unit="s", low=0.1, high=60)
+        float,
+        KeyInfo(
+            "Longest wait for the final transcript of a recognizer that does not tell whether it works. faster-whisper "
+            "is waited for as long as it works.",
+            unit="s",
+            low=0.1,
+            high=60,
+        ),
     ] = 3.0
 
 
@@ -153,7 +160,14 @@ class TtsSection(ConfigSection):
     speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the first audio of a sentence.", unit="s", low=0.1, high=60)
+        float,
+        KeyInfo(
+            "Longest wait for the first audio of a sentence of a voice that does not tell whether it works. piper and "
+            "espeak-ng are waited for as long as they work.",
+            unit="s",
+            low=0.1,
+            high=60,
+        ),
     ] = 3.0
     lexicon: Annotated[
         Lexicon, KeyInfo("Pronunciation of single words: another spelling, or phonemes between slashes.")

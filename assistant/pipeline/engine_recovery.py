@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from audio.errors import AudioError
 
-RESTART_TIMEOUT_S = 30.0
-"""Longest time that loading an engine again may take."""
+RESTART_TIMEOUT_S = 300.0
+"""Longest time that loading an engine again may take, in seconds: as long as its first loading."""
 
 
 @dataclass(slots=True)

@@ -89,8 +89,8 @@ class SessionSettings:
     """Time limits and settings of one conversation.
 
     Attributes:
-        stt_timeout_s: Longest wait for a transcript.
-        voice_timeout_s: Longest wait for the next audio chunk of the voice.
+        stt_timeout_s: Longest wait for a transcript of a recognizer that does not watch itself.
+        voice_timeout_s: Longest wait for the next audio chunk of a voice that does not watch itself.
         greeting: Spoken at the beginning; "" for none.
         knows_grammar: Whether the EOT estimator knows the grammar of the conversation's language.
         tools: Time limits of tool calls.

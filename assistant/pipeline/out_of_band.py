@@ -21,7 +21,7 @@ from assistant.tools.rounds import ReplyEvent, without_made_up
 from assistant.turns.events import ReplyId
 from audio.errors import AudioError, TtsError
 from audio.level import amplified
-from audio.time_limit import time_limit
+from audio.time_limit import engine_time_limit
 from audio.units import Pcm, s_of_reply_samples
 from llm.chat import Finished, FunctionCall, Message, Token
 from llm.errors import LlmError, LlmFiltered
@@ -281,7 +281,7 @@ class _Answer:
         async with aclosing(voice.speak(said, self.options.speed * effects.speed)) as audio_chunks:
             while True:
                 try:
-                    async with time_limit(self.settings.voice_timeout_s):
+                    async with engine_time_limit(voice, self.settings.voice_timeout_s):
                         audio_chunk = await anext(audio_chunks, None)
                 except TimeoutError as error:
                     limit_s = self.settings.voice_timeout_s

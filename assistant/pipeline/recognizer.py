@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
-from audio.errors import SttError
+from audio.errors import LateError, SttError
 from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Transcript
-from audio.time_limit import time_limit
+from audio.time_limit import engine_time_limit, time_limit
 from audio.units import Samples, samples_of_s
 
 RING_S = 5.0
@@ -27,7 +27,7 @@ class RecognizerFeed:
     Attributes:
         recognizer: The recognizer.
         recovery: Reloads it.
-        timeout_s: Longest wait for a transcript.
+        timeout_s: Longest wait for the first word, and for the transcript of a recognizer that does not watch itself.
         on_interim: Receives interim transcripts of the open segment.
         report_problem: Receives problem descriptions, one sentence each.
     """
@@ -88,13 +88,16 @@ class RecognizerFeed:
     ) -> Transcript | None:
         """Returns the transcript so far, or None if it was lost; see `RecognitionStream.transcript`.
 
-        Waits at most `timeout_s`. A lost transcript is reported to the user.
+        Waits as long as the recognizer works, for one that does not watch itself `timeout_s`. A lost transcript is
+        reported to the user.
         """
         try:
-            async with time_limit(self.timeout_s):
+            async with engine_time_limit(self.recognizer, self.timeout_s):
                 await self.recovery.works.wait()
                 if self._stream is not None and self._stream.segment == segment:
                     return await self._stream.transcript(speech_end, early=early, draft=draft)
+        except LateError as error:
+            self.report_problem(f"your last words were lost: {error}")
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:
@@ -105,11 +108,13 @@ class RecognizerFeed:
         return None
 
     async def first_word(self, segment: SegmentId) -> FirstWord | None:
-        """Returns what the first word may be; None if that is not known."""
+        """Returns what the first word may be; None if that is not known, or not within `timeout_s`."""
         try:
             async with time_limit(self.timeout_s):
                 if self._stream is not None and self._stream.segment == segment:
                     return await self._stream.first_word()
+        except TimeoutError:  # too late to be of use, which says nothing about the recognizer
+            return None
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         return None

@@ -5,8 +5,8 @@ first audio is made as early as possible and held at the gate until the turn is 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
@@ -27,9 +27,10 @@ from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered,
 from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
+from audio.hang_detection import STEP_S
 from audio.level import amplified
 from audio.speaker import Speaker
-from audio.time_limit import time_limit
+from audio.time_limit import engine_time_limit
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from llm.chat import (
@@ -94,7 +95,7 @@ class Reply:
         voice_works: Set while the voice works. No audio is requested before.
         speaker: Plays the audio.
         trace: Trace of the turn.
-        voice_timeout_s: Longest wait for the next audio chunk.
+        voice_timeout_s: Longest wait for the next audio chunk of a voice that does not watch itself.
         on_event: Receives an event when a chunk's first audio goes to the speaker, and the times of its words.
         normalize_text: Converts written to spoken text.
         answered_by: Name of the LLM endpoint or skill that answers.
@@ -104,6 +105,7 @@ class Reply:
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
         language: The conversation's language, for sentences about a failure.
         new_chunker: Returns what cuts the text into chunks.
+        on_voice_wait: Called again and again while the reply waits for the voice, which is late and works.
         show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
@@ -137,6 +139,7 @@ class Reply:
     gain_db: float = 0.0
     fallback_notice: str = ""
     language: str = "en"
+    on_voice_wait: Callable[[], None] = lambda: None
     show_paragraph: Callable[[str], None] = lambda _text: None
     new_chunker: Callable[[], Chunker] = Chunker
     fallback: str = ""
@@ -456,9 +459,10 @@ class Reply:
 
     async def _next_audio_chunk(self, audio_chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         try:
-            async with time_limit(self.voice_timeout_s):
-                await self.voice_works.wait()
-                return await anext(audio_chunks, None)
+            with self._reporting_wait():
+                async with engine_time_limit(self.voice, self.voice_timeout_s):
+                    await self.voice_works.wait()
+                    return await anext(audio_chunks, None)
         except TimeoutError as error:
             name = self.voice.name
             raise TtsError(f"the voice {name} produced no audio for {self.voice_timeout_s:g} s") from error
@@ -467,6 +471,23 @@ class Reply:
         except Exception as error:
             # A defect of the engine, or a lack of memory in it, is a reason to reload it, as its own errors are.
             raise TtsError(f"the voice {self.voice.name} failed: {reason_of(error)}") from error
+
+    @contextmanager
+    def _reporting_wait(self) -> Generator[None]:
+        """Calls `on_voice_wait` at intervals, so that a reply with a slow voice is not considered stuck."""
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle
+
+        def report() -> None:
+            nonlocal timer
+            self.on_voice_wait()
+            timer = loop.call_later(STEP_S, report)
+
+        timer = loop.call_later(STEP_S, report)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def _tells_fault(self, pending: PendingAction) -> bool:
         """Waits for the home. Returns whether it failed, so that the reply says this instead."""

@@ -189,6 +189,7 @@ class ReplyManager:
             speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
             fallback_notice="" if self._reports.fallback_reported else self.context.settings.fallback_notice,
             language=self.context.settings.language,
+            on_voice_wait=lambda: self._report_progress(reply),
             error="speech recognition failed" if effect.transcript_lost else None,
             ring=ring,
         )
@@ -205,6 +206,9 @@ class ReplyManager:
         tools = self.context.settings.tools
         if tools.moment and waited_s >= tools.moment_after_s:
             reply.announce_wait(tools.moment)
+        self._report_progress(reply)
+
+    def _report_progress(self, reply: Reply) -> None:
         position = self.context.position()
         self.context.dispatch(PlaybackProgress(position, reply.id, reply.words_heard, reply.any_sound_heard))
 

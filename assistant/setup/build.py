@@ -121,21 +121,23 @@ def cluster(settings: Settings) -> "ClusterConnection":
 
 def cluster_whisper(settings: Settings, connection: "ClusterConnection") -> "SharedWhisper":
     """Returns the Whisper model on the cluster, shared by all conversations."""
+    from audio.cluster import ANSWER_TIMEOUT_S
     from audio.cluster.whisper import ClusterWhisper
 
     return ClusterWhisper(
         connection,
         language=settings.assistant.language,
         decodes=settings.cluster.decodes,
-        timeout_s=2 * settings.stt.timeout_s,  # as in `whisper`
+        timeout_s=max(ANSWER_TIMEOUT_S, settings.stt.timeout_s),
     )
 
 
 def cluster_voice(settings: Settings, connection: "ClusterConnection") -> Voice:
     """Returns the voice on the cluster."""
+    from audio.cluster import ANSWER_TIMEOUT_S
     from audio.cluster.voice import ClusterVoice
 
-    return ClusterVoice(connection, timeout_s=settings.tts.timeout_s)
+    return ClusterVoice(connection, timeout_s=max(ANSWER_TIMEOUT_S, settings.tts.timeout_s))
 
 
 def cluster_smart_turn(connection: "ClusterConnection") -> "ClusterTurnEnd":
@@ -152,8 +154,7 @@ def whisper(settings: Settings, place: Path) -> "SharedWhisper":
     """Returns the Whisper model at `place`, shared by all conversations; each has its own recognizer."""
     from audio.stt.whisper.shared_model import SharedWhisper
 
-    # After twice the transcript timeout, no caller needs the result of a decode.
-    return SharedWhisper(whisper_settings(settings, place), hang_s=2 * settings.stt.timeout_s)
+    return SharedWhisper(whisper_settings(settings, place))
 
 
 def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
@@ -199,7 +200,6 @@ def piper(settings: Settings, place: Path) -> "PiperTts":
         target_dbfs=tts.volume_dbfs,
         provider=voice_provider(settings),
         threads=piper_threads(settings.stt.threads, cores()),
-        timeout_s=tts.timeout_s,
         pronunciations=pronunciations(settings),
     )
 
@@ -215,7 +215,6 @@ def espeak(settings: Settings) -> Voice:
         voice=None if stands_in else tts.voice or None,
         words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
         target_dbfs=tts.volume_dbfs,
-        timeout_s=tts.timeout_s,
         pronunciations=pronunciations(settings),
     )
 

@@ -46,6 +46,10 @@ PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
 STUCK_MARGIN_S = 2.0
 """Added to the longest timeout, because an operation with its own timeout reports its failure best."""
 
+LATEST_TRANSCRIPT_S = 600.0
+"""Wait for a transcript after which its turn is given up, in seconds. A recognizer ends every request before: with a
+transcript, late on a busy machine, or because it hangs."""
+
 MOMENTS: Mapping[str, str] = MappingProxyType(
     {"en": "One moment.", "de": "Einen Moment.", "fr": "Un instant.", "es": "Un momento."}
 )
@@ -117,6 +121,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=stuck_after_s(settings),
+        transcript_stuck_after_s=LATEST_TRANSCRIPT_S,
         pre_roll_ms=turn.pre_roll_ms,
         listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOAD_TIMEOUT_S = 60.0
+LOAD_TIMEOUT_S = 300.0
 MEASURE_TIMEOUT_S = 30.0
 CACHE_TIMEOUT_S = 10.0
 

@@ -17,6 +17,7 @@ from audio.stt import (
     TokenRecognizer,
     Transcript,
 )
+from audio.time_limit import ends_requests
 from audio.tts import Chunk, Voice
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 
@@ -131,6 +132,10 @@ class _Switched(Generic[Engine]):
 
     async def aclose(self) -> None:
         await self._current().aclose()
+
+    @property
+    def ends_requests(self) -> bool:
+        return ends_requests(self._current())
 
 
 class _SwitchedRecognizer(_Switched[Recognizer]):

@@ -29,7 +29,7 @@ def on_frame(conversation: Conversation, state: AwaitingTranscript, event: Frame
         turn.resume_guard.add_frame(event.at, event.vad, settings)
     if state.is_final and not conversation.settings.ends_by_key:
         conversation.queued.add_frame(event.at, event.vad, settings)
-    if event.at - state.ended_at < samples_of_s(settings.stuck_after_s):
+    if event.at - state.ended_at < samples_of_s(settings.transcript_limit_s):
         return ()
     return give_up(conversation, turn, event.at, "stuck")
 

@@ -291,6 +291,8 @@ class TurnSettings:
         replies: Thresholds of announcements and resumed replies.
         push_to_talk: Thresholds of the push-to-talk key.
         wake_phrase: Thresholds of the wake phrase.
+        transcript_stuck_after_s: Wait for the transcript of a turn after which it is given up; None: `stuck_after_s`.
+            The recognizer ends every request itself, late on a busy machine.
     """
 
     hangover_ms: float = 400.0
@@ -314,6 +316,12 @@ class TurnSettings:
     replies: ReplyThresholds = field(default_factory=ReplyThresholds)
     push_to_talk: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)
     wake_phrase: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
+    transcript_stuck_after_s: float | None = None
+
+    @property
+    def transcript_limit_s(self) -> float:
+        """The wait for a transcript after which its turn is given up, in seconds."""
+        return self.stuck_after_s if self.transcript_stuck_after_s is None else self.transcript_stuck_after_s
 
     @property
     def ends_by_silence(self) -> bool:

@@ -12,6 +12,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+ANSWER_TIMEOUT_S = 60.0
+"""Longest wait for a replica, in seconds. A busy one answers late, and the cluster replaces one that hangs."""
+
 Service = Literal["whisper", "voice", "turn-end"]
 """An engine that runs on the cluster, with any number of replicas."""
 

@@ -43,6 +43,11 @@ class ClusterVoice:
         self._loading = SharedLoading("the voice on the cluster", self._load)
 
     @property
+    def ends_requests(self) -> bool:
+        """See `SelfWatching`."""
+        return True
+
+    @property
     def detail(self) -> str:
         """The replicas' voice."""
         return "not connected" if self._info is None else f"{self._info.detail}, on the cluster"

@@ -13,7 +13,7 @@ from typing import Any
 
 from audio.cluster import ClusterConnection, ReplicaInfo, Service
 from audio.cluster.wire import received_decode, received_info, sent_pcm
-from audio.errors import EngineError, EngineLoadError, ReplicaLostError, SttError
+from audio.errors import EngineError, EngineLoadError, LateError, ReplicaLostError
 from audio.stt.whisper.model import Decoded, WhisperSettings
 from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.shared_model import LOAD_LIMIT_S, NAME, SharedWhisper
@@ -95,7 +95,7 @@ class ClusterWhisper(SharedWhisper):
             timeout_s: A decode that takes longer, in seconds, fails.
         """
         settings = WhisperSettings(Path(), language=language, workers=decodes, cpu_threads=decodes, name="ray")
-        super().__init__(settings, hang_s=timeout_s)
+        super().__init__(settings)
         self._connection = connection
         self._timeout_s = timeout_s
         self._info: ReplicaInfo | None = None
@@ -142,5 +142,5 @@ def _result(answer: Future[Any], wanted: Callable[[], bool], deadline_s: float) 
                 continue
             answer.cancel()
             if rest_s <= 0:
-                raise SttError("the cluster did not answer in time: run `repartee cluster status`") from error
+                raise LateError("the cluster did not answer in time: run `repartee cluster status`") from error
             return None

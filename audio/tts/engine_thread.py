@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from audio.errors import TtsError
+from audio.errors import EngineLoadError, TtsError
 from audio.exit_guard import at_work
+from audio.hang_detection import STEP_S, HangDetector
 from audio.queue_wait import QueueWait
 from audio.thread_name import thread_named
-from audio.time_limit import time_limit
+from audio.thread_times import ThreadTimes
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -25,6 +26,11 @@ would wait for many seconds."""
 
 _Waiting = tuple[float, int, Callable[[E], None], float | None]
 """A job: when it is due, its number, what it does, and since when its sound is awaited."""
+
+GONE_S = 5.0
+"""Time that an abandoned thread has to end before its engine may be loaded again, in seconds."""
+
+_POLL_S = 0.02
 
 _LETTERS_PER_S = 15.0
 """Approximate speaking rate, in letters per second."""
@@ -39,6 +45,10 @@ def due_s(now_s: float, text: str, ahead_s: float = 0.0) -> float:
     return now_s + max(len(text) / _LETTERS_PER_S, ahead_s)
 
 
+class EngineHungError(Exception):
+    """The engine hangs. The text says why, as a clause."""
+
+
 class EngineThread(Generic[E]):
     """The only thread that calls an engine.
 
@@ -49,17 +59,28 @@ class EngineThread(Generic[E]):
         gave_up: The engine hung or was closed: no more jobs are accepted.
         made: Number of pieces of audio so far. Jobs increment it before they report a piece. While it grows, nothing
             hangs.
+        hang: Decides whether the engine hangs; see `hang_reason`.
         suspect: An unexpected error occurred: the next load must create a new engine.
         queue_wait: How long the last jobs waited whose sound is awaited.
     """
 
-    def __init__(self, name: str, engine: E) -> None:
-        """Starts the thread. `name` is the engine's name, for the thread and for error messages."""
+    def __init__(self, name: str, engine: E, times: ThreadTimes | None = None) -> None:
+        """Starts the thread.
+
+        Args:
+            name: The engine's name, for the thread and for error messages.
+            engine: The engine.
+            times: The threads that the engine's library has started; None: none. The new thread is added.
+        """
         self.gave_up = False
         self.made = 0
+        self.hang = HangDetector()
         self.suspect = False
         self.queue_wait = QueueWait()
         self._retired = False
+        self._begun = 0
+        self._ended = threading.Event()
+        self._times = times or ThreadTimes()
         self._name = name
         self._engine = engine
         self._jobs: queue.PriorityQueue[_Waiting[E]] = queue.PriorityQueue(_WAITING_JOBS)
@@ -89,37 +110,51 @@ class EngineThread(Generic[E]):
         self._retired = True
         self._wake(math.inf)
 
-    async def works(self, timeout_s: float) -> bool:
-        """Returns whether the thread starts a new job, ahead of all others, within `timeout_s`. Call it on the loop."""
-        loop, answer = asyncio.get_running_loop(), asyncio.Event()
+    def hang_reason(self) -> str:
+        """Returns why the engine hangs, as a clause; "" if it does not. Call it while a job is awaited."""
+        return self.hang.observe(self._times.sample(self._begun + self.made))
 
-        def tell(_engine: E) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(answer.set)
+    @property
+    def processor_s(self) -> float:
+        """Processor time of the engine's threads so far, in seconds; 0 if it is unknown."""
+        return self._times.sample(0).processor_s or 0.0
 
-        try:
-            self.submit(tell, -math.inf)
-        except TtsError:
-            return not self.gave_up  # otherwise its queue is full; the queued jobs will notice a hang
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await answer.wait()
-        return answer.is_set()
+    async def gone(self) -> None:
+        """Waits until the thread of an abandoned or retired engine has ended, which frees the engine.
+
+        Raises EngineLoadError if it hangs: a thread cannot be ended from outside, and a second engine beside it would
+        take twice the memory.
+        """
+        waited_s = 0.0
+        while not self._ended.is_set():  # the thread belongs to no loop
+            if not self.gave_up and self.hang_reason():
+                self.give_up()
+            waited_s = waited_s + _POLL_S if self.gave_up else 0.0
+            if waited_s >= GONE_S:
+                raise EngineLoadError(
+                    f"{self._name} hangs and cannot be stopped; it is loaded again when its thread has ended. If that "
+                    "does not happen, restart the program"
+                )
+            await asyncio.sleep(_POLL_S)
 
     def _wake(self, due_s: float) -> None:
         with contextlib.suppress(queue.Full):  # a full queue wakes it anyway
             self._jobs.put_nowait((due_s, next(self._numbers), _nothing, None))
 
     def _work(self) -> None:
+        self._times.add_current()
         with thread_named(self._name):
             while not (self.gave_up or (self._retired and self._jobs.empty())):
                 _, _, job, awaited_since_s = self._jobs.get()
                 if awaited_since_s is not None:
                     self.queue_wait.record(time.monotonic() - awaited_since_s)
+                self._begun += 1
                 with at_work():
                     if not self.gave_up:
                         job(self._engine)
                     del job
+        del self._engine
+        self._ended.set()
 
 
 class SynthesisStream(Generic[T]):
@@ -146,13 +181,25 @@ class SynthesisStream(Generic[T]):
         except RuntimeError:  # the loop was closed before the end
             self.cancelled = True
 
-    async def next(self, timeout_s: float) -> T | None:
-        """Returns the next item, None at the end. Raises TtsError, TimeoutError."""
-        async with time_limit(timeout_s):
-            item = await self._items.get()
+    async def next(self, hang_reason: Callable[[], str]) -> T | None:
+        """Returns the next item, None at the end. Waits as long as the engine works. Raises TtsError, EngineHungError.
+
+        `hang_reason`: see `EngineThread.hang_reason`.
+        """
+        item = await self._items.get() if not self._items.empty() else await self._late_item(hang_reason)
         if isinstance(item, TtsError):
             raise item
         return item
+
+    async def _late_item(self, hang_reason: Callable[[], str]) -> T | TtsError | None:
+        hang_reason()
+        while True:
+            try:
+                async with asyncio.timeout(STEP_S):
+                    return await self._items.get()
+            except TimeoutError:
+                if self._items.empty() and (reason := hang_reason()):
+                    raise EngineHungError(reason) from None
 
     def fail(self, failure: TtsError) -> None:
         """Fails the stream at once and drops queued items. Called on the loop."""

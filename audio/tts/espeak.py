@@ -13,7 +13,7 @@ from audio.level import gain_for
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueueWait
 from audio.tts import Chunk
-from audio.tts.engine_thread import SynthesisStream, due_s
+from audio.tts.engine_thread import EngineHungError, SynthesisStream, due_s
 from audio.tts.espeak_choice import choose
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
 from audio.tts.espeak_sound import EspeakChunkAudio
@@ -21,6 +21,7 @@ from audio.tts.espeak_text import SpokenText, clean, ends_sentence, pieces
 from audio.tts.espeak_worker import SHARED, EspeakWorker
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
+from audio.tts.speakable import speakable
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)
@@ -87,7 +88,6 @@ class EspeakVoice:
         words_per_minute: int = 170,
         pitch: int = 50,
         target_dbfs: float = -20.0,
-        timeout_s: float = 3.0,
         pronunciations: Pronunciations | None = None,
     ) -> None:
         """Creates the voice without loading it.
@@ -98,7 +98,6 @@ class EspeakVoice:
             words_per_minute: 80..450.
             pitch: 0..99.
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
-            timeout_s: Longest wait for a piece of audio before the library counts as hung, in seconds.
             pronunciations: Words with their phonemes.
 
         Raises:
@@ -116,7 +115,6 @@ class EspeakVoice:
         self._words_per_minute = words_per_minute
         self._pitch = pitch
         self._target_dbfs = target_dbfs
-        self._timeout_s = timeout_s
         self._pronunciations = pronunciations or Pronunciations()
         self._worker: EspeakWorker | None = None
         self._style: SpeakingStyle | None = None
@@ -128,6 +126,11 @@ class EspeakVoice:
     @property
     def detail(self) -> str:
         return self._detail
+
+    @property
+    def ends_requests(self) -> bool:
+        """See `SelfWatching`."""
+        return True
 
     @property
     def queue_wait(self) -> QueueWait:
@@ -165,7 +168,7 @@ class EspeakVoice:
         if speed != 1.0:
             pace = round(min(max(self._words_per_minute * speed, SLOWEST_WPM), FASTEST_WPM))
             style = replace(style, words_per_minute=pace)
-        text = clean(text)
+        text = clean(speakable(text, self._language).text)
         reply = EspeakChunkAudio(text, self._gain)
         due = due_s(asyncio.get_running_loop().time(), text, ahead_s)
         for piece in pieces(text):
@@ -201,15 +204,12 @@ class EspeakVoice:
         self._calls.add(call)
         try:
             worker.submit(call.run, due_s, awaited=awaited)
-            while (sound := await call.stream.next(self._timeout_s)) is not None:
+            while (sound := await call.stream.next(worker.hang_reason)) is not None:
                 yield sound
-        except TimeoutError as hung:
+        except EngineHungError as hung:
             worker.give_up()
-            log.warning("espeak-ng produced no audio in time and was abandoned", extra={"timeout_s": self._timeout_s})
-            raise TtsError(
-                f"espeak-ng produced no audio within {self._timeout_s:g} s: load the voice again, which starts a "
-                "new copy"
-            ) from hung
+            log.warning("espeak-ng hung and was abandoned: %s", hung)
+            raise TtsError(f"espeak-ng hung ({hung}): load the voice again, which starts a new copy") from hung
         finally:
             call.stream.cancelled = True
             self._calls.discard(call)

@@ -7,8 +7,12 @@ start time and a copy of the audio.
 
 import threading
 
+from audio.errors import EngineLoadError
 from audio.tts.engine_thread import EngineThread
 from audio.tts.espeak_library import EspeakLibrary
+
+MOST_COPIES = 4
+"""Copies of the library, hung ones included. A copy takes 3 MB and a thread, which stay if it hangs."""
 
 
 class EspeakWorker(EngineThread[EspeakLibrary]):
@@ -31,6 +35,7 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._worker: EspeakWorker | None = None
+        self._copies = 1
 
     def worker(self) -> EspeakWorker:
         """Returns the worker. Blocks while it loads, 6 ms from a warm disk. Raises EngineLoadError."""
@@ -38,6 +43,9 @@ class _Shared:
             if self._worker is None:
                 self._worker = EspeakWorker(EspeakLibrary())
             elif self._worker.gave_up:
+                if self._copies == MOST_COPIES:
+                    raise EngineLoadError(f"espeak-ng hung {MOST_COPIES} times: restart the program")
+                self._copies += 1
                 self._worker = EspeakWorker(EspeakLibrary(private_copy=True))
             return self._worker
 

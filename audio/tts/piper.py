@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,20 +15,24 @@ import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import SHOWN, ProviderInUse, ProviderRequest
+from audio.hang_detection import SPIN_FACTOR
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueueWait
-from audio.thread_name import thread_named
+from audio.restart_backoff import RestartBackoff
+from audio.thread_times import ThreadTimes
 from audio.tts import Chunk, WordMark
-from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
+from audio.tts.engine_thread import EngineHungError, EngineThread, SynthesisStream, due_s
 from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
+from audio.tts.piper_bounds import bounded
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
 from audio.tts.piper_synthesis import Sound
-from audio.tts.piper_words import is_audible, place_words, with_pronunciations
+from audio.tts.piper_words import Phonemes, is_audible, place_words, with_pronunciations
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
+from audio.tts.speakable import speakable
 from audio.units import FULL_SCALE, REPLY_RATE_HZ
 
 log = logging.getLogger(__name__)
@@ -39,8 +44,11 @@ DEFAULT_PROVIDER = ProviderRequest("tts.provider")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Text that loudness is measured on for a voice that knows only letters."""
 
-_LOAD_TIMEOUT_S = 30.0
-"""Timeout for the reference text, 12 s of speech; a slower machine cannot hold a conversation."""
+_REFERENCE_S = 12.0
+"""Approximate length of the reference text, in seconds."""
+
+_LONGEST_STEP_S = 30.0
+"""Sound of the longest sentence, in seconds: see `MAX_PHONEMES`."""
 
 _WAITING_PARTS = 1024
 """Queue capacity: more pieces of sentences than a text of 200 characters can have."""
@@ -150,7 +158,6 @@ class PiperTts:
         target_dbfs: float = -20.0,
         provider: ProviderRequest = DEFAULT_PROVIDER,
         threads: int | None = None,
-        timeout_s: float = 3.0,
         pronunciations: Pronunciations | None = None,
     ) -> None:
         """Creates the voice without loading it.
@@ -163,7 +170,6 @@ class PiperTts:
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
             provider: Where it computes.
             threads: Threads of onnxruntime for one operator; None: one per core.
-            timeout_s: Longest wait for a sentence before the model counts as hung, in seconds.
             pronunciations: Words with their phonemes.
 
         Raises:
@@ -181,9 +187,9 @@ class PiperTts:
         self.provider: ProviderInUse | None = None
         self.fallback = ""
         self._threads = threads
-        self._timeout_s = timeout_s
         self._pronunciations = pronunciations or Pronunciations()
         self._thread: EngineThread[PiperModel] | None = None
+        self._backoff = RestartBackoff("Piper")
         self._gain = 1.0
         self._detail = "not loaded"
         self._active_jobs: set[_Job[Any]] = set()  # whatever they give
@@ -194,6 +200,11 @@ class PiperTts:
         return self._detail
 
     @property
+    def ends_requests(self) -> bool:
+        """See `SelfWatching`."""
+        return True
+
+    @property
     def queue_wait(self) -> QueueWait:
         """See `QueuedEngine`."""
         return QueueWait() if self._thread is None else self._thread.queue_wait
@@ -201,36 +212,49 @@ class PiperTts:
     async def load(self) -> None:
         """Loads the model and synthesizes the digits once to set the loudness.
 
-        A loaded model is reloaded only if it hangs or failed. Concurrent callers share the loading; it continues if one
-        of them is cancelled. Raises EngineLoadError.
+        A loaded model is reloaded only if it hangs or failed, and after the model before it is gone. Concurrent callers
+        share the loading; it continues if one of them is cancelled. Raises EngineLoadError.
         """
         await self._loading.wait()
 
     async def _ensure_working(self) -> None:
         thread = self._thread
-        if thread is None or thread.suspect or not await thread.works(self._timeout_s):
+        if thread is None or thread.suspect or thread.gave_up:
+            self._backoff.check(time.monotonic())
+            if thread is not None:
+                await self._end(thread)
+            self._backoff.record_load(time.monotonic())
             await self._load()
 
+    async def _end(self, thread: EngineThread[PiperModel]) -> None:
+        """Waits until a model that hangs or failed is gone. Raises EngineLoadError."""
+        if not thread.gave_up:
+            thread.retire()  # lets other conversations finish
+        await thread.gone()
+        self._thread = None
+
     async def _load(self) -> None:
-        model, reference, detail = await asyncio.to_thread(self._load_model)
-        thread = EngineThread("Piper", model)
+        times = ThreadTimes()
+        model, reference, detail = await asyncio.to_thread(self._load_model, times)
+        thread = EngineThread("Piper", model, times)
+        # TensorRT builds an engine for each new length of sentence.
+        thread.hang.need_s = self._provider.load_timeout_s(0.0) / SPIN_FACTOR
         try:
+            began_s = thread.processor_s
             self._gain = await self._measured(thread, reference, model.rate_hz)
         except BaseException as failure:
             thread.give_up()
             if isinstance(failure, TtsError):
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
+        measured_s = (thread.processor_s - began_s) / _REFERENCE_S * _LONGEST_STEP_S
+        thread.hang.need_s = max(thread.hang.need_s, measured_s)
         self._detail, self.provider, self.fallback = detail, model.provider, model.fallback
         if model.fallback:
             log.warning("Piper computes %s", model.fallback)
         if model.whole_because:
             self._detail += f", whole sentences: {model.whole_because}"
             log.info("Piper synthesizes whole sentences with %s: %s", self._voice.stem, model.whole_because)
-        if self._thread is not None and self._thread.suspect:
-            self._thread.retire()  # lets other conversations finish
-        elif self._thread is not None:
-            self._give_up(self._thread)
         self._thread = thread
 
     def _give_up(self, thread: EngineThread[PiperModel]) -> None:
@@ -256,9 +280,7 @@ class PiperTts:
                         "another one"
                     ) from failure
 
-        async with aclosing(
-            self._results(_Job(thread, work), self._provider.load_timeout_s(_LOAD_TIMEOUT_S))
-        ) as results:
+        async with aclosing(self._results(_Job(thread, work))) as results:
             heard = np.concatenate([np.zeros(0, np.float32), *[sound async for sound in results]])
         if not (np.abs(heard) > 1 / FULL_SCALE).any():
             raise TtsError("it makes no sound: set tts.voice to another one")
@@ -271,17 +293,17 @@ class PiperTts:
         Word marks are based on the durations in the voice. They are estimated if the voice has none, and for words that
         the phonemizer joins or splits.
         """
-        text = plain(text)
+        text = plain(speakable(text, self._language).text)
         given = 0
         silent_marks: tuple[WordMark, ...] = ()
         for piece in pieces(text):
-            thread = self._thread  # read for each piece, because it may have been replaced
+            thread = await self._working_thread()  # for each piece, because it may have been replaced
             if thread is None:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
             first_due_s = due_s(asyncio.get_running_loop().time(), piece.text, ahead_s)
             awaited = given == 0 and ahead_s == 0
             job = _Job(thread, self._parts(piece, speed), first_due_s, awaited=awaited, length_s=_playing_s)
-            async with aclosing(self._results(job, self._timeout_s)) as results:
+            async with aclosing(self._results(job)) as results:
                 async for part in results:
                     if not part.pcm.size:
                         silent_marks += part.marks
@@ -292,6 +314,15 @@ class PiperTts:
                         await asyncio.sleep(0)
                     given, silent_marks = given + part.pcm.size, ()
 
+    async def _working_thread(self) -> EngineThread[PiperModel] | None:
+        """Returns the model's thread; while a model that failed is replaced, waits for the new one. Raises TtsError."""
+        if (self._thread is None or self._thread.suspect) and self._loading.is_running:
+            try:
+                await self._loading.wait()
+            except EngineLoadError as failure:
+                raise TtsError(str(failure)) from failure
+        return self._thread
+
     async def aclose(self) -> None:
         """Stops the synthesis and releases the model. Idempotent."""
         await self._loading.stop()
@@ -301,10 +332,10 @@ class PiperTts:
             self._thread.give_up()
         self._thread = None
 
-    def _load_model(self) -> tuple[PiperModel, str, str]:
+    def _load_model(self, times: ThreadTimes) -> tuple[PiperModel, str, str]:
         """Loads the model. Returns it with the text for measuring its loudness and its line for the screen."""
         files = read_voice(self._voice, self._language)
-        with thread_named("Piper"):  # the compute threads start here
+        with times.started_here("Piper"):  # the compute threads start here
             model = PiperModel(
                 files, speaker=self._speaker, speed=self._speed, provider=self._provider, threads=self._threads
             )
@@ -327,7 +358,9 @@ class PiperTts:
             return phonemes_of
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplyAudio]:
-            sentences = [phonemes for phonemes in model.phonemes(piece.text) if any(map(is_audible, phonemes))]
+            cut = [bounded(phonemes) for phonemes in model.phonemes(piece.text)]
+            parts = [(part, part is not of[-1]) for of in cut for part in of if any(map(is_audible, part))]
+            sentences: list[Phonemes] = [part for part, _ in parts]
             placed = place_words(piece.text, spans, sentences, model.phonemes)
             if pronounced:
                 sentences = [model.known(phonemes) for phonemes in with_pronunciations(sentences, placed, pronounced)]
@@ -338,33 +371,26 @@ class PiperTts:
                     for word in placed
                     if word.sentence == number
                 ]
-                pause_ms = last_pause_ms if number == len(sentences) - 1 else SENTENCE_PAUSE_MS
+                last_part = number == len(sentences) - 1
+                pause_ms = last_pause_ms if last_part else 0 if parts[number][1] else SENTENCE_PAUSE_MS
                 made = model.sentence(phonemes, switch, speed)
                 yield from ReplySentence(made, model.rate_hz, gain, pause_ms, phonemes=phonemes, words=here).audio()
 
         return work
 
-    async def _results(self, job: _Job[T], timeout_s: float) -> AsyncGenerator[T]:
+    async def _results(self, job: _Job[T]) -> AsyncGenerator[T]:
         """Yields the results of a job; closing it stops the model. Raises TtsError."""
         self._active_jobs.add(job)
         thread = job.thread
-        made = thread.made
         try:
             job.begin()
-            while (item := await job.stream.next(timeout_s)) is not None:
+            while (item := await job.stream.next(thread.hang_reason)) is not None:
                 yield item
-                made = thread.made
-        except TimeoutError as late:
-            if thread.made != made:  # it works, but for other conversations
-                raise TtsError(
-                    f"Piper is overloaded and produced no audio within {timeout_s:g} s: choose a smaller voice"
-                ) from late
-            log.warning("Piper produced no audio in time and was abandoned", extra={"timeout_s": timeout_s})
+        except EngineHungError as hung:
+            log.warning("Piper hung and was abandoned: %s", hung)
             self._active_jobs.discard(job)
             self._give_up(thread)
-            raise TtsError(
-                f"Piper produced no audio within {timeout_s:g} s: load the voice again, or choose a smaller one"
-            ) from late
+            raise TtsError(f"Piper hung ({hung}): load the voice again") from hung
         finally:
             job.cancel()
             self._active_jobs.discard(job)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from audio.queue_wait import QueuedEngine, QueueWait
+from audio.time_limit import ends_requests
 from audio.tts import Chunk, Voice
 
 MAX_BYTES = 16 << 20
@@ -34,6 +35,11 @@ class RememberedVoice:
     def queue_wait(self) -> QueueWait:
         """See `QueuedEngine`; empty if the voice has no queue."""
         return self._voice.queue_wait if isinstance(self._voice, QueuedEngine) else QueueWait()
+
+    @property
+    def ends_requests(self) -> bool:
+        """See `SelfWatching`."""
+        return ends_requests(self._voice)
 
     async def load(self) -> None:
         """Loads the voice. Raises EngineLoadError."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 
 from audio.errors import EngineLoadError
 
-LOAD_LIMIT_S = 60.0
-"""Timeout of loading, in seconds. After it a new attempt starts its own loading."""
+LOAD_LIMIT_S = 300.0
+"""Timeout of loading, in seconds: the largest voice takes 4 s, on a machine ten times as slow from a cold disk 60 s."""
 
 
 class SharedLoading:
@@ -22,6 +22,11 @@ class SharedLoading:
         self._name = name
         self._load = load
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a loading runs."""
+        return self._task is not None
 
     async def wait(self) -> None:
         """Starts a loading or joins the current one. Safe to cancel: the loading continues. Raises EngineLoadError."""

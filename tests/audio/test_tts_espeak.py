@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from text_cases import text_cases
 
+from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
 from audio.tts import Chunk, Voice, WordMark
@@ -24,6 +25,7 @@ from audio.tts.espeak_sound import EspeakChunkAudio, reply_at
 from audio.tts.espeak_text import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
 from audio.tts.espeak_worker import SHARED
 from audio.tts.sound import CHUNK_SAMPLES, CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
+from audio.tts.speakable import speakable
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 SENTENCES = (
@@ -85,7 +87,7 @@ def check_unit(text: str, chunks: list[Chunk]) -> None:
     """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
     marks = marks_of(chunks)
     if chunks:
-        assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(text)))
+        assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(speakable(text, "en").text)))
     given = 0
     for chunk in chunks:
         assert 0 < chunk.pcm.size <= reply_samples_of_ms(200)
@@ -297,9 +299,7 @@ class TestVoice:
             "naïve café, 日本 ok? 😀 It costs £12.50 — that's 1,234,567 e.g. and/or U.S.A.",
             "of the in the it is",
             "wait -- what - now",
-            "مرحبا بالعالم",
             "שלום עולם, hello",
-            "你好世界。再见",
             "a\u202eb\u200dc \ufeff d",
             "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
             "end\x00less \x01 9p \ud83d x",
@@ -308,9 +308,7 @@ class TestVoice:
             "mixed symbols",
             "function words",
             "double dashes",
-            "Arabic",
             "Hebrew",
-            "Chinese",
             "invisible characters",
             "markup",
             "control characters and surrogate",
@@ -465,13 +463,15 @@ class LimitedListener:
 
 
 class TestHang:
-    def test_hanging_library_is_replaced(self) -> None:
+    def test_hanging_library_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
+
         async def hung() -> None:
-            voice, other = EspeakVoice(timeout_s=1.0), await loaded()
+            voice, other = EspeakVoice(), await loaded()
             await voice.load()
             worker = SHARED.worker()
             released = hang_worker()
-            with pytest.raises(TtsError, match=r"no audio within 1 s: load the voice again"):
+            with pytest.raises(TtsError, match=r"espeak-ng hung .*: load the voice again"):
                 await said(voice, "Hello there.")
             for either in (voice, other):
                 with pytest.raises(TtsError, match="load the voice again"):
@@ -485,7 +485,7 @@ class TestHang:
 
     def test_blocked_loop_is_not_a_hang(self) -> None:
         async def stalled() -> None:
-            voice = EspeakVoice(timeout_s=1.0)
+            voice = EspeakVoice()
             await voice.load()
             asyncio.get_running_loop().call_soon(time.sleep, 1.3)
             check_unit("Hello there.", await said(voice, "Hello there."))

@@ -35,7 +35,7 @@ pytestmark = [
 
 
 async def _spoken() -> list[list[Chunk]]:
-    voice = PiperTts(JOE_FILE or "", threads=1, timeout_s=60)
+    voice = PiperTts(JOE_FILE or "", threads=1)
     await voice.load()
     found = []
     for text in SENTENCES:

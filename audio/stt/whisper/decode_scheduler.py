@@ -1,19 +1,23 @@
 """Schedules the decodes of all conversations on one Whisper model; requested transcripts come first."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from audio.errors import SttError
+from audio.errors import LateError, SttError
+from audio.hang_detection import STEP_S, HangDetector
 from audio.queue_wait import QueueWait
 from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.recent_tokens import RecentTokens
 from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
+
+log = logging.getLogger(__name__)
 
 Kind = Literal["final", "soon", "first_word", "pause", "settle", "probability_dip", "interim"]
 """The reason for a decode.
@@ -134,18 +138,30 @@ class DecodeClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelWorkers:
-    """A loaded model and the threads that call it: one per worker."""
+    """A loaded model and the threads that call it: one per worker.
+
+    Attributes:
+        need_s: Processor time that its longest step usually needs at most, in seconds.
+    """
 
     model: SegmentDecoder
     thread: WhisperThread
+    need_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Running:
     client: DecodeClient
     decode: Decode
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    hang: HangDetector
+    steps: int = 0  # counted in the model's thread
     unwanted: threading.Event = field(default_factory=threading.Event)
+    watch: asyncio.TimerHandle | None = None
+
+    def is_wanted(self) -> bool:
+        """Returns whether the result is still wanted. Called by the model between two steps."""
+        self.steps += 1
+        return not self.unwanted.is_set()
 
 
 class DecodeScheduler:
@@ -156,11 +172,11 @@ class DecodeScheduler:
 
     Attributes:
         queue_wait: How long the last requested transcripts waited for a worker, background requests left out.
+        abandoned: The threads of the model that failed or hung last; None: there was none.
     """
 
-    def __init__(self, hang_s: float) -> None:
-        """Creates a scheduler without a model. A decode that takes longer than `hang_s` seconds counts as hanging."""
-        self._hang_s = hang_s
+    def __init__(self) -> None:
+        """Creates a scheduler without a model."""
         self._pool: ModelWorkers | None = None
         # A message and not an exception: an exception raised repeatedly accumulates the frames of its tracebacks.
         self._closed: str | None = "faster-whisper is not loaded; load the recognizer first."
@@ -170,6 +186,7 @@ class DecodeScheduler:
         # Loop time of the latest requests, by their tickets; None after the first decode for a request has begun.
         self._requested_s: list[float | None] = [None] * _REMEMBERED_TICKETS
         self.queue_wait = QueueWait()
+        self.abandoned: WhisperThread | None = None
         self._served = 0
 
     @property
@@ -235,11 +252,6 @@ class DecodeScheduler:
         self._clients = []
         return pool.thread if pool else None
 
-    async def wait_for_running(self) -> None:
-        """Waits until each running decode has ended or was found to hang. Bounded by `hang_s`."""
-        for running in tuple(self._running):
-            await running.ended.wait()
-
     def _next_decode(self, pool: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
         """Returns the next segment to serve and why.
 
@@ -304,11 +316,10 @@ class DecodeScheduler:
         language = share.language
         self._served += 1
         share.served = self._served
-        running = _Running(client, decode)
-        alarm = loop.call_later(self._hang_s, self._on_hang, running)
+        # The workers share their threads' times.
+        running = _Running(client, decode, HangDetector(pool.need_s * pool.model.workers))
 
         def done(decoded: Decoded | None) -> None:
-            alarm.cancel()
             if not self._end(running):
                 return
             if decoded is None:
@@ -323,15 +334,20 @@ class DecodeScheduler:
                 self._check_language(pool, share, decoded)
 
         def failed(error: Exception) -> None:
-            alarm.cancel()
-            if self._end(running):
+            if not self._end(running):
+                return
+            if isinstance(error, LateError):  # the model works
+                client.fail(error)
+                self.serve()
+            else:
                 reason = f"faster-whisper failed while decoding ({error}): load the recognizer again"
                 self._fail(SttError(reason), client)
 
         self._running.append(running)
+        self._watch(pool, running)
         try:
             pool.thread.submit(
-                lambda: _result(pool.model, decode, share, language, lambda: not running.unwanted.is_set()),
+                lambda: _result(pool.model, decode, share, language, running.is_wanted),
                 done,
                 failed,
             )
@@ -376,13 +392,18 @@ class DecodeScheduler:
         if running not in self._running:
             return False
         self._running.remove(running)
-        running.ended.set()
+        if running.watch is not None:
+            running.watch.cancel()
         return True
 
-    def _on_hang(self, running: _Running) -> None:
-        if self._end(running):
-            reason = f"faster-whisper has not finished decoding after {self._hang_s:g} s"
-            self._fail(SttError(f"{reason}: load the recognizer again"), running.client)
+    def _watch(self, pool: ModelWorkers, running: _Running) -> None:
+        """Observes a decode until it has ended or hangs."""
+        reason = running.hang.observe(pool.thread.times.sample(running.steps))
+        if not reason:
+            running.watch = asyncio.get_running_loop().call_later(STEP_S, self._watch, pool, running)
+        elif self._end(running):
+            log.warning("faster-whisper hung and was abandoned: %s", reason)
+            self._fail(SttError(f"faster-whisper hung ({reason}): load the recognizer again"), running.client)
 
     def _fail(self, error: SttError, failed_client: DecodeClient) -> None:
         """Handles a model failure: its segment and all pending requests fail, other segments keep their audio."""
@@ -398,6 +419,7 @@ class DecodeScheduler:
             self._end(running)
         if pool is not None:
             pool.thread.give_up()
+            self.abandoned = pool.thread
         return pool
 
 

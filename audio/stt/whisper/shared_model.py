@@ -1,26 +1,22 @@
 """A loaded Whisper model shared by several conversations."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
 from audio.queue_wait import QueueWait
+from audio.restart_backoff import RestartBackoff
 from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.stream import WhisperStream
-from audio.stt.whisper.worker_threads import WhisperThread
+from audio.stt.whisper.worker_threads import THREAD_NAME, WhisperThread
 from audio.units import samples_of_ms
 
 NAME = "faster-whisper"
-
-HANG_S = 10.0
-"""Duration from which a decode counts as hanging, in seconds.
-
-It is longer than any useful decode: model `small` in the full window on a machine with twice the load it can handle.
-"""
 
 MAX_PROMPT_CHARS = 1000
 """Longest text before the words, in characters. Whisper takes 111 tokens of it, which seldom have 9 characters each."""
@@ -28,8 +24,11 @@ MAX_PROMPT_CHARS = 1000
 INTERIM_INTERVAL_SAMPLES = samples_of_ms(300)
 """Minimum new audio between two interim decodes of a segment."""
 
-LOAD_LIMIT_S = 60.0
-"""Timeout of loading, in seconds. After it a new attempt starts its own loading."""
+LOAD_LIMIT_S = 300.0
+"""Timeout of loading, in seconds: 3 GB from a disk that reads 10 MB a second."""
+
+GONE_S = 5.0
+"""Time that the threads of an abandoned model have to end before another one may be loaded, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,17 +51,14 @@ class SharedWhisper:
 
     name = NAME
 
-    def __init__(self, settings: WhisperSettings, *, hang_s: float = HANG_S) -> None:
-        """Creates it without loading the model.
-
-        Args:
-            settings: The model's settings; its language is the initial one of each conversation.
-            hang_s: A decode that takes longer, in seconds, counts as hanging; the model must then be reloaded.
-        """
+    def __init__(self, settings: WhisperSettings) -> None:
+        """Creates it without loading the model. The language of the settings is the initial one of conversations."""
         self.settings = settings
         self.closed = False
-        self._scheduler = DecodeScheduler(hang_s)
+        self._scheduler = DecodeScheduler()
         self._loading: _Loading | None = None
+        self._abandoned: WhisperThread | None = None
+        self._backoff = RestartBackoff(NAME)
 
     @property
     def detail(self) -> str:
@@ -106,19 +102,31 @@ class SharedWhisper:
         await self.revive()
 
     async def revive(self) -> None:
-        """Waits for running decodes, which prove that the model works; reloads it if it failed.
+        """Reloads the model if it failed or hung, after the one before it is gone.
 
         Concurrent callers wait for the same loading. Safe to cancel: the loading continues. Raises EngineLoadError,
         also if the owner has closed it.
         """
-        await self._scheduler.wait_for_running()
         if self.closed:
             raise EngineLoadError(f"The shared {NAME} was stopped by its owner and accepts no more conversations.")
         if self.works:
             return
+        if self._loading is None:
+            await self._wait_for_abandoned()
+        if self.works:  # another caller has loaded it meanwhile
+            return
         loading = self._loading or self._begin()
         await asyncio.wait([loading.result])
         loading.result.result()
+
+    async def _wait_for_abandoned(self) -> None:
+        """Waits until the models before are gone: two would take twice the memory. Raises EngineLoadError."""
+        for thread in (self._scheduler.abandoned, self._abandoned):
+            if thread is not None and not await thread.end(GONE_S):
+                raise EngineLoadError(
+                    f"{NAME} hangs and cannot be stopped; it is loaded again when its threads have ended. If that does "
+                    "not happen, restart the program."
+                )
 
     async def aclose(self) -> None:
         """Releases the model and fails pending requests; waits up to 1 s for a running decode. Idempotent."""
@@ -140,7 +148,10 @@ class SharedWhisper:
         return LoadedWhisper(self.settings)
 
     def _begin(self) -> _Loading:
+        """Begins to load a model. Raises EngineLoadError if that is too early."""
         loop = asyncio.get_running_loop()
+        self._backoff.check(time.monotonic())
+        self._backoff.record_load(time.monotonic())
         loading = self._loading = _Loading(WhisperThread(self.settings.workers), loop.create_future())
         alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
@@ -148,8 +159,13 @@ class SharedWhisper:
             asyncio.Future.exception
         )  # marks the exception as retrieved; there may be no caller left
         self._scheduler.expect_model()
+
+        def load() -> SegmentDecoder:
+            with loading.thread.times.started_here(THREAD_NAME):
+                return self._load_model()
+
         loading.thread.submit(
-            self._load_model,
+            load,
             lambda model: self._on_loaded(loading, model),
             lambda error: self._on_load_failed(loading, error),
         )
@@ -159,12 +175,15 @@ class SharedWhisper:
         if loading is self._loading:
             self._loading = None
             loading.result.set_result(None)
-            self._scheduler.install(ModelWorkers(model, loading.thread))
+            # Loading with its first decode takes longer than any step after it.
+            need_s = loading.thread.times.sample(0).processor_s or 0.0
+            self._scheduler.install(ModelWorkers(model, loading.thread, need_s))
 
     def _on_load_failed(self, loading: _Loading, error: Exception) -> None:
         if loading is self._loading:
             self._loading = None
             loading.thread.give_up()
+            self._abandoned = loading.thread
             loading.result.set_exception(error)
             self._scheduler.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
 
@@ -195,6 +214,11 @@ class SharedWhisperRecognizer:
     def works(self) -> bool:
         """See `Recognizer.works`."""
         return self._shared.works
+
+    @property
+    def ends_requests(self) -> bool:
+        """See `SelfWatching`."""
+        return True
 
     async def load(self) -> None:
         """Checks that the shared model works. If it failed or hangs, reloads it once for all conversations.

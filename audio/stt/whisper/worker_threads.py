@@ -15,6 +15,7 @@ from typing import TypeVar
 from audio.errors import SttError
 from audio.exit_guard import at_work
 from audio.thread_name import thread_named
+from audio.thread_times import ThreadTimes
 
 T = TypeVar("T")
 
@@ -23,21 +24,28 @@ _WAITING_JOBS = 4
 
 _END_TIMEOUT_S = 1.0
 
+THREAD_NAME = "faster-whisper"
+
 _Job = Callable[[], None]
 
 
 class WhisperThread:
-    """Runs jobs in worker threads and calls back on the event loop it was created on."""
+    """Runs jobs in worker threads and calls back on the event loop it was created on.
+
+    Attributes:
+        times: The worker threads. The loading adds those that CTranslate2 starts.
+    """
 
     def __init__(self, workers: int = 1) -> None:
         """Starts the threads. Call it on the event loop."""
+        self.times = ThreadTimes()
         self._loop = asyncio.get_running_loop()
         self._workers = self._working = workers
         self._jobs: queue.Queue[_Job | None] = queue.Queue(_WAITING_JOBS + workers)
         self._ended = asyncio.Event()
         self._ending = False
         for _ in range(workers):
-            threading.Thread(target=self._work, name="faster-whisper", daemon=True).start()
+            threading.Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
         """Runs `job` in a thread, then calls `done` or `failed` on the event loop. Never blocks. Raises SttError."""
@@ -57,12 +65,13 @@ class WhisperThread:
         except queue.Full as full:
             raise SttError("faster-whisper hangs: load the recognizer again") from full
 
-    async def end(self) -> None:
-        """Ends the threads after their current jobs; waits at most one second. Idempotent."""
+    async def end(self, timeout_s: float = _END_TIMEOUT_S) -> bool:
+        """Ends the threads after their current jobs. Idempotent. Returns whether they ended within `timeout_s`."""
         self.give_up()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_TIMEOUT_S):
+            async with asyncio.timeout(timeout_s):
                 await self._ended.wait()
+        return self._ended.is_set()
 
     def give_up(self) -> None:
         """Ends the threads after their current jobs without waiting. Idempotent."""
@@ -73,7 +82,8 @@ class WhisperThread:
                     self._jobs.put_nowait(None)
 
     def _work(self) -> None:
-        with thread_named("faster-whisper"):  # CTranslate2 starts its threads inside
+        self.times.add_current()
+        with thread_named(THREAD_NAME):
             while not self._ending:
                 job = self._jobs.get()
                 if job is None:

@@ -20,6 +20,7 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.needs import Need
 from assistant.setup import build
+from audio import hang_detection
 from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.errors import EngineError, EngineLoadError, TtsError
@@ -127,9 +128,9 @@ def test_engine_that_hangs_fails_the_health_check(monkeypatch: pytest.MonkeyPatc
             working = tasks.create_task(thread.run(work))
             assert await asyncio.to_thread(began.wait, 30)
             await thread.check()
-            monkeypatch.setattr(replicas, "HANG_S", 0.0)
-            await asyncio.sleep(0.001)
-            with pytest.raises(EngineError, match="engine has not finished"):
+            monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.001)
+            await asyncio.sleep(0.01)
+            with pytest.raises(EngineError, match="engine hangs: it has neither computed nor waited"):
                 await thread.check()
             ends.set()
             assert await working

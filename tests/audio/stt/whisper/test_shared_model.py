@@ -13,7 +13,9 @@ import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from virtual_time import run_virtual
 
-from audio.errors import EngineLoadError, SttError
+from audio import hang_detection
+from audio.errors import EngineLoadError, LateError, SttError
+from audio.hang_detection import HangDetector
 from audio.stt import LanguageDetector, SegmentId, Transcript
 from audio.stt.whisper import decode_scheduler, shared_model
 from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, Decode, DecodeScheduler
@@ -21,6 +23,7 @@ from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
 from audio.stt.whisper.stream import WhisperStream
+from audio.thread_times import ThreadTimes
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, samples_of_s
 
 SCRIPT = "what time is it in the town".split()
@@ -148,8 +151,8 @@ def run_scene(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> No
     asyncio.run(whole())
 
 
-def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_s: float = 10.0) -> SharedWhisper:
-    return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers), hang_s=hang_s)
+def sharing(model: Path, *, language: str | None = "en", workers: int = 1) -> SharedWhisper:
+    return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers))
 
 
 @pytest.mark.parametrize("conversations", [2, 8], ids="{} conversations".format)
@@ -362,7 +365,7 @@ def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor
 
 
 def test_partials_become_rarer_with_more_conversations() -> None:
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     account = ConversationShare("en")
     stream = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
@@ -615,8 +618,12 @@ def test_each_refusal_raises_a_new_error(model: Path) -> None:
     assert refusals[0] is not refusals[1]
 
 
-def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model, hang_s=0.2)
+def test_hung_model_is_replaced_once_after_it_is_gone(
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
+    monkeypatch.setattr(shared_model, "GONE_S", 0.1)
+    shared = sharing(model)
 
     async def scene() -> None:
         monitor.is_holding = True
@@ -624,17 +631,16 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: Dec
         for person in conversations:
             person.say(ENOUGH_S)
         await monitor.until(1)
+        assert "hung (it has neither computed nor waited" in await conversations[1].error()
+        threads = threading.active_count()
+        for person in conversations:
+            assert "cannot be stopped" in await error_of(person.recognizer.load())
+        assert (monitor.loadings, threading.active_count()) == (1, threads)
+        monitor.release_all()
         async with asyncio.TaskGroup() as tasks:
-            told = tasks.create_task(conversations[1].error())
-            retries = [
-                tasks.create_task(person.recognizer.load()) for person in conversations
-            ]  # before the hang is detected
-            await asyncio.sleep(0)
-            assert monitor.loadings == 1
-        assert "not finished decoding after 0.2 s" in told.result()
-        assert all(task.done() for task in retries)
-        assert monitor.loadings == 2
-        monitor.release_all()  # the abandoned thread returns an unwanted result
+            for person in conversations:
+                tasks.create_task(person.recognizer.load())
+        assert (monitor.loadings, threading.active_count()) == (2, threads)
         conversations[1].open_segment()
         conversations[1].say(seconds_of(2))
         assert await conversations[1].words() == "what time"
@@ -644,20 +650,47 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: Dec
     run_scene(shared, scene)
 
 
-def test_reload_of_working_model_changes_nothing(model: Path, monitor: DecodeMonitor) -> None:
+def test_late_decode_is_delivered_and_model_kept(
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decode is held, and its threads wait for a processor as on a busy machine."""
+    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
+    sample = ThreadTimes.sample
+    monkeypatch.setattr(ThreadTimes, "sample", lambda *asked: replace(sample(*asked), starved=True))
     shared = sharing(model)
 
     async def scene() -> None:
         monitor.is_holding = True
-        busy, impatient = Conversation(shared, 1), Conversation(shared, 2)
-        busy.say(ENOUGH_S)
+        slow, other = Conversation(shared, 1), Conversation(shared, 2)
+        slow.say(ENOUGH_S)
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
-            loading = tasks.create_task(impatient.recognizer.load())
-            await asyncio.sleep(0.01)
-            assert not loading.done(), "whether it hangs is not known yet"
+            late = tasks.create_task(slow.words())
+            await asyncio.sleep(2.2)
+            await other.recognizer.load()
             monitor.release_all()
-        assert await busy.words() == "what time is"
+        assert late.result() == "what time is"
+        assert monitor.loadings == 1
+
+    run_scene(shared, scene)
+
+
+def test_request_that_is_too_late_fails_alone(
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = sharing(model)
+
+    def late(*_: object, **__: object) -> Decoded:
+        raise LateError("the cluster did not answer in time")
+
+    async def scene() -> None:
+        slow, other = Conversation(shared, 1), Conversation(shared, 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(LoadedWhisper, "decode", late)
+            slow.say(ENOUGH_S)
+            assert "in time" in await slow.error()
+        other.say(ENOUGH_S)
+        assert await other.words() == "what time is"
         assert monitor.loadings == 1
 
     run_scene(shared, scene)
@@ -1085,7 +1118,7 @@ SPOILT = Decoded("word word", "repetition", "en", language_sure=False, was_abort
 
 def at_an_end() -> WhisperStream:
     """A second of speech and the beginning of a silence, at a scheduler without a model."""
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
     stream.feed(loud(1))
@@ -1181,19 +1214,19 @@ def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
 
 
 def test_finished_segment_needs_no_decode() -> None:
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
     stream.feed(loud(1))
     stream.feed(quiet(0.1))
-    running = decode_scheduler._Running(stream, stream.start_decode("pause"))
+    running = decode_scheduler._Running(stream, stream.start_decode("pause"), HangDetector())
     assert decode_scheduler._is_useful(running)
     stream.cancel()
     assert not decode_scheduler._is_useful(running)
 
 
 def test_later_dip_aborts_decode_of_earlier_one() -> None:
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     stream = WhisperStream(
         scheduler, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
@@ -1232,7 +1265,7 @@ def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
 
 
 def test_partial_of_settled_audio_is_ignored() -> None:
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     told: list[Transcript] = []
     stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
@@ -1250,7 +1283,7 @@ def test_partial_of_settled_audio_is_ignored() -> None:
 
 
 def test_words_stay_in_partial_when_audio_is_settled() -> None:
-    scheduler = DecodeScheduler(10)
+    scheduler = DecodeScheduler()
     scheduler.expect_model()
     told: list[str] = []
     stream = WhisperStream(
