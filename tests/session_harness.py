@@ -26,7 +26,7 @@ from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.realtime_session import RealtimeSession
-from web.session_limits import AudioThrottle
+from web.session_limits import AudioThrottle, recording_throttle
 from web.wire.session_config import Extensions, Profile, SessionConfig
 
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
@@ -93,7 +93,9 @@ class SessionHarness:
         self.talk.configure(CONFIG)
         self.talk.changed = self._fetch
         self._came = asyncio.Event()
-        self.pace = AudioPacer(AudioThrottle(REPLY_RATE_HZ), _sleep)
+        self.pace = AudioPacer(
+            AudioThrottle(REPLY_RATE_HZ), _sleep, recording_throttle=recording_throttle(REPLY_RATE_HZ)
+        )
         self.unpaced = AudioPacer(AudioThrottle(REPLY_RATE_HZ, burst_s=1e6), _never)
 
     @property

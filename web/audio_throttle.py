@@ -12,6 +12,7 @@ class AudioPacer:
 
     Attributes:
         backlog: Queue for audio that has to wait; None: the caller waits.
+        is_recording: Whether the audio may be a recording, because the client ends its turns itself.
     """
 
     def __init__(
@@ -20,6 +21,7 @@ class AudioPacer:
         rest: Callable[[float], Awaitable[bool]],
         wanted: Callable[[], bool] = lambda: True,
         backlog: AudioBacklog | None = None,
+        recording_throttle: AudioThrottle | None = None,
     ) -> None:
         """Sets the pace of one connection.
 
@@ -28,12 +30,19 @@ class AudioPacer:
             rest: Sleeps for this number of seconds; returns False if the client has left meanwhile.
             wanted: Whether more audio is wanted; False once another connection has taken over.
             backlog: Queue for audio that has to wait.
+            recording_throttle: Burst and rate while `is_recording`; None: the same.
         """
         self.backlog = backlog
-        self._throttle = throttle
+        self.is_recording = False
+        self._live_throttle = throttle
+        self._recording_throttle = recording_throttle or throttle
         self._rest = rest
         self._wanted = wanted
         self._due_s = 0.0
+
+    @property
+    def _throttle(self) -> AudioThrottle:
+        return self._recording_throttle if self.is_recording else self._live_throttle
 
     def lets_pass(self, sound_s: float) -> bool:
         """Returns whether this much audio may be processed now, without waiting."""

@@ -44,7 +44,7 @@ from web.realtime_session import RealtimeSession
 from web.running_conversation import RunningConversation
 from web.session_acceptor import busy_while, ended_by, is_guest
 from web.session_choices import SessionChoices
-from web.session_limits import DRAINING, RESUMING, AudioThrottle, SessionRefusedError
+from web.session_limits import DRAINING, RESUMING, AudioThrottle, SessionRefusedError, recording_throttle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.shared_limits import SharedLimits
 from web.socket_reader import SocketReader
@@ -337,7 +337,13 @@ class Connections:
         backlog = AudioBacklog(self._shared.backlog)
         longest = self.engine_pool.engine_loader.settings.server.max_message_bytes
         reader = SocketReader(client_socket, realtime_session, backlog, self._share, self.metrics, longest)
-        pacer = AudioPacer(AudioThrottle(REPLY_RATE_HZ), reader.rest, lambda: not client_socket.lost.is_set(), backlog)
+        pacer = AudioPacer(
+            AudioThrottle(REPLY_RATE_HZ),
+            reader.rest,
+            lambda: not client_socket.lost.is_set(),
+            backlog,
+            recording_throttle(REPLY_RATE_HZ),
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [

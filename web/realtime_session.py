@@ -211,6 +211,7 @@ class RealtimeSession:
         sound = False
         backlog = pacer.backlog
         for command in self.realtime.receive(text):
+            pacer.is_recording = self._config.turn_detection is None
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
                 if backlog is not None and not self._takes_now(command, pacer, backlog):

@@ -195,22 +195,40 @@ class SessionLimits:
         self.draining = True
 
 
+RECORDING_BURST_S = 90.0
+RECORDING_SPEED = 8.0
+"""Seconds of a recording that a client may send at once, and the multiple of real time after that. The client ends the
+turn, so nothing waits for silence. The recognizer's buffer of 120 s must not overflow; it decodes 20 s a second."""
+
+
+def recording_throttle(rate_hz: int) -> "AudioThrottle":
+    """Returns the limit for recordings."""
+    return AudioThrottle(rate_hz, RECORDING_BURST_S / RECORDING_SPEED, RECORDING_SPEED)
+
+
 class AudioThrottle:
-    """Limits one client's audio to real time, with a token bucket of seconds of audio.
+    """Limits one client's audio to a multiple of real time, with a token bucket of seconds of audio.
 
     A client that sends faster is not disconnected; it is not read while its audio is ahead.
     """
 
-    def __init__(self, rate_hz: int, burst_s: float = 4.0) -> None:
-        """`rate_hz`: sample rate of the audio; `burst_s`: seconds of audio that may come at once."""
-        self._rate_hz = rate_hz * RATE_ALLOWANCE
+    def __init__(self, rate_hz: int, burst_s: float = 4.0, speed: float = RATE_ALLOWANCE) -> None:
+        """Sets the limit.
+
+        Args:
+            rate_hz: Sample rate of the audio.
+            burst_s: Time that may be ahead, in seconds.
+            speed: Multiple of real time at which the audio may come.
+        """
+        self._rate_hz = rate_hz * speed
         self._burst_s = burst_s
+        self._speed = speed
         self._paid_until_s: float | None = None
 
     def room_s(self, now_s: float) -> float:
         """Returns how many seconds of audio may come now without a wait after them."""
         ahead_s = 0.0 if self._paid_until_s is None else max(0.0, self._paid_until_s - now_s)
-        return (self._burst_s - ahead_s) * RATE_ALLOWANCE
+        return (self._burst_s - ahead_s) * self._speed
 
     def wait_s(self, samples: int, now_s: float) -> float:
         """Returns for how long the client is not read after this number of samples; 0: it is read at once.

@@ -519,10 +519,21 @@ def test_whole_turn_may_be_sent_at_once() -> None:
     assert run_scene(scene).done[0]["status"] == "completed"
 
 
+def test_recording_of_a_client_that_ends_its_turns_is_taken_at_once() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        await harness.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(24_000 * 11, 8000, np.int16).tobytes()).decode()
+        for _ in range(4):
+            await harness.send_paced("input_audio_buffer.append", audio=audio)
+        await harness.send_paced("input_audio_buffer.commit")
+        await harness.until(TRANSCRIBED)
+
+    assert run_scene(scene).at_ms("input_audio_buffer.committed")[0] < 500
+
+
 @pytest.mark.parametrize("message_s", [0.1, 1, 16], ids="{} s messages".format)
 def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> None:
     async def scene(harness: SessionHarness) -> None:
-        await harness.update(audio={"input": {"turn_detection": None}})
         audio = base64.b64encode(np.full(round(24_000 * message_s), 8000, np.int16).tobytes()).decode()
         for _ in range(round(16 / message_s)):
             await harness.send_paced("input_audio_buffer.append", audio=audio)
