@@ -461,14 +461,17 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
+MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected")
+"""Fields that are written by their names, if they are true."""
+
+
 def line_of(told: ReportedEvent | SessionEffect, skip: int = 0) -> str:
     """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
     if isinstance(told, CloseSegment):
         return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
-    omitted = {"foreseen"} if getattr(told, "end", 0) is not None else {"foreseen", "end"}
+    omitted = MARKS if getattr(told, "end", 0) is not None else {*MARKS, "end"}
     values = [value_of(getattr(told, item.name)) for item in fields(told) if item.name not in omitted][skip:]
-    foreseen = ["foreseen"] if getattr(told, "foreseen", False) else []
-    return " ".join([NAMES[type(told)], *values, *foreseen])
+    return " ".join([NAMES[type(told)], *values, *(mark for mark in MARKS if getattr(told, mark, False))])
 
 
 def value_of(value: object) -> str:

@@ -204,9 +204,9 @@ class ScriptedStream:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
         low_confidence, other = early and engine.early_low_confidence, engine.other_language
-        return Transcript(
-            self.segment, Samples(self.segment + self.fed_samples), text, low_confidence, other_language=other
-        )
+        text, guess = ("", text) if engine.takes_for_noise else (text, "")
+        at = Samples(self.segment + self.fed_samples)
+        return Transcript(self.segment, at, text, low_confidence, other_language=other, guess=guess)
 
     async def first_word(self) -> FirstWord | None:
         await asyncio.sleep(self.recognizer.first_word_ms / 1000)
@@ -232,6 +232,7 @@ class ScriptedRecognizer:
         out_of_memory: Whether a transcript raises MemoryError.
         deaf: Whether all transcripts are empty.
         other_language: Another language of its words.
+        takes_for_noise: Whether it takes the words for noise, so that transcripts have them as a guess only.
         first_word: What each first word may be; None: it cannot tell.
         first_word_ms: The delay of that.
     """
@@ -250,6 +251,7 @@ class ScriptedRecognizer:
     deaf: bool = False
     fails_at_dip: bool = False
     other_language: str = ""
+    takes_for_noise: bool = False
     first_word: FirstWord | None = None
     first_word_ms: float = 10.0
     name: str = "scripted recognizer"

@@ -279,6 +279,7 @@ class Connections:
             on_event=lambda event: self._on_event(conversation, name, event),
             counters=lambda: {"silent_clients": speaker.silent_clients},
             sound_output=realtime_session,
+            in_call=call_id is not None,
         )
         realtime_session.configure(config)
         return conversation, trace

@@ -151,7 +151,8 @@ class SessionChoices:
         session, engines = self._session, chosen.engines
         self._used, self.engines.current = wish, engines
         session.engines.skill_effects.effect_of = chosen.effect_of or self.engines.first_effect_of
-        settings = replace(session_settings(chosen.settings), greeting=session.settings.greeting)
+        before = session.settings
+        settings = replace(session_settings(chosen.settings), greeting=before.greeting, in_call=before.in_call)
         session.settings = session.context.settings = settings
         names = {"stt": engines.recognizer.name, "llm": engines.model.name, "tts": engines.voice.name}
         session.recorder.engines = {**session.recorder.engines, **names}

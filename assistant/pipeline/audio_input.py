@@ -202,7 +202,7 @@ class AudioInput:
     def _without_echo(self, transcript: Transcript) -> Transcript:
         """Returns the transcript without the echo of listening sounds."""
         text = self.listening_sounds.without_echo(transcript.text, transcript.segment)
-        return transcript if text == transcript.text else replace(transcript, text=text, punctuation=None)
+        return transcript if text == transcript.text else replace(transcript, text=text, punctuation=None, guess="")
 
     def _mark_addressed(self) -> None:
         """Marks the current speech as addressed to the assistant. From here on, connections are kept warm for it."""
@@ -300,6 +300,8 @@ class AudioInput:
             return TranscriptFailed(self._position, effect.reply, effect.segment)
         lost = Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
         transcript = self._without_echo(transcript or lost)
+        if not self.addressed:
+            transcript = replace(transcript, guess="")  # words of others are no guess
         if transcript.other_language:
             self._other_language = effect.segment, transcript.other_language
         elif transcript.text and not transcript.low_confidence:
@@ -321,6 +323,7 @@ class AudioInput:
             effect.reply,
             replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
             ignored_because,
+            answer_expected=self.addressed and (self._reply_was_question or self.context.settings.in_call),
         )
 
     # ---- end of turn ----

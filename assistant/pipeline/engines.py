@@ -98,6 +98,7 @@ class SessionSettings:
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
         dictation_rules: Say what the user dictates, in the conversation's language and region.
         language: The conversation's language.
+        in_call: Whether the user only hears, as in a telephone call.
     """
 
     stt_timeout_s: float = 3.0
@@ -109,6 +110,7 @@ class SessionSettings:
     language_hint: Callable[[str], str] | None = None
     dictation_rules: DictationRules = field(default_factory=DictationRules)
     language: str = "en"
+    in_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

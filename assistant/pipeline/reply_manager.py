@@ -28,10 +28,11 @@ from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply import Reply
 from assistant.pipeline.reply_outcome import heard_completely, reply_sent_event, tokens_of
-from assistant.pipeline.reply_source import ReplySource
+from assistant.pipeline.reply_source import GUESSED, ReplySource
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
+from assistant.text.failure_sentences import failure_sentence
 from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
 from assistant.turns.effects import (
@@ -60,6 +61,8 @@ MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
+
+NO_WORD_RECOGNIZED = "clear speech in which no word was recognized"
 
 PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
@@ -190,10 +193,10 @@ class ReplyManager:
             fallback_notice="" if self._reports.fallback_reported else self.context.settings.fallback_notice,
             language=self.context.settings.language,
             on_voice_wait=lambda: self._report_progress(reply),
-            error="speech recognition failed" if effect.transcript_lost else None,
             ring=ring,
+            error=_error_of_transcript(effect),
         )
-        attempt.transcript_lost = effect.transcript_lost
+        attempt.transcript_lost = effect.transcript_lost or effect.unrecognized
         # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = self._source.messages(effect, reply_options)
         source = self._source.events(effect, attempt.messages, reply_options, reply)
@@ -259,6 +262,9 @@ class ReplyManager:
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost
         )
         self.context.on_event(committed)
+        if effect.guessed:
+            self.context.on_event(Problem(failure_sentence(GUESSED, self.context.settings.language)))
+            self.context.recorder.event(effect.reply.turn, "guessed", _now_s())
         item = self.history.add_reply(effect.reply, reply.spoken_transcript)
         self._source.committed(effect.reply)
         self.context.on_event(ReplyStarted(effect.reply, item, reply.spoken))
@@ -493,6 +499,12 @@ class ReplyManager:
         """Reports an error on the reply's own turn, even if the user has started another one."""
         self.context.on_event(Problem(reason))
         self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
+
+
+def _error_of_transcript(effect: PrepareReply) -> str | None:
+    if effect.transcript_lost:
+        return "speech recognition failed"
+    return NO_WORD_RECOGNIZED if effect.unrecognized else None
 
 
 def _now_s() -> float:

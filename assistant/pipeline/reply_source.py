@@ -23,6 +23,8 @@ from assistant.turns.events import ReplyId
 from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
+UNRECOGNIZED = "Sorry, I heard you, but I understood no word. Please say it again."
+GUESSED = "I may have misheard you."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ReplySource:
 
     def messages(self, effect: PrepareReply, options: ReplyOptions) -> tuple[Message, ...]:
         """Returns the messages that the reply answers; none if its text is known."""
-        if effect.transcript_lost or effect.text_is_reply:
+        if effect.transcript_lost or effect.unrecognized or effect.text_is_reply:
             return ()
         return options.messages(self.history, effect.new_text, continues=effect.new_text != effect.text)
 
@@ -64,8 +66,9 @@ class ReplySource:
     def _events(
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
-        if effect.transcript_lost:
-            return literal_reply(failure_sentence(RECOGNIZER_FAILED, self.context.settings.language), by="apology")
+        if effect.transcript_lost or effect.unrecognized:
+            sentence = RECOGNIZER_FAILED if effect.transcript_lost else UNRECOGNIZED
+            return literal_reply(failure_sentence(sentence, self.context.settings.language), by="apology")
         if reply.ring is not None:
             return reply.ring.events()
         if effect.text_is_reply:

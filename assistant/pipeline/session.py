@@ -32,12 +32,14 @@ from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.out_of_band import OutOfBandAnswers
 from assistant.pipeline.recorder import Recorder
-from assistant.pipeline.reply_manager import ReplyManager
+from assistant.pipeline.reply_manager import NO_WORD_RECOGNIZED, ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
+from assistant.pipeline.reply_source import UNRECOGNIZED
 from assistant.pipeline.ringing import RingControl
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
+from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
@@ -450,6 +452,9 @@ class Session:
         """Ends a turn that is not answered."""
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._position)
+        if effect.clear_speech and effect.reason == "no words":
+            self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.settings.language)))
+            self.recorder.event(effect.turn, "error", self._now_s(), NO_WORD_RECOGNIZED)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))

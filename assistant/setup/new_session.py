@@ -36,6 +36,7 @@ def session(
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
     sound_output: SoundOutput | None = None,
+    in_call: bool = False,
 ) -> Session:
     """Returns a session on these engines, configured by the settings, that writes its turn records to `trace`.
 
@@ -49,6 +50,7 @@ def session(
         counters: Returns counts for the trace.
         in_use: Devices in use, read at the end of every turn, because they may change during the conversation.
         sound_output: Plays listening sounds; None: there are none.
+        in_call: Whether the user only hears, as in a telephone call.
     """
     settings, talk = loader.settings, loader.settings.talk
     export = loader.export
@@ -101,7 +103,7 @@ def session(
         ),
         History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
-        session_settings(settings),
+        replace(session_settings(settings), in_call=in_call),
         on_event,
         wake_phrase=gate,
         push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,

@@ -108,6 +108,16 @@ _TRANSLATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "Désolé, je n'ai pas pu entendre. Ma reconnaissance vocale s'est arrêtée, je la relance.",
             "Lo siento, no he podido oírlo. Mi reconocimiento de voz se ha detenido y lo estoy reiniciando.",
         ),
+        "Sorry, I heard you, but I understood no word. Please say it again.": (
+            "Entschuldigung, ich habe Sie gehört, aber kein Wort verstanden. Bitte sagen Sie es noch einmal.",
+            "Désolé, je vous ai entendu, mais je n'ai compris aucun mot. Veuillez répéter.",
+            "Lo siento, le he oído, pero no he entendido ninguna palabra. Por favor, repítalo.",
+        ),
+        "I may have misheard you.": (
+            "Vielleicht habe ich Sie falsch verstanden.",
+            "Je vous ai peut-être mal compris.",
+            "Puede que le haya entendido mal.",
+        ),
         "An internal error happened.": (
             "Ein interner Fehler ist aufgetreten.",
             "Une erreur interne s'est produite.",

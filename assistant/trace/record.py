@@ -34,7 +34,7 @@ Outcome = Literal[
 EventName = Literal[
     "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "cache", "tried",
     "size", "other_size", "escalated", "summarized", "model_finished", "tool", "delivered", "part", "moment",
-    "fallback", "duck", "unduck", "overlap", "interrupt", "unheard", "language", "error", "listening_sound",
+    "fallback", "duck", "unduck", "overlap", "interrupt", "unheard", "language", "guessed", "error", "listening_sound",
     "listening_sound_cut",
 ]  # fmt: skip
 

@@ -24,11 +24,13 @@ class Stability(Enum):
     - DRAFT: the last word may be missing. A draft is never committed.
     - CONFIRMED: all words so far. They are committed once the transcript has settled.
     - LOST: the recognizer failed or timed out. There are no words, and the reply says so.
+    - UNRECOGNIZED: clear speech without a word that was recognized. The reply says so.
     """
 
     DRAFT = auto()
     CONFIRMED = auto()
     LOST = auto()
+    UNRECOGNIZED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Words:
         low_confidence: The recognizer reports low confidence in the words.
         stability: How far they may still change.
         ignored_because: Why they are not answered.
+        guessed: The recognizer took some of them for noise, but the speech was clear.
     """
 
     text: str
@@ -48,6 +51,7 @@ class Words:
     low_confidence: bool = False
     stability: Stability = Stability.CONFIRMED
     ignored_because: IgnoreReason = ""
+    guessed: bool = False
 
     @property
     def is_draft(self) -> bool:
@@ -58,6 +62,11 @@ class Words:
     def are_lost(self) -> bool:
         """Whether there is no transcript."""
         return self.stability is Stability.LOST
+
+    @property
+    def need_apology(self) -> bool:
+        """Whether there are no words, and the reply says so."""
+        return self.are_lost or self.stability is Stability.UNRECOGNIZED
 
 
 @dataclass(slots=True)
@@ -89,4 +98,5 @@ class Attempt:
 
 def prepare_reply(reply: ReplyId, words: Words, *, foreseen: bool = False) -> PrepareReply:
     """Returns the effect that starts the reply of an attempt."""
-    return PrepareReply(reply, words.text, words.new_text, words.are_lost, foreseen=foreseen)
+    unrecognized = words.stability is Stability.UNRECOGNIZED
+    return PrepareReply(reply, words.text, words.new_text, words.are_lost, unrecognized=unrecognized, foreseen=foreseen)

@@ -21,7 +21,7 @@ from audio.units import samples_of_s
 def on_frame(conversation: Conversation, state: AwaitingTranscript, event: FrameProcessed) -> Effects:
     """Waits for the transcript. Speech reopens the turn, unless the client or the maximum length ended it."""
     turn, settings = state.turn, conversation.settings
-    turn.add_frame(event.vad)
+    turn.add_frame(event.vad, is_later=state.is_final)
     if event.vad.speaking and not state.is_final:
         conversation.state = UserSpeaking(turn)
         return user_speaking.on_speech(conversation, turn, event.at, event.vad)

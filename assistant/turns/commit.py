@@ -28,7 +28,7 @@ def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: S
     words = None if attempt is None else attempt.final_words
     if attempt is None or words is None:
         return ()
-    if not words.text and not words.are_lost and not turn.reply_due:
+    if not words.text and not words.need_apology and not turn.reply_due:
         return discard_turn(conversation, turn, at, words.ignored_because or "no words")
     conversation.mark_processed(turn.speech_end)
     if state.ended_by is EndedBy.MAX_LENGTH and words.text and not words.low_confidence:
@@ -60,7 +60,13 @@ def _commit(
         playback_held=held,
     )
     commit = CommitTurn(
-        reply, words.text, words.new_text, turn.speech_end, words.low_confidence, submitted=turn.submitted
+        reply,
+        words.text,
+        words.new_text,
+        turn.speech_end,
+        words.low_confidence,
+        submitted=turn.submitted,
+        guessed=words.guessed,
     )
     return (commit, *((HoldPlayback(reply),) if held else ()), CloseSegment(turn.segment, turn.number))
 

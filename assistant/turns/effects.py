@@ -83,6 +83,7 @@ class PrepareReply:
         new_text: The words that are not in the history yet; "" answers the history as it is.
         transcript_lost: There is no transcript; the reply says so.
         text_is_reply: `text` is the reply itself, "" for a ring; otherwise it is what the reply answers.
+        unrecognized: There was clear speech without a word that was recognized; the reply says so.
         foreseen: The user still speaks. The words are expected to be all.
     """
 
@@ -92,6 +93,7 @@ class PrepareReply:
     transcript_lost: bool = False
     text_is_reply: bool = False
     foreseen: bool = False
+    unrecognized: bool = False
 
     @property
     def rings(self) -> bool:
@@ -132,6 +134,7 @@ class CommitTurn:
         speech_end: The end of the user's speech; None if nobody spoke.
         low_confidence: The recognizer reports low confidence in the words.
         submitted: The client ended the turn. It is in the history even without words.
+        guessed: The recognizer took some of the words for noise, but the speech was clear.
     """
 
     reply: ReplyId
@@ -141,6 +144,7 @@ class CommitTurn:
     low_confidence: bool = False
     origin: Origin = "spoken"
     submitted: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +264,7 @@ class TurnDiscarded:
 
     Attributes:
         submitted: The client ended the turn. It is in the history even without words.
+        clear_speech: It was clear speech, so the user is told that no word was recognized.
     """
 
     turn: int
@@ -267,6 +272,7 @@ class TurnDiscarded:
     speech_end: Samples
     reason: AbandonReason
     submitted: bool = False
+    clear_speech: bool = False
 
 
 @dataclass(frozen=True, slots=True)

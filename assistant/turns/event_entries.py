@@ -20,7 +20,8 @@ they equal other words, and whether they are a backchannel.
                                                       sources; "dictates phone-number incomplete" if the user dictates
     words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
                                                       or a salted hash; why it is ignored, if so (called); "draft", if
-                                                      it is one
+                                                      it is one; "guess" and a hash, if some words were taken for noise;
+                                                      "expected", if there are no words and the user expects an answer
     lost 41600 1 2 34112                              the transcript failed
     playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
     ended 41600 1 2                                   the reply has ended
@@ -32,9 +33,9 @@ they equal other words, and whether they are a backchannel.
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from hashlib import blake2b
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
@@ -181,7 +182,10 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             void = f" {event.ignored_because}" if event.ignored_because else ""
             hashed = _hashed(words.text, salt)
             draft = " draft" if words.is_draft else ""
-            return f"words {event.at} {_id(event.reply)} {words.segment} {words.low_confidence:d} {hashed}{void}{draft}"
+            guess = f" guess {_hashed(words.guess, salt)}" if words.guess else ""
+            expected = " expected" if event.answer_expected and not words.text else ""
+            said = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
+            return f"words {event.at} {_id(event.reply)} {words.segment} {said}"
         case TranscriptFailed():
             return f"lost {event.at} {_id(event.reply)} {event.segment}"
         case PlaybackProgress():
@@ -326,6 +330,10 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
+        case "words", [*all_words, "expected"]:
+            return replace(_final_transcript(at, all_words), answer_expected=True)
+        case "words", all_words:
+            return _final_transcript(at, all_words)
         case "partial", [segment, "first", probability]:
             words = Transcript(SegmentId(int(segment)), at, "")
             return InterimTranscript(at, words, was_requested=True, ignorable=float(probability))
@@ -356,21 +364,6 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
         case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
             found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
             return EndOfTurnScored(at, SegmentId(int(segment)), found)
-        case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
-        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, []), void)
-        case "words", [
-            turn,
-            attempt,
-            segment,
-            low_confidence,
-            said,
-            ("overheard" | "called" | "backchannel") as void,
-            "draft",
-        ]:
-            draft = ["draft"]
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft), void)
         case "lost", [turn, attempt, segment]:
             return TranscriptFailed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
@@ -414,10 +407,22 @@ def _dictation_of(kind: str, state: str) -> Dictation:
     raise ValueError(f"nothing that can be dictated: {kind} {state}")
 
 
-def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:
-    return Transcript(
-        SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft)
-    )
+def _final_transcript(at: Samples, words: list[str]) -> FinalTranscript:
+    turn, attempt, segment, low_confidence, said, *rest = words  # raises ValueError with fewer fields
+    guess = ""
+    if len(rest) > 1 and rest[-2] == "guess":
+        *rest, _, guess = rest
+    is_draft = rest[-1:] == ["draft"]
+    match rest[:-1] if is_draft else rest:
+        case []:
+            void: Literal["", "overheard", "called", "backchannel"] = ""
+        case [("overheard" | "called" | "backchannel") as reason]:
+            void = reason
+        case _:
+            raise ValueError(f"no transcript: {len(words)} fields")
+    text = "" if said == "-" else said
+    transcript = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1", is_draft=is_draft, guess=guess)
+    return FinalTranscript(at, _reply(turn, attempt), transcript, void)
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

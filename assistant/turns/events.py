@@ -135,12 +135,14 @@ class FinalTranscript:
     Attributes:
         ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
             text. One with text, a backchannel or words to somebody else, is only ignored if it interrupted a reply.
+        answer_expected: The user is told aloud if clear speech has no words: in a call, and after a question.
     """
 
     at: Samples
     reply: ReplyId
     transcript: Transcript
     ignored_because: Literal["", "overheard", "called", "backchannel"] = ""
+    answer_expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

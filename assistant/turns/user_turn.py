@@ -30,6 +30,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
+from assistant.turns.speech_evidence import SpeechEvidence
 from audio.stt import SegmentId
 from audio.units import Samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
@@ -81,6 +82,7 @@ class UserTurn:
         resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
         early: It interrupted a reply right after its start, so the user continues the previous turn.
         peak_probability: The highest speech probability of its frames.
+        evidence: How much of it was certainly speech.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
     """
 
@@ -102,6 +104,7 @@ class UserTurn:
     resumable_reply: ReplyId | None = None
     early: bool = False
     peak_probability: float = 0.0
+    evidence: SpeechEvidence = field(default_factory=SpeechEvidence)
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
 
     @property
@@ -114,9 +117,15 @@ class UserTurn:
         """Whether a reply is due even if no more words follow."""
         return self.answering is _ALWAYS
 
-    def add_frame(self, vad: VadResult) -> None:
-        """Updates the highest speech probability from a frame."""
-        self.peak_probability = max(self.peak_probability, speech_probability(vad))
+    def add_frame(self, vad: VadResult, *, is_later: bool = False) -> None:
+        """Updates the highest speech probability and the evidence of speech from a frame.
+
+        `is_later`: it follows the turn, while the transcript is pending.
+        """
+        probability = speech_probability(vad)
+        self.peak_probability = max(self.peak_probability, probability)
+        if vad.speaking and not is_later:
+            self.evidence.add_speech(probability)
 
     def mark_certain(self) -> None:
         """Marks the speech as certain, whatever the VAD reports: a client or the wake phrase confirms it."""
@@ -265,12 +274,23 @@ class UserTurn:
         transcript, text = event.transcript, event.transcript.text.strip()
         uncertain = transcript.low_confidence and self.peak_probability < settings.start.certain_speech
         reason: IgnoreReason = event.ignored_because
+        may_be_noise = self.resumable_reply is not None or transcript.is_draft or bool(reason)
+        guessed = bool(transcript.guess) and not may_be_noise and self.evidence.makes_words_likely
+        if guessed:
+            return Words("", transcript.guess.strip(), low_confidence=True, guessed=True)
+        if not text and not may_be_noise and self._apologizes(answer_expected=event.answer_expected):
+            return Words("", "", stability=Stability.UNRECOGNIZED)
         if reject_noise and uncertain and text:
             reason = "noise"
         elif text and reason in IF_INTERRUPTED and not self._ignores_interruption(forced=forced):
             reason = ""
         stability = Stability.DRAFT if transcript.is_draft else Stability.CONFIRMED
         return Words("", text, transcript.low_confidence, stability, reason)
+
+    def _apologizes(self, *, answer_expected: bool) -> bool:
+        """Returns whether the user is told aloud that no word of clear speech was recognized."""
+        is_clear = self.evidence.is_clear and (answer_expected or self.evidence.is_certain_throughout)
+        return is_clear and self.answering is Answering.IF_WORDS
 
     def _ignores_interruption(self, *, forced: bool) -> bool:
         """Returns whether a backchannel or words to others are no turn: they interrupted a reply, and nothing else asks
@@ -282,7 +302,7 @@ class UserTurn:
     def _begin_reply(self, attempt: Attempt, words: Words) -> Effects:
         """Takes the words of an attempt and prepares the reply to them."""
         attempt.words = words = self._with_retracted(words)
-        answered = words.text or words.are_lost or self.reply_due
+        answered = words.text or words.need_apology or self.reply_due
         if not (self.will_be_answered and answered):
             return ()
         return (prepare_reply(attempt.reply, words, foreseen=attempt.foreseen_until is not None),)
@@ -302,7 +322,8 @@ class UserTurn:
         """Takes a later transcript: with the same words the attempt continues, with others another one begins."""
         if words.ignored_because == before.ignored_because and words.ignored_because in WITHOUT_TEXT:
             words = replace(words, new_text=before.new_text)
-        same = plain_words(words.new_text) == plain_words(before.new_text)
+        apology = (words.stability is Stability.UNRECOGNIZED) != (before.stability is Stability.UNRECOGNIZED)
+        same = plain_words(words.new_text) == plain_words(before.new_text) and not apology
         noise = words.ignored_because == "noise"
         if before.is_draft and same and not words.are_lost and not noise:
             # The confidence of a draft does not count: on its shorter audio, decoders can be wrongly confident.
@@ -329,7 +350,8 @@ class UserTurn:
     def discard(self, at: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempt(reason)
-        discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
+        unheard = reason == "no words" and self.resumable_reply is None and self.evidence.is_clear
+        discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted, clear_speech=unheard)
         return (*dropped, CloseSegment(self.segment, self.number, used=False), discarded)
 
 

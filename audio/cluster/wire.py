@@ -42,6 +42,7 @@ def sent_decode(decoded: Decoded) -> dict[str, Any]:
         "other_language": decoded.other_language,
         "first_word": None if word is None else word.beginnings,
         "tokens": [(token.text, token.log_probability) for token in decoded.tokens],
+        "guess": decoded.guess,
         "may_check_language": decoded.encoded is not None,
     }
 
@@ -60,6 +61,7 @@ def received_decode(wire: Wire, pcm: Pcm) -> Decoded:
         None if word is None else FirstWord(tuple((text, probability) for text, probability in word)),
         tuple(TokenProbability(*token) for token in wire.get("tokens", ())),
         pcm if wire.get("may_check_language") else None,
+        wire.get("guess", ""),
     )
 
 

@@ -59,6 +59,8 @@ class Transcript:
         is_draft: Likely, but a little of the speech is not decoded yet. Returned only to callers that accept drafts.
         other_language: Code of another language that was detected, where the words are improbable in the requested one;
             UNKNOWN_LANGUAGE if it cannot be determined; "" otherwise.
+        guess: All words, if `text` lacks some that the engine takes for noise; else "". Use them only where the VAD is
+            certain of speech.
     """
 
     segment: SegmentId
@@ -68,6 +70,7 @@ class Transcript:
     punctuation: Punctuation | None = None
     is_draft: bool = False
     other_language: str = ""
+    guess: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,12 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     if evidence.no_speech > _MODERATE_NO_SPEECH and evidence.log_probability < MIN_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
-    return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
+    return weak and is_phantom(evidence.text, language)
+
+
+def is_phantom(text: str, language: str) -> bool:
+    """Returns whether the whole text is a phrase that Whisper often hallucinates in this language."""
+    return plain(text) in _PHANTOMS.get(language, frozenset())
 
 
 def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:

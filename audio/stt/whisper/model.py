@@ -23,8 +23,10 @@ from audio.stt.whisper.hallucination_filter import (
     is_confirmed_loop,
     is_doubled,
     is_hallucinated,
+    is_phantom,
     may_pass_in_full_window,
     may_pass_with_timestamps,
+    plain,
     without_loop,
 )
 from audio.stt.whisper.punctuation_score import PunctuationTokens
@@ -126,6 +128,7 @@ class Decoded:
         other_language: See `Transcript`.
         first_word: The result of `LoadedWhisper.first_word`, which has no text.
         tokens: The tokens of the text, if they were requested and the text was not changed.
+        guess: The words if `text` is "" because they were taken for noise, without phrases that are often hallucinated.
         encoded: The encoder's output of a long segment whose language may be checked; see `detect_language`. Of a model
             on a cluster: the segment itself.
     """
@@ -140,6 +143,7 @@ class Decoded:
     first_word: FirstWord | None = None
     tokens: tuple[TokenProbability, ...] = ()
     encoded: "ctranslate2.StorageView | None" = field(default=None, compare=False, repr=False)
+    guess: str = ""
 
 
 class LoadedWhisper:
@@ -239,6 +243,7 @@ class LoadedWhisper:
                 evidence, reason = second, failed_check(second)
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
+        guessed = not text and not confirmed_loop and not is_phantom(evidence.text, spoken)
         punctuation = evidence.punctuation if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
@@ -250,7 +255,16 @@ class LoadedWhisper:
         long = self.multilingual and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
         kept = encoded if long and text and not improbable else None
         return Decoded(
-            text, reason, spoken, sure, punctuation, suspect and not retry, other, tokens=tokens, encoded=kept
+            text,
+            reason,
+            spoken,
+            sure,
+            punctuation,
+            suspect and not retry,
+            other,
+            tokens=tokens,
+            encoded=kept,
+            guess=without_loop(evidence.text) if guessed and plain(evidence.text) else "",
         )
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:

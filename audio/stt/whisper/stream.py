@@ -118,6 +118,7 @@ class WhisperStream:
         self._fed = 0
         self._trailing_silence = TrailingSilence()
         self._settled: list[str] = []  # the words before `_window`
+        self._settled_guesses: list[str] = []  # the same, with words that were taken for noise
         self._settled_low_confidence = False
         self._latest: tuple[int, Decoded] | None = None  # position and result; good enough to be final
         self._provisional: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
@@ -336,6 +337,7 @@ class WhisperStream:
         self._chunks = [sound.copy()]
         self._window = decode.until
         self._settled.append(decoded.text)
+        self._settled_guesses.append(decoded.text or decoded.guess)
         self.share.tokens.settle(self.segment, decoded.tokens)
         self._settled_low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
         self._latest = self._provisional = None  # they start at the old window
@@ -346,9 +348,8 @@ class WhisperStream:
             if request.answer.done():
                 continue
             if self._fed == self._window:
-                request.answer.set_result(
-                    self._transcript(request.requested_until, "", low_confidence=self._settled_low_confidence)
-                )
+                words = self._transcript(request.requested_until, "", low_confidence=self._settled_low_confidence)
+                request.answer.set_result(replace(words, guess=self._guess("", words.text)))
             elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
                 self.share.tokens.add(self.segment, decoded.tokens)
@@ -357,7 +358,12 @@ class WhisperStream:
                     max(until, request.requested_until), decoded.text, low_confidence=low_confidence
                 )
                 request.answer.set_result(
-                    replace(words, punctuation=decoded.punctuation, other_language=decoded.other_language)
+                    replace(
+                        words,
+                        punctuation=decoded.punctuation,
+                        other_language=decoded.other_language,
+                        guess=self._guess(decoded.text or decoded.guess, words.text),
+                    )
                 )
             elif (found := self._draft_result(request)) is not None:
                 until, decoded = found
@@ -399,6 +405,11 @@ class WhisperStream:
     def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)
         return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence)
+
+    def _guess(self, newest: str, text: str) -> str:
+        """Returns all words, including those that were taken for noise; "" if none were."""
+        whole = " ".join(part for part in (*self._settled_guesses, newest) if part)
+        return "" if whole == text else whole
 
 
 def _has_low_confidence(decoded: Decoded) -> bool:

@@ -99,6 +99,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         FinalTranscript(AT, REPLY, replace(words(""), is_draft=True), "overheard"),
         FinalTranscript(AT, REPLY, words(""), "overheard"),
         FinalTranscript(AT, REPLY, words("", rough=True), "called"),
+        FinalTranscript(AT, REPLY, words(""), answer_expected=True),
         InterimTranscript(AT, words("mhm", rough=True)),
         InterimTranscript(AT, words("words")),
         InterimTranscript(AT, words("words"), has_wake_phrase=True),
@@ -129,6 +130,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         "side talk draft",
         "side talk",
         "called with low confidence",
+        "answer expected to speech without words",
         "low-confidence backchannel",
         "interim transcript",
         "interim transcript with wake phrase",
@@ -463,3 +465,13 @@ def test_forget_leaves_a_visible_gap() -> None:
     after = event_log.drain()
     assert after.before > first.before + len(first.entries)
     assert [type(told) for told in parse_entries(after.entries)] == [TurnSettings, InputCleared]
+
+
+@pytest.mark.parametrize(("is_draft", "expected"), [(False, False), (True, True)])
+def test_guess_is_known_without_its_words(is_draft: bool, expected: bool) -> None:
+    guess = FinalTranscript(AT, REPLY, replace(words(""), guess="l a b n", is_draft=is_draft), answer_expected=expected)
+    (entry,) = log(guess).drain().entries[1:]
+    (told,) = parse_entries([entry])
+    assert "l a" not in entry
+    assert isinstance(told, FinalTranscript)
+    assert (bool(told.transcript.guess), told.transcript.is_draft, told.answer_expected) == (True, is_draft, expected)
