@@ -10,6 +10,7 @@ from typing import Literal
 from assistant.history.items import FunctionCallItem, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall
 from assistant.history.spoken_transcript import TimedWord
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import AbandonReason, Origin, ReplyId
 
@@ -247,8 +248,15 @@ class Problem:
     language: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TimersChanged:
+    """The timers, alarms and reminders of the user, in the order in which they ring."""
+
+    timers: tuple[ShownTimer, ...]
+
+
 SessionEvent = (
     SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
     | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent
-    | ReplyStopped | ItemForgotten | TurnFinished | Problem
+    | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged
 )  # fmt: skip

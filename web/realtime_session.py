@@ -45,6 +45,7 @@ from web.wire.commands import (
     Append,
     CancelBackground,
     CancelResponse,
+    ChangeTimer,
     ClearInput,
     ClearOutput,
     Command,
@@ -291,6 +292,8 @@ class RealtimeSession:
                 self._played(command)
             case CancelBackground():
                 self.session.delegated.cancel()
+            case ChangeTimer(number=number, action=action):
+                self.session.timer_display.press(action, number, asyncio.get_running_loop().time())
             case _:
                 assert_never(command)
 
@@ -306,6 +309,7 @@ class RealtimeSession:
         if self.choices is not None:
             self.choices.apply(config, self.session, self.realtime, self._tell)
         self.speaker.trusts_reports = config.extensions.playout
+        self.session.timer_display.show_again()
 
     def _refresh_tools(self) -> None:
         self.session.reply_options = self.mcp.with_tools(reply_options(self._config))

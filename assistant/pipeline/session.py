@@ -38,6 +38,7 @@ from assistant.pipeline.reply_source import UNRECOGNIZED
 from assistant.pipeline.ringing import RingControl
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
+from assistant.pipeline.timer_display import TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (
@@ -108,6 +109,7 @@ class Session:
         sound_output: Plays listening sounds; None: nothing does.
         context: What the parts of the session share.
         out_of_band: Runs the out-of-band responses that a client requests.
+        timer_display: Reports the user's timers, and applies buttons to them.
         side_tasks: Tasks that end with the conversation.
         delegated: Tool calls in the background.
     """
@@ -133,6 +135,7 @@ class Session:
     _reply_manager: ReplyManager = field(init=False)
     _reply_requests: ReplyRequests = field(init=False)
     _listening_sounds: ListeningSounds = field(init=False)
+    timer_display: TimerDisplay = field(init=False)
     _ring: RingControl = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
@@ -160,6 +163,9 @@ class Session:
             self.sound_output,
         )
         self._ring = RingControl(lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening)
+        self.timer_display = TimerDisplay(
+            lambda: self.engines.skill_effects, self.on_event, lambda: self.settings.language
+        )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
         self._reply_manager = ReplyManager(
@@ -340,6 +346,7 @@ class Session:
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
         self._ring.on_frame(self._now_s())
+        self.timer_display.on_frame(self._now_s())
         self.microphone.batches_silence = (
             not vad_result.speaking
             and vad_result.probability < POSSIBLE_SPEECH

@@ -49,6 +49,21 @@ class ResumeTimers:
 
 
 @dataclass(frozen=True, slots=True)
+class AddTime:
+    """Adds `seconds` to the time that the timers with these numbers have left; negative: takes them off."""
+
+    numbers: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RestartTimers:
+    """Lets the timers with these numbers run again for their whole length."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetAlarm:
     """Sets an alarm or a reminder for a time of the wall clock.
 
@@ -66,6 +81,14 @@ class SetAlarm:
     about: str | None = None
     snoozes: int | None = None
     weekdays: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAlarm:
+    """Sets an alarm or reminder to another time: the alarm with this number gets the content of `set_to`."""
+
+    number: int
+    set_to: SetAlarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +138,17 @@ class HomeAction:
         return said.get(fault) or said.get("", fault)
 
 
-TimerEffect = SetTimer | CancelTimers | PauseTimers | ResumeTimers | SetAlarm | CancelAlarms
+@dataclass(frozen=True, slots=True)
+class CancelAll:
+    """Cancels timers, alarms and reminders with these numbers, of whatever kind."""
+
+    numbers: tuple[int, ...]
+
+
+TimerEffect = (
+    SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers
+    | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
+)  # fmt: skip
 SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction
 
 

@@ -13,10 +13,14 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from assistant.skills import (
+    AddTime,
     AlarmState,
     CancelAlarms,
+    CancelAll,
     CancelTimers,
+    MoveAlarm,
     PauseTimers,
+    RestartTimers,
     ResumeTimers,
     Rung,
     Running,
@@ -59,6 +63,15 @@ class Timer:
     def resumed(self, now_s: float) -> "Timer":
         """Returns the timer, running."""
         return self if self.left_s is None else replace(self, due_s=now_s + self.left_s, left_s=None)
+
+    def longer(self, seconds: float, now_s: float) -> "Timer":
+        """Returns the timer with more time left; at least one second is left."""
+        left_s = max(self.left(now_s) + seconds, 1.0)
+        return replace(self, due_s=now_s + left_s, left_s=None if self.left_s is None else left_s)
+
+    def restarted(self, now_s: float) -> "Timer":
+        """Returns the timer, running from its beginning."""
+        return replace(self, due_s=now_s + self.set_to.seconds, left_s=None)
 
     def overdue_s(self, now_s: float, _now: datetime) -> float:
         """Returns the seconds since the timer should have rung; negative if it is not due."""
@@ -160,7 +173,7 @@ class Timers:
             self.revert(self._last_change)
             self._last_change = None
 
-    def change(self, effect: TimerEffect, now_s: float) -> Change:
+    def change(self, effect: TimerEffect, now_s: float) -> Change:  # noqa: PLR0911 - one case for each effect
         """Applies `effect` at loop time `now_s`. Ignores what exceeds `MAX_TIMERS`, `MAX_ALARMS`, `MAX_REMINDERS`.
 
         The skill refuses these earlier; only two concurrent answers can reach the limit here.
@@ -172,12 +185,19 @@ class Timers:
                 )
             case SetAlarm():
                 return self._set(Alarm(self.next_number(), replace(effect, snoozes=None)), effect)
-            case CancelTimers() | CancelAlarms():
+            case CancelTimers() | CancelAlarms() | CancelAll():
                 return Change(replaced=self.remove(effect.numbers))
             case PauseTimers():
                 return self._replace(one.paused(now_s) for one in self._timers(effect.numbers))
             case ResumeTimers():
                 return self._replace(one.resumed(now_s) for one in self._timers(effect.numbers))
+            case AddTime():
+                return self._replace(one.longer(effect.seconds, now_s) for one in self._timers(effect.numbers))
+            case RestartTimers():
+                return self._replace(one.restarted(now_s) for one in self._timers(effect.numbers))
+            case MoveAlarm():
+                known = isinstance(self._entries.get(effect.number), Alarm)
+                return self._replace([Alarm(effect.number, effect.set_to)] if known else [])
             case _:
                 assert_never(effect)
 
@@ -199,7 +219,7 @@ class Timers:
         self._rung = None
         return Change(frozenset({entry.number}), rung=rung)
 
-    def _replace(self, entries: Iterable[Timer]) -> Change:
+    def _replace(self, entries: Iterable[Entry]) -> Change:
         new = [one for one in entries if one != self._entries[one.number]]
         before = tuple(self._entries[one.number] for one in new)
         self.put(new)

@@ -22,6 +22,7 @@ from web.wire.commands import (
     Append,
     CancelBackground,
     CancelResponse,
+    ChangeTimer,
     ClearInput,
     ClearOutput,
     Command,
@@ -71,6 +72,7 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "input_audio_buffer.clear"}, ClearInput(None)),
     ({"type": "output_audio_buffer.clear"}, ClearOutput(None)),
     ({"type": "repartee.cancel_background"}, CancelBackground(None)),
+    ({"type": "repartee.timer", "id": 3, "action": "snooze"}, ChangeTimer(None, 3, "snooze")),
     (create(message("user", "input_text")), CreateItem("e", UserMessage(ItemId(""), SECRET, spoken=False), None)),
     (
         {**create({"id": "mine", **message("system", "input_text")}), "previous_item_id": "root"},

@@ -32,6 +32,7 @@ from web.wire.commands import (
     Append,
     CancelBackground,
     CancelResponse,
+    ChangeTimer,
     ClearInput,
     ClearOutput,
     Command,
@@ -208,7 +209,7 @@ class Core:
                 wire(lambda end: end.refuse(command, "response_cancel_not_active"))
             case CancelResponse():
                 self._cut()
-            case Append() | CommitInput() | CreateResponse() | PlayoutReport() | CancelBackground():
+            case Append() | CommitInput() | CreateResponse() | PlayoutReport() | CancelBackground() | ChangeTimer():
                 pass
             case _:
                 assert_never(command)

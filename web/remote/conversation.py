@@ -6,11 +6,21 @@ of the server is reported once per type, and the conversation continues.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from assistant.events import InterimWords, Problem, SpeechDiscarded, SpeechStarted, TurnFinished, UserTurnCommitted
+from assistant.events import (
+    InterimWords,
+    Problem,
+    SpeechDiscarded,
+    SpeechStarted,
+    TimersChanged,
+    TurnFinished,
+    UserTurnCommitted,
+)
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engines import EngineChoice
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
 from web.remote.effects import (
     Ducking,
@@ -236,6 +246,9 @@ class RemoteConversation:
     def _notice(self, event: Event) -> Iterator[Effect]:
         yield Problem(str(event["text"]))
 
+    def _timers(self, event: Event) -> Iterator[Effect]:
+        yield TimersChanged(tuple(_shown_timer(timer) for timer in event["timers"]))
+
     def _error(self, event: Event) -> Iterator[Effect]:
         error, code = event["error"], error_code(event)
         if code in HARMLESS or code in CLOSE_ERRORS:
@@ -259,6 +272,20 @@ def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
 
 
 _Read = Callable[[RemoteConversation, Event], Iterable[Effect] | None]
+
+def _shown_timer(timer: Event) -> ShownTimer:
+    at = timer["at"]
+    return ShownTimer(
+        int(timer["id"]),
+        timer["kind"],
+        str(timer["name"]),
+        timer["state"],
+        float(timer["left_s"]),
+        float(timer["length_s"]),
+        None if at is None else datetime.fromisoformat(at),
+        bool(timer["repeats"]),
+    )
+
 
 _READERS: Mapping[str, _Read] = {
     "session.created": RemoteConversation._created,
@@ -288,5 +315,6 @@ _READERS: Mapping[str, _Read] = {
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,
+    "repartee.timers": RemoteConversation._timers,
     "error": RemoteConversation._error,
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assistant.history.items import Item, ItemId
+from assistant.skills.ringing.shown_timers import TimerAction
 from assistant.tools.client_mcp import ClientServer
 from assistant.turns.events import ReplyId
 from llm.chat import Function
@@ -183,7 +184,16 @@ class CancelBackground:
     event_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeTimer:
+    """Presses a button of a timer, alarm or reminder of `repartee.timers`."""
+
+    event_id: str | None
+    number: int
+    action: TimerAction
+
+
 Command = (
     UpdateSession | Append | CommitInput | ClearInput | CreateItem | RetrieveItem | DeleteItem | TruncateItem
-    | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground
+    | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground | ChangeTimer
 )  # fmt: skip

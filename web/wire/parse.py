@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 import orjson
 
 from assistant.history.items import ItemId
+from assistant.skills.ringing.shown_timers import TIMER_ACTIONS
 from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
     CancelBackground,
     CancelResponse,
+    ChangeTimer,
     ClearInput,
     ClearOutput,
     Command,
@@ -36,6 +38,7 @@ from web.wire.fields import (
     flag,
     listed,
     number,
+    one_of,
     shown,
     text,
     whole,
@@ -190,6 +193,11 @@ def _of_item(command: Callable[[str | None, ItemId], Command]) -> _Read:
     return read
 
 
+def _timer(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    fields = _checked(event, _TIMER)
+    return ChangeTimer(event_id, fields["id"], fields["action"])
+
+
 def _unchecked(value: object, _path: str) -> object:
     return value
 
@@ -220,6 +228,11 @@ _PLAYOUT: Table = {
     "device_ms": Field(number(0, MAX_MS)),
 }
 
+_TIMER: Table = {
+    "id": Field(whole(0, 2**53), required=True),
+    "action": Field(one_of(*TIMER_ACTIONS), required=True),
+}
+
 _EVENTS: dict[str, _Read] = {
     "session.update": Reader._session_update,
     "input_audio_buffer.append": Reader._append,
@@ -234,6 +247,7 @@ _EVENTS: dict[str, _Read] = {
     "output_audio_buffer.clear": _plain(ClearOutput),
     "repartee.playout": _playout,
     "repartee.cancel_background": _plain(CancelBackground),
+    "repartee.timer": _timer,
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)

@@ -26,6 +26,7 @@ from assistant.events import (
     SilenceTimedOut,
     SpeechDiscarded,
     SpeechStarted,
+    TimersChanged,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
@@ -58,7 +59,7 @@ from web.wire.parse import Reader
 from web.wire.recording_transcript import tell_transcript
 from web.wire.reply_ids import response_id
 from web.wire.responses import Responses
-from web.wire.server_events import ExtensionType, error_object
+from web.wire.server_events import ExtensionType, error_object, timer_object
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service, SessionDescription, session_object
 
@@ -324,6 +325,8 @@ class Realtime:
                 self._tell_extension(
                     "repartee.notice", {"text": what if private else without_addresses(what), **suggested}
                 )
+            case TimersChanged(timers):
+                self._tell_extension("repartee.timers", {"timers": [timer_object(one) for one in timers]})
             case _:
                 assert_never(event)
 

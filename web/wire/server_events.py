@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.full_history import HISTORY_FULL
+from assistant.skills.ringing.shown_timers import ShownTimer
 from web.wire.errors import ProtocolError
 from web.wire.hidden_addresses import without_addresses
 from web.wire.items import JsonObject
@@ -64,6 +65,7 @@ ExtensionType = Literal[
     "repartee.notice",
     "repartee.nothing_said",
     "repartee.partial",
+    "repartee.timers",
     "repartee.trace",
     "repartee.unduck",
     "repartee.words",
@@ -173,6 +175,20 @@ def word_object(word: TimedWord) -> JsonObject:
         "start_ms": round(word.start_ms, 1),
         "end_ms": round(word.end_ms, 1),
         "estimated": word.estimated,
+    }
+
+
+def timer_object(timer: ShownTimer) -> JsonObject:
+    """Builds a timer, alarm or reminder of repartee.timers."""
+    return {
+        "id": timer.number,
+        "kind": timer.kind,
+        "name": timer.name,
+        "state": timer.state,
+        "left_s": round(timer.left_s, 1),
+        "length_s": round(timer.length_s, 1),
+        "at": None if timer.at is None else timer.at.isoformat(timespec="seconds"),
+        "repeats": timer.repeats,
     }
 
 

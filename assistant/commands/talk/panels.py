@@ -1,6 +1,7 @@
 """Parts of the screen of `repartee talk` as styled text. Pure. Colours never carry information alone."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
@@ -8,6 +9,7 @@ from assistant.commands.talk.controls import Floor, Status
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.text import printable
 from assistant.commands.talk.view import Entry, View
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage
 from assistant.trace.latency_summary import LatencySummary
 from assistant.trace.record import TurnRecord
@@ -37,6 +39,7 @@ PATTERN = "█▓▒░"
 
 _DETAIL_CHARS = 200
 _NAME_CELLS = 9
+_MAX_TIMERS = 8
 _GAP = "  "
 
 
@@ -223,6 +226,28 @@ def engines(view: View, cells: int, *, brief: bool) -> Content:
     if view.status is not None and brief and (counted := _counted(view.status)):
         rows.append(Content.styled(counted, "$late"))
     return Content.styled(" · ", "$soft").join(rows) if brief else Content("\n").join(rows)
+
+
+def timers(shown: Sequence[ShownTimer], passed_s: float, cells: int) -> Content:
+    """Returns the timers, alarms and reminders. `passed_s`: time in s since they were reported."""
+    return Content("\n").join([_row(_left(one, passed_s), _timer_text(one), cells) for one in shown[:_MAX_TIMERS]])
+
+
+def _left(timer: ShownTimer, passed_s: float) -> str:
+    if timer.state == "ringing":
+        return "rings"
+    if timer.at is not None:
+        return f"{timer.at:%H:%M}" if timer.left_s < 22 * 3600 else f"{timer.at:%a %H:%M}"
+    left = max(0, math.ceil(timer.left_s - (passed_s if timer.state == "running" else 0.0)))
+    minutes, seconds = divmod(left, 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"
+
+
+def _timer_text(timer: ShownTimer) -> Content:
+    name = printable(timer.name, _DETAIL_CHARS) or timer.kind
+    if timer.state == "ringing":
+        return Content.assemble((name, "$reply bold"), ("  escape stops it", "$soft"))
+    return Content(f"{name}  (paused)" if timer.state == "paused" else name)
 
 
 def sound(view: View, cells: int) -> Content:

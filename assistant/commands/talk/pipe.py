@@ -95,7 +95,7 @@ def standard_input() -> TextIO | None:
 
 
 async def lines_of(file: TextIO) -> AsyncGenerator[str]:
-    """Yields the lines of a file as they arrive, stripped, until its end."""
+    """Yields the lines of a file as they arrive, stripped, until its end; "" for a line that is empty or too long."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()  # limited by the permits
     permits = threading.BoundedSemaphore(MAX_TYPED)
@@ -114,8 +114,7 @@ async def lines_of(file: TextIO) -> AsyncGenerator[str]:
     threading.Thread(target=read, name="lines in", daemon=True).start()
     while (line := await lines.get()) is not None:
         permits.release()
-        if line:
-            yield line
+        yield line
 
 
 def _next_line(file: TextIO) -> str | None:

@@ -24,10 +24,12 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
+    TimersChanged,
     TurnFinished,
     UserTurnCommitted,
 )
 from assistant.history.items import UserMessage
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.support.console import write_error
 from assistant.trace.record import TurnRecord
 from assistant.trace.waterfall import SHORT_NAMES, segments, verdict_on
@@ -119,13 +121,14 @@ class TalkPlain:
         self._held_back: list[str] | None = []  # lines of the start; None once they are written
         self._began = False
         self._over = asyncio.Event()
+        self._ringing: set[int] = set()
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
         self._chosen: tuple[EngineChoice, ...] = ()
         self._status: Status | None = None
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, event: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:  # noqa: C901 - one case for each kind of event
         """Prints one event of the conversation; interim words are not printed."""
         if not isinstance(event, Problem):
             self._begin()
@@ -148,6 +151,8 @@ class TalkPlain:
                 self._print("repartee", "(interrupted)")
             case TurnFinished():
                 self._finished(event.record)
+            case TimersChanged():
+                self._show_rings(event.timers)
             case Problem():
                 self._print(f"problem {self._clock()}", event.text)
 
@@ -298,7 +303,10 @@ class TalkPlain:
         if self._typed is not None:
             async with aclosing(lines_of(self._typed)) as lines:
                 async for line in lines:
-                    self._execute(line)
+                    if line:
+                        self._execute(line)
+                    elif self._ringing:
+                        self._controls.interrupt()
         if self._ends:
             self._over.set()
 
@@ -330,6 +338,13 @@ class TalkPlain:
                 self._over.set()
             case _:
                 self._print("unknown", f"there is no command {command}; /help lists the commands")
+
+    def _show_rings(self, timers: Sequence[ShownTimer]) -> None:
+        """Prints how to stop what has begun to ring."""
+        ringing = {one.number for one in timers if one.state == "ringing"}
+        if ringing - self._ringing:
+            self._print("ring", "press Enter to stop it")
+        self._ringing = ringing
 
     def _talk(self) -> None:
         status = self._controls.status()

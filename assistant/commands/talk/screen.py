@@ -36,7 +36,8 @@ from assistant.commands.talk.style import (
 )
 from assistant.commands.talk.transcript import TranscriptView
 from assistant.commands.talk.view import View
-from assistant.events import Problem, SessionEvent
+from assistant.events import Problem, SessionEvent, TimersChanged
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ LINE_CHARS = 2000
 BAR_CELLS = {False: 18, True: 28}
 """Cells of a level bar: on a normal and on a wide screen."""
 
-SIDE = ("latency", "engines", "sound")
+SIDE = ("timers", "latency", "engines", "sound")
 """Parts of the side panel; on a narrow screen they are below the transcript."""
 
 
@@ -121,6 +122,8 @@ class TalkScreen(App[None]):
         self._waiting = False  # a drawing is scheduled
         self._filled = {"mic": 0, "out": 0}
         self._key = HeldKey()
+        self._shown_timers: tuple[ShownTimer, ...] = ()
+        self._timers_s = 0.0  # loop time at which they were reported
         self._parts = {
             name: Static(id=name, markup=False) for name in ("short", "floor", "levels", "hint", *SIDE, "keys")
         }
@@ -140,6 +143,8 @@ class TalkScreen(App[None]):
 
     def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
+        if isinstance(event, TimersChanged):
+            self._shown_timers, self._timers_s = event.timers, self._now_s()
         self.view.apply(event, self._clock())
         self._draw_soon()
 
@@ -199,6 +204,7 @@ class TalkScreen(App[None]):
         self.view.set_status(status)
         self._open_or_close_line(before, status)
         self._draw_levels(status)
+        self._draw_timers()
         if before is None or _without_levels(before) != _without_levels(status):
             self._draw()
         else:
@@ -223,8 +229,14 @@ class TalkScreen(App[None]):
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
         self._update_part("engines", panels.engines(view, cells, brief=brief))
         self._update_part("sound", panels.sound(view, cells))
+        self._draw_timers()
         self._update_part("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
         self._transcript.show(tuple(view.entries))
+
+    def _draw_timers(self) -> None:
+        cells = self.size.width - 4 if self.size.width < WIDE_COLUMNS else panels.SIDE_CELLS - 4
+        self._update_part("timers", panels.timers(self._shown_timers, self._now_s() - self._timers_s, cells))
+        self._parts["timers"].display = bool(self._shown_timers)
 
     def _draw_levels(self, status: Status) -> None:
         cells = BAR_CELLS[self.size.width >= WIDE_COLUMNS]
@@ -269,8 +281,10 @@ class TalkScreen(App[None]):
             self._close_line()
 
     def action_talk(self) -> None:
-        """Starts or ends push-to-talk."""
+        """Starts or ends push-to-talk. Stops what rings."""
         status = self._controls.status()
+        if any(one.state == "ringing" for one in self._shown_timers):
+            self._controls.interrupt()
         if status.mode == "push-to-talk":
             self._key.press(self._now_s(), talking=status.talking)
             self._talk()

@@ -81,7 +81,11 @@ def test_second_timer_joins_the_ring() -> None:
 
 def test_key_stops_the_ring() -> None:
     simulation = ringing()
-    simulation.at(6000, simulation.session.cancel_reply)
+
+    def press() -> None:
+        simulation.session.cancel_reply()
+
+    simulation.at(6000, press)
     result = simulation.run()
     assert silent_from(result) < 6.2
     assert not simulation.skill_effects.timers.any_set

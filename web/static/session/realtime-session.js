@@ -138,6 +138,11 @@ export class RealtimeSession extends EventTarget {
     this.audio.output.flush();
   }
 
+  /** @param {string} action in repartee.timer */
+  changeTimer(id, action) {
+    this.connection.send({ type: "repartee.timer", id, action });
+  }
+
   /** @param {boolean} on whether turns are spoken with a held key instead of detected by the server */
   setPushToTalk(on) {
     this.pushToTalk.enabled = on;

@@ -46,6 +46,7 @@ export const SERVER_EVENTS = {
   "repartee.unduck": (client) => client.audio.output.duck(false),
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
+  "repartee.timers": (client, { timers }) => client._emit("timers", timers),
   "repartee.trace": (client, event) => client._addTrace(event),
   "repartee.conversation": (client, event) => client._conversationKept(event),
   "repartee.notice": (client, { text: sentence, language }) => (language ? client._emit("other-language", language) : client._emit("notice", sentence)),

@@ -459,4 +459,18 @@ export default {
   "first.choose_model": "Wähle ein Modell und prüfe noch einmal.",
   "first.no_models": "Es nennt keine Modelle: schreibe den Namen eines Modells und prüfe noch einmal.",
   "first.it_answers": "Es antwortet: erste Worte nach {ms} ms.",
+
+  // Timers and alarms
+  "timers.title": "Timer und Wecker",
+  "timers.timer": "Timer",
+  "timers.alarm": "Wecker",
+  "timers.reminder": "Erinnerung",
+  "timers.ringing": "klingelt",
+  "timers.paused": "angehalten",
+  "timers.stop": "Ausschalten",
+  "timers.snooze": "Schlummern (5 Min.)",
+  "timers.cancel": "Löschen",
+  "timers.add_minute": "+1 Min.",
+  "timers.pause": "Anhalten",
+  "timers.resume": "Weiter",
 };

@@ -415,6 +415,20 @@ export default {
   "export.began": "Began {date}.",
   "export.interrupted": "interrupted",
 
+  // Timers and alarms
+  "timers.title": "Timers and alarms",
+  "timers.timer": "Timer",
+  "timers.alarm": "Alarm",
+  "timers.reminder": "Reminder",
+  "timers.ringing": "rings now",
+  "timers.paused": "paused",
+  "timers.stop": "Stop",
+  "timers.snooze": "Snooze 5 min",
+  "timers.cancel": "Cancel",
+  "timers.add_minute": "+1 min",
+  "timers.pause": "Pause",
+  "timers.resume": "Resume",
+
   // First steps
   "first.title": "First steps",
   "first.progress": "First steps · {step} of {count}",

@@ -459,4 +459,18 @@ export default {
   "first.choose_model": "Elige un modelo y prueba otra vez.",
   "first.no_models": "No indica modelos: escribe el nombre de uno y prueba otra vez.",
   "first.it_answers": "Responde: primeras palabras tras {ms} ms.",
+
+  // Timers and alarms
+  "timers.title": "Temporizadores y alarmas",
+  "timers.timer": "Temporizador",
+  "timers.alarm": "Alarma",
+  "timers.reminder": "Recordatorio",
+  "timers.ringing": "suena",
+  "timers.paused": "en pausa",
+  "timers.stop": "Parar",
+  "timers.snooze": "Posponer 5 min",
+  "timers.cancel": "Cancelar",
+  "timers.add_minute": "+1 min",
+  "timers.pause": "Pausar",
+  "timers.resume": "Continuar",
 };

@@ -459,4 +459,18 @@ export default {
   "first.choose_model": "Choisissez un modèle, puis testez encore.",
   "first.no_models": "Aucun modèle n'est listé : tapez le nom d'un modèle, puis testez encore.",
   "first.it_answers": "Cela répond : premiers mots après {ms} ms.",
+
+  // Timers and alarms
+  "timers.title": "Minuteurs et alarmes",
+  "timers.timer": "Minuteur",
+  "timers.alarm": "Alarme",
+  "timers.reminder": "Rappel",
+  "timers.ringing": "sonne",
+  "timers.paused": "en pause",
+  "timers.stop": "Arrêter",
+  "timers.snooze": "Répéter dans 5 min",
+  "timers.cancel": "Annuler",
+  "timers.add_minute": "+1 min",
+  "timers.pause": "Pause",
+  "timers.resume": "Reprendre",
 };

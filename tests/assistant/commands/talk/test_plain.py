@@ -22,10 +22,12 @@ from assistant.events import (
     ReplySent,
     ReplyStarted,
     ReplyStopped,
+    TimersChanged,
     TurnFinished,
     UserTurnCommitted,
 )
 from assistant.history.items import ItemId, UserMessage
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import Outcome
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
@@ -175,7 +177,7 @@ def test_too_long_lines_are_skipped_and_many_are_queued() -> None:
     async def run() -> list[str]:
         return [line async for line in lines_of(io.StringIO(typed))]
 
-    assert asyncio.run(run()) == [*[f"line {at}" for at in range(100)], "last"]
+    assert asyncio.run(run()) == [*[f"line {at}" for at in range(100)], "", "last"]
 
 
 def test_unread_output_does_not_block() -> None:
@@ -385,3 +387,11 @@ def test_screen_problem_is_explained(environ: dict[str, str], changed: dict[str,
     reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]
     assert reason.find(said) >= 0
     assert bool(reason) == bool(said)
+
+
+def test_enter_stops_what_rings() -> None:
+    pasta = ShownTimer(1, "timer", "pasta", "ringing", 0.0, 600.0)
+    printed, done = talked("\n", lambda plain: plain.show(TimersChanged((pasta,))))
+    assert "ring: press Enter to stop it" in printed
+    assert ("interrupt",) in done
+    assert ("interrupt",) not in talked("\n")[1]

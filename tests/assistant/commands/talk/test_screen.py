@@ -18,8 +18,9 @@ from assistant.commands.talk.letters import big
 from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
 from assistant.commands.talk.style import shade_of
 from assistant.commands.talk.transcript import TranscriptView
-from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStarted, SpeechStarted
+from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStarted, SpeechStarted, TimersChanged
 from assistant.history.items import ItemId
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import STAGES
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedControls, picture, placed
@@ -473,3 +474,20 @@ def test_picture_in_the_docs_shows_this_screen() -> None:
 def texts(svg: str) -> list[str]:
     """Returns the words of an SVG."""
     return [part.partition("</text>")[0].partition(">")[2] for part in svg.split("<text ")[1:]]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+def test_screen_lists_timers_and_space_stops_what_rings(size: tuple[int, int]) -> None:
+    pasta = ShownTimer(1, "timer", "pasta", "ringing", 0.0, 600.0)
+    tea = ShownTimer(2, "timer", "", "running", 245.0, 300.0)
+
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        screen.show(TimersChanged((pasta, tea)))
+        assert "rings" in await shown_with(pilot, screen, "pasta", "4:0")
+        await pilot.press("space")
+        await until(pilot, lambda: ("interrupt",) in controls.done)
+        screen.show(TimersChanged(()))
+        await until(pilot, lambda: "pasta" not in text(screen))
+        assert "pasta" not in text(screen)
+
+    assert ("interrupt",) in with_screen(use, size=size)

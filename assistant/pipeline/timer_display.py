@@ -1,0 +1,54 @@
+"""Tells the user interface or client of a conversation which timers are set and ring, and applies its buttons."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assistant.events import SessionEvent, TimersChanged
+from assistant.skills.effects import SkillEffects
+from assistant.skills.language import base_language, load_language
+from assistant.skills.ringing.shown_timers import TimerAction, button_effect, same_but_for_time, shown_timers
+
+_CHECK_EVERY_S = 0.2
+
+
+@dataclass(slots=True)
+class TimerDisplay:
+    """Reports changes of the timers. Not thread-safe.
+
+    Attributes:
+        effects: Knows what is set and what rings.
+        on_event: Receives the list when it has changed.
+        language: Returns the BCP 47 tag of the conversation.
+    """
+
+    effects: Callable[[], SkillEffects]
+    on_event: Callable[[SessionEvent], None]
+    language: Callable[[], str]
+    _shown: tuple[object, ...] = ()
+    _checked_s: float = 0.0
+
+    def on_frame(self, now_s: float) -> None:
+        """Reports a change since the last call. Called with every frame."""
+        effects = self.effects()
+        if now_s - self._checked_s < _CHECK_EVERY_S or not (effects.timers.any_set or self._shown):
+            return
+        self._checked_s = now_s
+        timers = shown_timers(effects.timers.running(now_s), effects.local_now())
+        content = tuple(same_but_for_time(one, now_s) for one in timers)
+        if content != self._shown:
+            self._shown = content
+            self.on_event(TimersChanged(timers))
+
+    def show_again(self) -> None:
+        """Reports the list with the next frame, because a client is new."""
+        self._shown, self._checked_s = (None,), 0.0
+
+    def press(self, action: TimerAction, number: int, now_s: float) -> None:
+        """Applies a button. Ignores a timer that is gone."""
+        effects = self.effects()
+        language = load_language(base_language(self.language()) or "en")
+        running = effects.timers.running(now_s)
+        effect = button_effect(action, number, running, effects.local_now(), language)
+        effects.end_rings([number], now_s, answered=True)
+        if effect is not None:
+            effects.timers.apply(effect, now_s)

@@ -1,0 +1,113 @@
+"""Lists timers, alarms and reminders for a screen, and makes the effects of its buttons. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+from assistant.skills import (
+    AddTime,
+    AlarmState,
+    CancelAlarms,
+    CancelTimers,
+    PauseTimers,
+    ResumeTimers,
+    Rung,
+    Running,
+    SetTimer,
+    TimerEffect,
+)
+from assistant.skills.language import Language
+from assistant.skills.snooze import SNOOZE_S, snoozed
+
+TimerAction = Literal["stop", "snooze", "cancel", "add_minute", "pause", "resume"]
+"""What a button does: `stop` and `snooze` end a ring."""
+
+TIMER_ACTIONS: tuple[TimerAction, ...] = get_args(TimerAction)
+
+_MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTimer:
+    """A timer, alarm or reminder on a screen.
+
+    Attributes:
+        number: Its number, as in effects.
+        kind: The kind.
+        name: Name of a timer, or what to remind of; "" if there is none.
+        state: Whether it runs, is paused, or rings now.
+        left_s: Seconds until it rings; 0 while it rings.
+        length_s: Length of a timer as set; 0 for an alarm or a reminder.
+        at: Local time of an alarm or reminder; None for a timer.
+        repeats: Whether it rings again on other days.
+    """
+
+    number: int
+    kind: Literal["timer", "alarm", "reminder"]
+    name: str
+    state: Literal["running", "paused", "ringing"]
+    left_s: float
+    length_s: float = 0.0
+    at: datetime | None = None
+    repeats: bool = False
+
+
+def shown_timers(running: Running, now: datetime) -> tuple[ShownTimer, ...]:
+    """Returns everything that is set, what rings first and then by the time it will ring."""
+    ringing = {one.number for one in running.ringing}
+    return (
+        *map(_ringing, running.ringing),
+        *sorted((one for one in _set(running, now) if one.number not in ringing), key=lambda one: one.left_s),
+    )
+
+
+def _ringing(rung: Rung) -> ShownTimer:
+    if isinstance(rung.set_to, SetTimer):
+        return ShownTimer(rung.number, "timer", rung.set_to.name or "", "ringing", 0.0, rung.set_to.seconds)
+    about, repeats = rung.set_to.about, bool(rung.set_to.weekdays)
+    kind: Literal["alarm", "reminder"] = "alarm" if about is None else "reminder"
+    return ShownTimer(rung.number, kind, about or "", "ringing", 0.0, at=rung.set_to.at, repeats=repeats)
+
+
+def _set(running: Running, now: datetime) -> Iterator[ShownTimer]:
+    for timer in running.timers:
+        state: Literal["running", "paused"] = "paused" if timer.paused else "running"
+        yield ShownTimer(timer.number, "timer", timer.name or "", state, timer.left_s, timer.length_s)
+    for alarm in (*running.alarms, *running.reminders):
+        kind: Literal["alarm", "reminder"] = "alarm" if alarm.about is None else "reminder"
+        left_s = max(0.0, _left_s(alarm, now))
+        yield ShownTimer(
+            alarm.number, kind, alarm.about or "", "running", left_s, at=alarm.at, repeats=bool(alarm.weekdays)
+        )
+
+
+def _left_s(alarm: AlarmState, now: datetime) -> float:
+    return (alarm.at.replace(tzinfo=now.tzinfo).astimezone(UTC) - now.astimezone(UTC)) / timedelta(seconds=1)
+
+
+def button_effect(
+    action: TimerAction, number: int, running: Running, now: datetime, language: Language
+) -> TimerEffect | None:
+    """Returns the effect of a button; None if it only ends the ring, or if there is no such timer any more."""
+    rung = next((one for one in running.ringing if one.number == number), None)
+    if rung is not None:
+        seconds = {"snooze": SNOOZE_S, "add_minute": _MINUTE_S}.get(action)
+        return None if seconds is None else snoozed(rung, seconds, now, language)
+    is_timer = any(one.number == number for one in running.timers)
+    match action:
+        case "cancel" | "stop":
+            return CancelTimers((number,)) if is_timer else CancelAlarms((number,))
+        case "add_minute" if is_timer:
+            return AddTime((number,), _MINUTE_S)
+        case "pause" if is_timer:
+            return PauseTimers((number,))
+        case "resume" if is_timer:
+            return ResumeTimers((number,))
+    return None
+
+
+def same_but_for_time(one: ShownTimer, now_s: float) -> tuple[object, ...]:
+    """Returns what of a shown timer changes only by an effect. `now_s`: the time that its `left_s` counts from."""
+    due = round(now_s + one.left_s) if one.state == "running" and one.at is None else one.left_s
+    return (replace(one, left_s=0.0), due if one.at is None else None)
