@@ -273,6 +273,7 @@ def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
 
 _Read = Callable[[RemoteConversation, Event], Iterable[Effect] | None]
 
+
 def _shown_timer(timer: Event) -> ShownTimer:
     at = timer["at"]
     return ShownTimer(

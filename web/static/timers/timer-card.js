@@ -66,7 +66,7 @@ export class TimerCard {
 
   _button(timer, action, name) {
     const button = makeElement("button", {
-      class: timer.state === "ringing" && action === "stop" ? "primary small" : "quiet small",
+      class: `${timer.state === "ringing" && action === "stop" ? "primary" : "quiet"} small`,
       type: "button", text: text(`timers.${action}`), "aria-label": `${text(`timers.${action}`)}: ${name}`, "data-press": `${timer.id}-${action}`,
     });
     button.addEventListener("click", () => this._press(timer.id, action));
