@@ -54,6 +54,8 @@ PORTS = frozenset(
     {
         "assistant.skills.effects",
         "assistant.skills.pending_action",
+        "assistant.skills.ringing.shown_timers",
+        "assistant.skills.ringing.timer_buttons",
         "assistant.skills.stored_timers",
         "assistant.skills.timers",
         "assistant.skills.user_timers",

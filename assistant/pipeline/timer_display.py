@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from assistant.events import SessionEvent, TimersChanged
 from assistant.skills.effects import SkillEffects
-from assistant.skills.language import base_language, load_language
-from assistant.skills.ringing.shown_timers import TimerAction, button_effect, same_but_for_time, shown_timers
+from assistant.skills.ringing.shown_timers import TimerAction, same_but_for_time, shown_timers
+from assistant.skills.ringing.timer_buttons import button_effect
 
 _CHECK_EVERY_S = 0.2
 
@@ -46,9 +46,8 @@ class TimerDisplay:
     def press(self, action: TimerAction, number: int, now_s: float) -> None:
         """Applies a button. Ignores a timer that is gone."""
         effects = self.effects()
-        language = load_language(base_language(self.language()) or "en")
         running = effects.timers.running(now_s)
-        effect = button_effect(action, number, running, effects.local_now(), language)
+        effect = button_effect(action, number, running, effects.local_now(), self.language())
         effects.end_rings([number], now_s, answered=True)
         if effect is not None:
             effects.timers.apply(effect, now_s)

@@ -1,31 +1,16 @@
-"""Lists timers, alarms and reminders for a screen, and makes the effects of its buttons. Pure."""
+"""Lists timers, alarms and reminders for a screen. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
-from assistant.skills import (
-    AddTime,
-    AlarmState,
-    CancelAlarms,
-    CancelTimers,
-    PauseTimers,
-    ResumeTimers,
-    Rung,
-    Running,
-    SetTimer,
-    TimerEffect,
-)
-from assistant.skills.language import Language
-from assistant.skills.snooze import SNOOZE_S, snoozed
+from assistant.skills import AlarmState, Rung, Running, SetTimer
 
 TimerAction = Literal["stop", "snooze", "cancel", "add_minute", "pause", "resume"]
 """What a button does: `stop` and `snooze` end a ring."""
 
 TIMER_ACTIONS: tuple[TimerAction, ...] = get_args(TimerAction)
-
-_MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +69,6 @@ def _set(running: Running, now: datetime) -> Iterator[ShownTimer]:
 
 def _left_s(alarm: AlarmState, now: datetime) -> float:
     return (alarm.at.replace(tzinfo=now.tzinfo).astimezone(UTC) - now.astimezone(UTC)) / timedelta(seconds=1)
-
-
-def button_effect(
-    action: TimerAction, number: int, running: Running, now: datetime, language: Language
-) -> TimerEffect | None:
-    """Returns the effect of a button; None if it only ends the ring, or if there is no such timer any more."""
-    rung = next((one for one in running.ringing if one.number == number), None)
-    if rung is not None:
-        seconds = {"snooze": SNOOZE_S, "add_minute": _MINUTE_S}.get(action)
-        return None if seconds is None else snoozed(rung, seconds, now, language)
-    is_timer = any(one.number == number for one in running.timers)
-    match action:
-        case "cancel" | "stop":
-            return CancelTimers((number,)) if is_timer else CancelAlarms((number,))
-        case "add_minute" if is_timer:
-            return AddTime((number,), _MINUTE_S)
-        case "pause" if is_timer:
-            return PauseTimers((number,))
-        case "resume" if is_timer:
-            return ResumeTimers((number,))
-    return None
 
 
 def same_but_for_time(one: ShownTimer, now_s: float) -> tuple[object, ...]:
