@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from assistant.skills import AlarmState, Rung, Running, SetTimer
 
 TimerAction = Literal["stop", "snooze", "cancel", "add_minute", "pause", "resume"]
-"""What a button does: `stop` and `snooze` end a ring."""
+"""Buttons of a timer. `stop` and `snooze` end a ring."""
 
 TIMER_ACTIONS: tuple[TimerAction, ...] = get_args(TimerAction)
 
