@@ -5,7 +5,7 @@ LLM ?=
 BIN := .venv/bin
 export PYTHON LLM
 
-.PHONY: help setup setup-dev run test check quick search bench audit lock clean
+.PHONY: help setup setup-dev run test check quick search portable bench audit lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
@@ -13,6 +13,7 @@ help:
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
 	@echo "make search   the property tests and those with random faults, with many more examples"
+	@echo "make portable the tests with real weights, with the arithmetic of three kinds of processors"
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
 	@echo "              LLM=no: without a language model)"
@@ -66,6 +67,11 @@ quick: setup-dev
 search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 \
 		$$(grep -rlE --include="test_*.py" "@given|^from random_faults" tests)
+
+# CTranslate2 computes differently on each: without vector instructions, with AVX2, and with the best it finds here.
+portable: setup-dev
+	@set -e; for isa in GENERIC AVX2 ""; do echo "== $${isa:-the best}"; \
+	    env $${isa:+CT2_FORCE_CPU_ISA=$$isa} $(BIN)/python -m pytest -m weights; done
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
 BENCHES := vad scale piper demo serve turn_taking

@@ -30,6 +30,7 @@ CUTS = 5
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(JOE_FILE is None, reason="en_US-joe-medium is not downloaded"),
+    pytest.mark.weights,
     pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded"),
 ]
 

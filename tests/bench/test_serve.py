@@ -41,6 +41,7 @@ def short_manifest(folder: Path) -> Path:
 @pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
+@pytest.mark.weights
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded")
 def test_two_clips_are_answered_and_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "turns,noise", "--out", str(tmp_path)]

@@ -87,6 +87,7 @@ def test_usage_of_this_process_is_measured() -> None:
 @pytest.mark.real_time
 @pytest.mark.timeout(MINUTES * 60 + 300)
 @pytest.mark.skipif(MINUTES == 0, reason="SOAK_MINUTES=0 leaves it out")
+@pytest.mark.weights
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded")
 def test_server_stays_flat(tmp_path: Path) -> None:
     settings = [f"stt.{one}" for one in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "device=cpu")]

@@ -61,6 +61,13 @@ _DETECT_PROBABILITY = 0.5
 _OTHER_LANGUAGE_S = 2.0
 """Audio length from which improbable words may be of another language; shorter ones are often improbable anyway."""
 
+_OTHER_LANGUAGE_PROBABILITY = 0.7
+"""Probability from which another language is named; the next language then has less than half of it."""
+
+_NOT_ENGLISH = -1.4
+"""Log-probability below which an English model takes words for another language. English has -1.24 and more, and other
+arithmetic shifts English by 0.03 (docs/lab/stt.md)."""
+
 _AUTO_TYPES = {"cuda": ("float16", "int8_float32"), "cpu": ("int8", "int8_float32")}
 """Number formats of "auto" by device, the first that it supports. Old GPUs have no float16; all have float32."""
 
@@ -224,12 +231,13 @@ class LoadedWhisper:
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens, prompt)
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
-        reason = failed_check(evidence)
+        reason, lowest = failed_check(evidence), evidence.log_probability
         suspect = short and may_pass_in_full_window(reason)
         if (suspect and may_pass_with_timestamps(evidence)) or (not reason and is_doubled(evidence.text)):
             if not wanted():
                 return None
             second = self.generate(encoded, spoken, len(pcm), timestamps=True, prompt=prompt)
+            lowest = min(lowest, second.log_probability)
             if not failed_check(second):
                 evidence, reason, suspect = second, "", False
         if retry and suspect:
@@ -238,6 +246,7 @@ class LoadedWhisper:
             frames = encoder_frames(len(pcm), "full")
             encoded_in_full = self.encode(features, frames)
             second, *said = self._decode_once(encoded_in_full, language, len(pcm), with_tokens, prompt)
+            lowest = min(lowest, second.log_probability)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, failed_check(second)
@@ -247,10 +256,11 @@ class LoadedWhisper:
         punctuation = evidence.punctuation if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
-        improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
+        # A loop, too: its own tokens are probable, those of the other decodes are not.
+        improbable = reason not in {"", "no speech"} or (not text and bool(evidence.text) and not reason)
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
-            other = self._other_language(language, encoded)
+            other = self._other_language(language, encoded, lowest)
         tokens = evidence.tokens if text == evidence.text else ()
         long = self.multilingual and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
         kept = encoded if long and text and not improbable else None
@@ -374,12 +384,15 @@ class LoadedWhisper:
         """Returns the likeliest language of a segment and its probability; see `detect_language`."""
         return self.detect_language(self.encode(self.features(pcm), encoder_frames(len(pcm), "adaptive")))
 
-    def _other_language(self, language: str, encoded: "ctranslate2.StorageView") -> str:
-        """Returns the language that is more likely than this one, or "". Costs one step of the decoder."""
+    def _other_language(self, language: str, encoded: "ctranslate2.StorageView", log_probability: float) -> str:
+        """Returns the language that is clearly more likely than this one, or "". Costs one step of the decoder.
+
+        `log_probability`: the lowest of the decodes; with an English model it is the only evidence.
+        """
         if not self.multilingual:
-            return UNKNOWN_LANGUAGE
+            return UNKNOWN_LANGUAGE if log_probability < _NOT_ENGLISH else ""
         found, probability = self.detect_language(encoded)
-        return found if found != language and probability >= _DETECT_PROBABILITY else ""
+        return found if found != language and probability >= _OTHER_LANGUAGE_PROBABILITY else ""
 
     def _prompt(self, tokenizer: "Tokenizer", conversation: str = "") -> list[int]:
         """Returns the tokens before the words. The conversation's own text replaces the initial prompt."""

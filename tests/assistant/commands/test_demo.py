@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.calm,
     pytest.mark.real_time,
     pytest.mark.timeout(400),
+    pytest.mark.weights,
     pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded"),
 ]
 

@@ -138,6 +138,7 @@ def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: 
     assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
 
 
+@pytest.mark.weights
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded: repartee models pull tiny.en")
 def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
     wake = ("--mode", "wake", "--set", "talk.wake_phrase=computer")
