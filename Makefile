@@ -19,7 +19,7 @@ help:
 	@echo "              LLM=no: without a language model)"
 	@echo "make audit    the locked packages against known vulnerabilities (AUDIT='--data all.zip': without the network)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
-	@echo "make clean    remove .venv and caches"
+	@echo "make clean    remove .venv, caches and the demo's sound; your own data: .venv/bin/repartee uninstall, before it"
 
 setup:
 	@deploy/setup.sh
@@ -108,3 +108,6 @@ lock:
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find assistant audio llm web tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f out/demo.wav out/trace.jsonl
+	@[ ! -d out ] || rmdir out 2>/dev/null || echo "left: other files in out/"
+	@echo "left: traces/, and models, settings and conversations in your own folders, which \`repartee uninstall\` removes"

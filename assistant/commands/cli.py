@@ -23,6 +23,7 @@ from assistant.commands.options import Config, Llm, Overrides, settings_of, with
 from assistant.commands.safe_errors import SafeErrorGroup
 from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
+from assistant.commands.uninstall.cli import uninstall
 from assistant.support.console import guarded, write_error
 from assistant.support.exception_groups import first_of
 from assistant.support.signals import as_ctrl_c
@@ -298,6 +299,7 @@ def doctor(
 
 
 app.command()(completion)
+app.command()(uninstall)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")

@@ -134,6 +134,11 @@ class Service:
         self._flag = " --talk" if wish.talk else ""
         self._console = console
 
+    @property
+    def file(self) -> Path:
+        """File that describes the service; it exists if the service is installed."""
+        return Path(self._plan.file)
+
     def show_plan(self) -> None:
         """Prints the file and the commands of `install`, and changes nothing."""
         encoding = "utf-16" if self._plan.content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
