@@ -15,6 +15,10 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 PIECE_SAMPLES = reply_samples_of_ms(100)
 """Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 
+OWN_PLAYOUT_AHEAD_SAMPLES = reply_samples_of_ms(120_000)
+"""Lead of the audio for a client that keeps its own playout, as those of OpenAI's service do: 5.8 MB, which are kept
+until they are played, in case the connection is lost."""
+
 TICK_S = 0.02
 """Interval of reports of the played position to the conversation."""
 LATER_TICK_S = 0.1
@@ -76,15 +80,17 @@ class ClientSpeaker:
         send: Sends a piece of a reply's audio at once.
         on_duck: Called to duck the reply (True) or restore its volume (False).
         trusts_reports: Whether the client announced that it reports what it plays.
+        paces: Whether replies are sent at most `ahead_ms` ahead. If not, they are sent as they are made.
         silent_clients: How often a reply began without the announced reports.
     """
 
     def __init__(self, ahead_ms: float) -> None:
-        """`ahead_ms`: how much audio the client may have received and not played."""
+        """`ahead_ms`: how much audio a client whose replies are paced may have received and not played."""
         self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
         self.send: Callable[[Hashable, Pcm], None] = lambda _key, _pcm: None
         self.on_duck: Callable[[Hashable, bool], None] = lambda _key, _lower: None
         self.trusts_reports = False
+        self.paces = True
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
@@ -283,9 +289,10 @@ class ClientSpeaker:
             return AWAY_TICK_S
         now_s = _loop_s()
         unheard = playing.sent - playing.expected(now_s) + round(self._before_s(now_s) * REPLY_RATE_HZ)
-        if unheard == 0 or unheard + samples <= self._ahead_samples:
+        ahead = self._ahead_samples if self.paces else OWN_PLAYOUT_AHEAD_SAMPLES
+        if unheard == 0 or unheard + samples <= ahead:
             return 0.0
-        return max(TICK_S / 4, (unheard + samples - self._ahead_samples) / REPLY_RATE_HZ)
+        return max(TICK_S / 4, (unheard + samples - ahead) / REPLY_RATE_HZ)
 
     def _send(self, playing: _Playing, pcm: Pcm) -> None:
         now_s = _loop_s()

@@ -309,6 +309,7 @@ class RealtimeSession:
         if self.choices is not None:
             self.choices.apply(config, self.session, self.realtime, self._tell)
         self.speaker.trusts_reports = config.extensions.playout
+        self.speaker.paces = config.extensions.events or config.extensions.playout
         self.session.timer_display.show_again()
 
     def _refresh_tools(self) -> None:

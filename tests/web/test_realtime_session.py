@@ -23,7 +23,7 @@ from audio.arrivals import TURN_STALL_S
 from audio.units import Pcm
 from llm.chat import NO_LIMIT, Message
 from web.session_limits import RATE_ALLOWANCE
-from web.wire.session_config import Eagerness, Profile, SemanticVad
+from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad
 
 # ---- speech ----
 
@@ -153,6 +153,42 @@ def test_recording_sent_at_once_is_answered_after_its_silence() -> None:
         assert harness.now_ms <= harness.base.hangover_ms + 200
 
     run_scene(scene)
+
+
+def test_stock_client_gets_the_whole_reply_ahead_of_real_time() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        harness.talk.configure(replace(CONFIG, extensions=Extensions()))
+        await harness.type_text("talk")
+        await harness.send("response.create")
+        await harness.until("response.done")
+        assert harness.now_ms < harness.sound_ms() / 4
+        await harness.type_text("and now?")  # while the client still plays
+        await harness.send("response.create")
+        await harness.until("response.done", 2)
+
+    harness = run_scene(scene, SessionHarness(answers=(LONG, "It is ten.")))
+    assert harness.errors == []
+    assert [response["status"] for response in harness.done] == ["completed", "completed"]
+
+
+def test_speech_after_a_reply_was_sent_cuts_what_the_stock_client_played() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        harness.talk.configure(replace(CONFIG, extensions=Extensions()))
+        await harness.type_text("talk")
+        await harness.send("response.create")
+        await harness.until("response.done")
+        await harness.sound(1000, loud=False)
+        await harness.sound(600, loud=True)
+        item = harness.done[0]["output"][0]["id"]
+        await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
+        await harness.sound(800, loud=False)
+        await harness.until("response.done", 2)
+
+    harness = run_scene(scene, SessionHarness(answers=(LONG, "It is ten.")))
+    assert harness.errors == []
+    heard = harness.session.history.items[1]
+    assert isinstance(heard, AssistantMessage)
+    assert 0 < len(heard.text) < len(LONG) / 2
 
 
 def test_speech_cuts_reply_at_heard_position() -> None:
