@@ -38,6 +38,7 @@ from bench.load_figures import (
     turns_of,
 )
 from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
+from bench.serve_scenarios import ANSWERED_WITHIN_S
 from bench.turn_taking_doc import write_page
 
 MANIFEST = Path("bench/clips/manifest.jsonl")
@@ -51,8 +52,6 @@ ADMISSION_STAGGER_S = 1.513
 LOOK_S = 0.5
 """Interval at which the server's memory is read."""
 SCRAPE_TIMEOUT_S = 20.0
-TURN_LIMIT_S = 30.0
-"""Time limit of a turn; a run with more ends with an error."""
 
 
 class ClientFailedError(Exception):
@@ -70,6 +69,8 @@ class LoadPlan:
         settings: Further settings of the server.
         manifest: The recordings.
         out: Folder for the output of the processes.
+        answered_within_s: Time limit of an answer. Later it counts as missing.
+        turn_limit_s: Time limit of a turn; a run with more ends with an error.
     """
 
     counts: tuple[int, ...]
@@ -78,6 +79,8 @@ class LoadPlan:
     settings: tuple[str, ...]
     manifest: Path
     out: Path
+    answered_within_s: float = ANSWERED_WITHIN_S
+    turn_limit_s: float = 30.0
 
     def server_settings(self, count: int) -> list[str]:
         """Returns the settings of the server for this number of conversations."""
@@ -104,7 +107,7 @@ async def _step(plan: LoadPlan, count: int, one: Server, log: Path) -> LoadStep:
     most_mb = [] if before_mb is None else [before_mb]
     looking = asyncio.create_task(_look(one.pid, most_mb))
     try:
-        turns, scraped = await _clients(plan, count, one, log)
+        turns, scraped = await run_clients(plan, count, one, log)
     finally:
         looking.cancel()
     cpu_after, busy_after = cpu_of(one.pid), busy_of_machine()
@@ -121,12 +124,12 @@ async def _step(plan: LoadPlan, count: int, one: Server, log: Path) -> LoadStep:
         before_mb,
         max(most_mb, default=None),
         None if lag_s is None else lag_s * 1000,
-        refusals_of(await _scrape(one.url)),
+        refusals_of(await scrape(one.url)),
     )
     return LoadStep(count, turns, use, others)
 
 
-async def _clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[tuple[LoadTurn, ...], str]:
+async def run_clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[tuple[LoadTurn, ...], str]:
     """Runs the client processes. Returns their turns, and the server's metrics when the first of them ended.
 
     Raises ClientFailedError, httpx.HTTPError.
@@ -138,13 +141,14 @@ async def _clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[
         arguments = {
             "--url": one.url, "--manifest": plan.manifest, "--log": log, "--first": first, "--of": count,
             "--sessions": min(PER_PROCESS, count - first), "--turns": plan.turns, "--stagger-s": stagger_s,
+            "--answered-within-s": plan.answered_within_s,
         }  # fmt: skip
         command = [sys.executable, "-m", "bench.load_client"]
         command += [str(part) for pair in arguments.items() for part in pair]
-        output = await _output(command, plan.turns * TURN_LIMIT_S + count * stagger_s)
+        output = await _output(command, plan.turns * plan.turn_limit_s + count * stagger_s)
         if not scraped:
             scraped.append("")  # the others do not ask, too
-            scraped[0] = await _scrape(one.url)
+            scraped[0] = await scrape(one.url)
         return turns_of(output.splitlines())
 
     try:
@@ -188,7 +192,7 @@ def _resident_mb(pid: int) -> float | None:
     return None
 
 
-async def _scrape(url: str) -> str:
+async def scrape(url: str) -> str:
     """Returns the metrics of the server at a ws:// URL."""
     address = url.replace("ws://", "http://", 1).partition("/v1/")[0]
     async with httpx.AsyncClient(trust_env=False, timeout=SCRAPE_TIMEOUT_S) as client:

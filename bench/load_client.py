@@ -13,11 +13,18 @@ from bench.load_figures import LoadTurn, turn_line
 from bench.processes import Model
 from bench.recordings import Recording, chosen, read_recordings
 from bench.serve_rows import Row
-from bench.serve_scenarios import Stage, conversation
+from bench.serve_scenarios import ANSWERED_WITHIN_S, Stage, conversation
 
 
 async def converse(
-    url: str, recordings: Sequence[Recording], log: Path, sessions: Sequence[int], *, of: int, stagger_s: float
+    url: str,
+    recordings: Sequence[Recording],
+    log: Path,
+    sessions: Sequence[int],
+    *,
+    of: int,
+    stagger_s: float,
+    answered_within_s: float = ANSWERED_WITHIN_S,
 ) -> list[LoadTurn]:
     """Runs these conversations at once.
 
@@ -28,6 +35,7 @@ async def converse(
         sessions: Indexes of the conversations.
         of: Number of conversations of all processes.
         stagger_s: Time between the beginnings of two conversations.
+        answered_within_s: Time limit of an answer.
     """
     model = Model("", log)
 
@@ -36,7 +44,7 @@ async def converse(
         await asyncio.sleep(session * stagger_s)
         first = session * len(recordings) // of
         began_s = loop.time()
-        stage = Stage(url, model, LlmBehaviour(), "sessions", session=session)
+        stage = Stage(url, model, LlmBehaviour(), "sessions", session=session, answered_within_s=answered_within_s)
         rows = await conversation(stage, [*recordings[first:], *recordings[:first]])
         return [_turn(row, loop.time() - began_s) for row in rows]
 
@@ -60,12 +68,21 @@ def main() -> None:
     parser.add_argument("--of", type=int, required=True, help="number of conversations of all processes")
     parser.add_argument("--turns", type=int, required=True)
     parser.add_argument("--stagger-s", type=float, required=True)
+    parser.add_argument("--answered-within-s", type=float, default=ANSWERED_WITHIN_S)
     options = parser.parse_args()
     plain = chosen(read_recordings(options.manifest), "plain", options.turns)
     recordings = [plain[number % len(plain)] for number in range(options.turns)]
     sessions = range(options.first, options.first + options.sessions)
     for turn in asyncio.run(
-        converse(options.url, recordings, options.log, sessions, of=options.of, stagger_s=options.stagger_s)
+        converse(
+            options.url,
+            recordings,
+            options.log,
+            sessions,
+            of=options.of,
+            stagger_s=options.stagger_s,
+            answered_within_s=options.answered_within_s,
+        )
     ):
         print(turn_line(turn))
 

@@ -62,6 +62,7 @@ class Stage:
         session: Index of the session among simultaneous ones.
         start: Index of the server start.
         variant: Variant of the server's settings; "" for those of the run.
+        answered_within_s: Time limit of an answer. Later it counts as missing.
     """
 
     url: str
@@ -71,6 +72,7 @@ class Stage:
     session: int = 0
     start: int = 0
     variant: str = ""
+    answered_within_s: float = ANSWERED_WITHIN_S
 
     def row(self, recording: Recording, number: int) -> Row:
         """Returns a row without any results."""
@@ -163,7 +165,7 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
     began_s, wall_s = asyncio.get_running_loop().time(), datetime.now(UTC).timestamp()
     before = len(caller.listener.replies)
     begin_s, end_s = caller.say(recording)
-    await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S)
+    await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + stage.answered_within_s)
     await caller.until_silent(GAP_S)
     replies = caller.listener.replies[before:]
     answer = _answer(caller, before, end_s)

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from audio.machine_load import LoadReader
 from web.admission_policy import AdmissionPolicy, AdmissionSettings
 from web.load_estimate import LoadEstimate
 from web.session_limits import CloseNotice, busy
@@ -22,6 +23,7 @@ class Admission:
         load: LoadEstimate,
         clock: Callable[[], float],
         settings: AdmissionSettings | None = None,
+        machine: LoadReader | None = None,
     ) -> None:
         """Begins without measurements, so that only the number of beginnings limits.
 
@@ -29,9 +31,11 @@ class Admission:
             load: The estimate of the load.
             clock: Returns the time in seconds.
             settings: The limits.
+            machine: Reads how busy other programs keep the machine; None: unknown.
         """
         self._load = load
         self._clock = clock
+        self._machine = machine
         self._settings = settings or AdmissionSettings()
         self._policy = AdmissionPolicy(self._settings)
         self._begun_s: deque[float] = deque(maxlen=MAX_SETTLING)
@@ -58,7 +62,7 @@ class Admission:
 
     def update(self) -> None:
         """Compares the current load with the limits."""
-        self._policy.update(self._load.figures())
+        self._policy.update(self._load.figures(), None if self._machine is None else self._machine.read())
 
     async def run(self) -> None:
         """Updates until cancelled."""

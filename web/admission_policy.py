@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from audio.machine_load import MachineLoad
 from web.load_estimate import LoadFigures
 
 
@@ -65,9 +66,14 @@ class AdmissionPolicy:
         """The first figure above its limit and the limit; None: all are below."""
         return next((one.sentence for one in self._above.values()), None)
 
-    def update(self, figures: LoadFigures) -> None:
-        """Compares the figures with their limits. A figure above its limit stays above until it falls clearly below."""
-        self._above = {one.name: one for one in self._excesses(figures)}
+    def update(self, figures: LoadFigures, machine: MachineLoad | None = None) -> None:
+        """Compares the figures with their limits. A figure above its limit stays above until it falls clearly below.
+
+        Where other programs keep the machine busy, and this one uses less than half of it, the figures are not those of
+        the conversations. Further ones are then served late and not refused.
+        """
+        by_others = machine is not None and machine.busy and machine.own < machine.processors / 2
+        self._above = {} if by_others else {one.name: one for one in self._excesses(figures)}
 
     def _excesses(self, figures: LoadFigures) -> Iterator[_Excess]:
         limits = self.settings

@@ -25,6 +25,7 @@ from assistant.commands.doctor.machine import certificate_finding, trace_finding
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
+from audio.machine_load import MachineLoadReader
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
@@ -111,7 +112,11 @@ async def serve(
         )
         metrics = Metrics()
         services = create_services(loaded.settings, environ, metrics)
-        admission = Admission(metrics.load, time.monotonic) if section.admission == "measured" else None
+        admission = (
+            Admission(metrics.load, time.monotonic, machine=MachineLoadReader())
+            if section.admission == "measured"
+            else None
+        )
         limits = SessionLimits(section.max_sessions, admission)
         session_acceptor = SessionAcceptor(
             services.converse,

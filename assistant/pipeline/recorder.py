@@ -9,6 +9,7 @@ from assistant.end_of_turn.completeness import completeness
 from assistant.end_of_turn.dictation import NOTHING
 from assistant.end_of_turn.estimator import SELDOM, EndOfTurnEstimate
 from assistant.events import SessionEvent, TurnFinished
+from assistant.pipeline.busy_machine import BusyMachine, share_of_others
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.pipeline.turn_trace import ConversationTimeline, PartialFacts, SegmentTrace, TurnTrace, salted_hash
 from assistant.trace.context import trace_id_of, traceparent
@@ -66,6 +67,7 @@ class Recorder:
     in_use: Callable[[], Mapping[str, str]] = dict
     tracing: Mapping[str, str] = field(default_factory=dict)
     input_ended_s: float | None = None
+    busy_machine: BusyMachine | None = None
     event_log: EventLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _recent_vad: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
@@ -103,6 +105,8 @@ class Recorder:
 
     def turn_started(self, turn: int, onset_s: float) -> None:
         """Assigns the current segment to a turn, which may be new."""
+        if self.busy_machine is not None:
+            self.busy_machine.begin_turn()
         trace = self._trace(turn)
         if trace.speech_start_s is None:
             trace.speech_start_s = onset_s
@@ -337,5 +341,10 @@ class Recorder:
             told=self.event_log.drain(),
         )
         record = replace(record, tracing=dict(self.tracing)) if self.tracing else record
+        load = None if self.busy_machine is None else self.busy_machine.load()
+        if load is not None:
+            record = replace(record, busy_others=share_of_others(load))
         self.write(record)
         self.on_event(TurnFinished(record))
+        if self.busy_machine is not None and load is not None:
+            self.busy_machine.tell(record, load)

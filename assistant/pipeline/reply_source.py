@@ -23,6 +23,7 @@ from assistant.turns.events import ReplyId
 from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
+RECOGNIZER_LATE = "Sorry, I could not hear that: other programs keep this machine busy."
 UNRECOGNIZED = "Sorry, I heard you, but I understood no word. Please say it again."
 GUESSED = "I may have misheard you."
 
@@ -67,7 +68,9 @@ class ReplySource:
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost or effect.unrecognized:
-            sentence = RECOGNIZER_FAILED if effect.transcript_lost else UNRECOGNIZED
+            busy_machine = self.context.recorder.busy_machine
+            failed = RECOGNIZER_FAILED if busy_machine is None or busy_machine.load() is None else RECOGNIZER_LATE
+            sentence = failed if effect.transcript_lost else UNRECOGNIZED
             return literal_reply(failure_sentence(sentence, self.context.settings.language), by="apology")
         if reply.ring is not None:
             return reply.ring.events()

@@ -9,6 +9,7 @@ engines or endpoints, the advice compares them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from assistant.replay.figures import COMPARED, ReplayFigures, figures
 from assistant.replay.findings import (
@@ -18,6 +19,7 @@ from assistant.replay.findings import (
     AdviceInputs,
     AdviceItem,
     Certainty,
+    TurnGain,
     is_proven,
     largest_gain,
     less,
@@ -45,6 +47,23 @@ TRIED: tuple[tuple[str, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class BusyTurns:
+    """Turns during which other programs kept the machine busy.
+
+    Attributes:
+        turns: Number of them.
+        others: Share of the processors that the other programs used, 0..1, median.
+        latency_ms: Their median latency.
+        free_latency_ms: The median latency of the other turns; None if there are none.
+    """
+
+    turns: int
+    others: float
+    latency_ms: float
+    free_latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """The complete advice.
 
@@ -56,6 +75,7 @@ class Advice:
         engines: Turns served by each recognizer, TTS engine and endpoint, where there are several.
         recognizer: The recognizer that the advice is for, where there are several.
         on_device: Turns whose reply a sound device played, here or at a client.
+        busy: Turns during which other programs kept the machine busy; None if there are none.
     """
 
     turns: int
@@ -65,6 +85,7 @@ class Advice:
     engines: dict[str, dict[str, int]] = field(default_factory=dict)
     recognizer: str = ""
     on_device: int = 0
+    busy: BusyTurns | None = None
 
     @property
     def enough(self) -> bool:
@@ -91,7 +112,18 @@ def advice(evidence: AdviceInputs) -> Advice:
         _several(evidence.figures),
         evidence.recognizer,
         on_device,
+        busy_turns(evidence.turns),
     )
+
+
+def busy_turns(turns: Sequence[TurnGain]) -> BusyTurns | None:
+    """Returns the turns during which other programs kept the machine busy; None if there are none."""
+    shares = [turn.busy_others for turn in turns if turn.busy_others is not None]
+    if not shares:
+        return None
+    busy = [turn.latency_ms for turn in turns if turn.busy_others is not None]
+    free = [turn.latency_ms for turn in turns if turn.busy_others is None]
+    return BusyTurns(len(shares), median(shares), median(busy), median(free) if free else None)
 
 
 def _several(found: Figures) -> dict[str, dict[str, int]]:

@@ -21,6 +21,14 @@ LEADS = {
 def advice_lines(advice: Advice) -> Iterator[str]:
     """Yields the lines of the advice; the stage that costs most comes first."""
     yield f"{number_of(advice.turns, 'turn')} with a response latency, {advice.replayed:,} of them replayed"
+    if advice.busy is not None:
+        busy = advice.busy
+        free = "" if busy.free_latency_ms is None else f", the others {busy.free_latency_ms:.0f} ms"
+        yield (
+            f"this machine was busy in {number_of(busy.turns, 'turn')}: other programs used {100 * busy.others:.0f} % "
+            f"of its processors; these turns took {busy.latency_ms:.0f} ms in the median{free}"
+        )
+        yield "before you change a setting, end those programs or give them a lower priority, and measure again"
     for kind, served in advice.engines.items():
         counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
         last = f"; advice for {advice.recognizer}, used last" if kind == "recognizers" and advice.recognizer else ""

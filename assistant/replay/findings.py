@@ -63,6 +63,7 @@ class TurnGain(NamedTuple):
     """A turn's latency and, in the order of STAGES, by how much it would fall if a stage took no time. In milliseconds.
 
     `recognizer`, `voice`: engines that served it. `on_device`: a sound device played its reply, here or at a client.
+    `busy_others`: see `TurnRecord`.
     """
 
     latency_ms: float
@@ -70,6 +71,7 @@ class TurnGain(NamedTuple):
     recognizer: str = ""
     voice: str = ""
     on_device: bool = False
+    busy_others: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,12 @@ def turn_gain_of(record: Record) -> TurnGain:
         span["name"] == "transport" for span in record["spans"]
     )
     return TurnGain(
-        float(record["response_latency_ms"]), slack, engines.get("stt", ""), engines.get("tts", ""), on_device
+        float(record["response_latency_ms"]),
+        slack,
+        engines.get("stt", ""),
+        engines.get("tts", ""),
+        on_device,
+        record.get("busy_others"),
     )
 
 

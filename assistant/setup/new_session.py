@@ -2,12 +2,14 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from assistant.events import SessionEvent
 from assistant.history.history import History
+from assistant.pipeline.busy_machine import BusyMachine
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.listening_sounds import SoundOutput
 from assistant.pipeline.recorder import Recorder
@@ -20,6 +22,7 @@ from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
+from audio.machine_load import MachineLoadReader
 from audio.microphone import Microphone
 from audio.speaker import RemoteSpeaker, Speaker
 from audio.units import samples_of_s
@@ -80,6 +83,7 @@ def session(
         on_event=on_event,
         started_s=asyncio.get_running_loop().time(),
         exports=export is not None,
+        busy_machine=BusyMachine(MachineLoadReader(), on_event, time.monotonic),
     )
     gate, push_to_talk = (
         wake_phrase_gate(settings) if loader.talks else WakePhraseGate(window=samples_of_s(talk.listen_s)),

@@ -113,6 +113,11 @@ _TRANSLATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "Désolé, je vous ai entendu, mais je n'ai compris aucun mot. Veuillez répéter.",
             "Lo siento, le he oído, pero no he entendido ninguna palabra. Por favor, repítalo.",
         ),
+        "Sorry, I could not hear that: other programs keep this machine busy.": (
+            "Entschuldigung, das konnte ich nicht hören: Andere Programme lasten dieses Gerät aus.",
+            "Désolé, je n'ai pas pu entendre : d'autres programmes occupent cette machine.",
+            "Lo siento, no he podido oírlo: otros programas mantienen ocupado este equipo.",
+        ),
         "I may have misheard you.": (
             "Vielleicht habe ich Sie falsch verstanden.",
             "Je vous ai peut-être mal compris.",

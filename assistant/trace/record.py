@@ -164,6 +164,11 @@ class TurnRecord:
         tuple[str, ...],
         "events of turn taking since the last record, without words (assistant/turns/event_entries.py), for replay",
     ] = ()
+    busy_others: Annotated[
+        float | None,
+        "share of the machine's processors that other programs used, 0..1, if they kept it busy during the turn; "
+        "null: they did not",
+    ] = None
     tracing: Annotated[
         dict[str, str],
         "names that the client gave in `session.tracing`: workflow_name, group_id, metadata (JSON); absent without any",

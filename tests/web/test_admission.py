@@ -11,6 +11,7 @@ from answered_turn import ANSWERED
 from virtual_time import run_virtual
 
 from assistant.trace.latency import Stage, StageShare
+from audio.machine_load import MachineLoad
 from audio.queue_wait import QueueWait
 from web.admission import UPDATE_EVERY_S, Admission
 from web.admission_policy import AdmissionPolicy, AdmissionSettings
@@ -52,6 +53,22 @@ def overloaded(clock: Clock) -> LoadEstimate:
 
 
 # ---- policy ----
+
+
+@pytest.mark.parametrize(
+    ("machine", "refuses"),
+    [
+        (MachineLoad(2, own=0.3, others=1.7, runnable=9), False),
+        (MachineLoad(2, own=1.2, others=0.8, runnable=9), True),
+        (MachineLoad(2, own=1.9, others=0.1, runnable=3), True),
+        (None, True),
+    ],
+    ids=["others compute", "both compute", "own work", "unknown"],
+)
+def test_lag_that_other_programs_cause_refuses_nobody(machine: MachineLoad | None, refuses: bool) -> None:
+    policy = AdmissionPolicy(LIMITS)
+    policy.update(LATE, machine)
+    assert (policy.reason is not None) == refuses
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,13 @@ def test_every_named_key_can_be_set() -> None:
     assert named - set(SETTINGS) <= {"llm.endpoints"}
 
 
+def test_busy_machine_is_named_first() -> None:
+    busy = [{**record, "busy_others": 0.85} for record in held()[:1]]
+    lines = list(advice_lines(advice(evidence([*busy, *held()[1:]], times=10))))
+    assert lines[1].startswith("this machine was busy in 10 turns: other programs used 85 % of its processors")
+    assert not any("busy" in line for line in advice_lines(advice(evidence(held(), times=10))))
+
+
 def test_shorter_wait_is_advised_with_its_cost() -> None:
     found = advice(evidence(held(), times=10, replays=10))
     assert found.replayed == 20
