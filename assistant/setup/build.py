@@ -33,6 +33,7 @@ from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
 from assistant.setup.providers import turn_provider, voice_provider
 from assistant.skills import Running
+from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
 from assistant.support.local_timezone import LOCAL
@@ -246,9 +247,12 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def at_home() -> bool:
         return effects.home is not None
 
+    def memory() -> Memory:
+        return effects.memory.at(asyncio.get_running_loop().time())
+
     language, effects.home = settings.assistant.language, skills.home
     if model is None:
-        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home)
+        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home, memory=memory)
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
@@ -261,6 +265,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             language,
             running=running,
             at_home=at_home,
+            memory=memory,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=asked.prefill if isinstance(asked, LocalChat) else None,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import ServiceCall
+from assistant.skills.dialog.memory import Memory, OpenQuestion, Remember, Subject
 
 # ---- effects of an answer, applied when its turn is committed ----
 
@@ -145,11 +146,36 @@ class CancelAll:
     numbers: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Effects of one answer, applied in this order."""
+
+    effects: "tuple[SkillEffect, ...]"
+
+
 TimerEffect = (
     SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers
     | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
 )  # fmt: skip
-SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction
+SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction | Remember | Several
+
+
+def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:
+    """Returns the single effects of `effect`, in order."""
+    if isinstance(effect, Several):
+        return tuple(one for part in effect.effects for one in each_effect(part))
+    return () if effect is None else (effect,)
+
+
+def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
+    """Returns the effects in `effect` that are about timers, alarms and reminders, in order."""
+    return tuple(one for one in each_effect(effect) if isinstance(one, TimerEffect))
+
+
+def joined_effect(*effects: SkillEffect | None) -> SkillEffect | None:
+    """Returns one effect for all of `effects`; None if there is none."""
+    single = tuple(one for effect in effects for one in each_effect(effect))
+    return single[0] if len(single) == 1 else Several(single) if single else None
 
 
 # ---- input of an answer ----
@@ -229,7 +255,7 @@ class SkillContext:
         running: The timers and alarms that are set.
         rng: Random number generator for coins and dice.
         at_home: Whether the speaker may use the home. A telephone caller may not.
-        last_request: What the user said before the last reply, about which that reply may ask; None at first.
+        memory: What the conversation remembers of its last turns.
     """
 
     now: datetime
@@ -238,7 +264,7 @@ class SkillContext:
     running: Running = Running()
     rng: random.Random = field(default_factory=random.Random)
     at_home: bool = True
-    last_request: str | None = None
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""
@@ -263,6 +289,9 @@ class SkillAnswer:
         missing: Whether the answer only says that no skill can do this. A model may be able to.
         failed: Whether the answer says that a service failed. The turn counts as failed.
         lookup: Asks a service and returns the answer, if that is needed; it changes nothing. Then `text` is "".
+        question: What the answer asks; None: it asks nothing.
+        question_text: The words of that question in `text`.
+        subjects: What "it" refers to in the next turns, the latest last; (): the same as before.
     """
 
     text: str
@@ -271,6 +300,9 @@ class SkillAnswer:
     missing: bool = False
     failed: bool = False
     lookup: "Callable[[], Awaitable[SkillAnswer]] | None" = None
+    question: OpenQuestion | None = field(default=None, compare=False)
+    question_text: str = field(default="", compare=False)
+    subjects: tuple[Subject, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +313,19 @@ class AnswerWithEffect:
     effect: SkillEffect
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An answer that asks a question.
+
+    Attributes:
+        before: What is said before the question; "" for nothing.
+        question_text: The question.
+    """
+
+    question_text: str
+    question: OpenQuestion
+    before: str = ""
+
+
 # An answer that only needs its context. All requests that can be refused were refused before it is created.
-Reply = Callable[[SkillContext], str | AnswerWithEffect | SkillAnswer]
+Reply = Callable[[SkillContext], str | AnswerWithEffect | Asking | SkillAnswer]

@@ -1,11 +1,20 @@
 """Alarms: finds the time that "seven thirty" means, and the alarm that a request means."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from assistant.skills import AlarmState, AnswerWithEffect, CancelAlarms, Reply, SetAlarm, SkillContext
+from assistant.skills import (
+    AlarmState,
+    AnswerWithEffect,
+    Asking,
+    CancelAlarms,
+    Reply,
+    SetAlarm,
+    SkillContext,
+)
+from assistant.skills.dialog.memory import Confirm, MissingSlot, WhichEntry
 from assistant.skills.durations import duration_s
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
@@ -142,18 +151,27 @@ def set_alarm(found: TemplateMatch, language: Language) -> Reply:
     """Sets an alarm for a time of day."""
     wake_up = found.intent == "alarm_wake"
     if not names_time(found):
-        return lambda _context: language.say("alarm_which_time")
+        return lambda _context: Asking(language.say("alarm_which_time"), MissingSlot(found, "moment"))
     clock = find_clock(found)
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect:
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         at = clock.next(context.now, wake_up=wake_up)
         if at is None:
-            return language.say("alarm_has_passed")
+            return _ask_for_tomorrow(language, found)
         return _set(language, not_past(at, context.now), context, clock.rings_again_on(at))
 
     return reply
+
+
+def _ask_for_tomorrow(language: Language, found: TemplateMatch) -> str | Asking:
+    """Says that the time has passed, and asks whether the next day is meant."""
+    before, day = language.say("alarm_has_passed"), found.values.get("day", "")
+    if not day.startswith("0"):
+        return before
+    later = replace(found, values={**found.values, "day": f"1{day[1:]}"})
+    return Asking(language.say("for_tomorrow"), Confirm(later), before)
 
 
 def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
@@ -181,7 +199,7 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
     asked_for = found.values.get("all")
     specific = day.is_named or asked_for is not None
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect:
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         alarms = context.running.alarms
         rung = context.running.rung.set_to if context.running.rung is not None else None
         if isinstance(rung, SetAlarm) and rung.weekdays and rung.about is None and clock is None and not specific:
@@ -200,7 +218,8 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
             then = language.say("no_alarm_then")
             return f"{then} {_list_alarms(language, all_alarms, context.now)}" if day.is_named else then
         if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
-            return f"{_list_alarms(language, alarms, context.now)} {language.say('which_alarm')}"
+            question = WhichEntry(found, tuple(alarm.number for alarm in alarms))
+            return Asking(language.say("which_alarm"), question, _list_alarms(language, alarms, context.now))
         count = language.phrases.count(len(alarms))
         moment = say_moment(language, alarms[0].at, context.now, alarms[0].weekdays)
         text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)

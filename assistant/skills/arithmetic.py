@@ -19,20 +19,31 @@ class _UnanswerableError(Exception):
 
 def calculate(found: TemplateMatch, language: Language) -> Reply:
     """Calculates the requested result; the intent is one of `ARITHMETIC`."""
-    if found.intent == "chain":
-        value = _result_sentence(language, lambda numbers: _chain(found.values, numbers), found.numbers)
-    elif found.intent == "share":
-        value = _result_sentence(
-            language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers
-        )
-    else:
-        value = _result_sentence(language, _OPERATIONS[found.intent], found.numbers)
-    return lambda _context: value
+    text = _result_sentence(language, found)
+    return lambda _context: text
 
 
-def _result_sentence(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
+def result_of(found: TemplateMatch) -> Fraction | None:
+    """Returns the result of a calculation, to continue with; None if there is none, or `found` is another request."""
+    if found.intent not in ARITHMETIC:
+        return None
     try:
-        result = operation(numbers)
+        return _result(found)
+    except (_UnanswerableError, OverflowError):
+        return None
+
+
+def _result(found: TemplateMatch) -> Fraction:
+    if found.intent == "chain":
+        return _chain(found.values, found.numbers)
+    if found.intent == "share":
+        return Fraction(found.values["share"]) * found.numbers["a"]
+    return _OPERATIONS[found.intent](found.numbers)
+
+
+def _result_sentence(language: Language, found: TemplateMatch) -> str:
+    try:
+        result = _result(found)
     except _UnanswerableError as reason:
         return language.say(str(reason))
     except OverflowError:  # from float arithmetic: roots, and powers with fractional exponents

@@ -10,7 +10,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect
+from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
+from assistant.skills.dialog.memory import Memory, Remember
+from assistant.skills.language import base_language
 from assistant.skills.skills import Skills, no_model_answer
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 from llm.errors import LlmBroken
@@ -24,6 +26,10 @@ def _always() -> bool:
     return True
 
 
+def _nothing_remembered() -> Memory:
+    return Memory()
+
+
 class SkillQuery:
     """Answers the last user message of a conversation with the skills, once for the same messages.
 
@@ -35,6 +41,7 @@ class SkillQuery:
         rng: Random number generator for coins and dice.
         alone: Whether there is no language model, so that missing functions are answered here.
         at_home: Returns whether the user may use the home. Called once per answer.
+        memory: Returns what the conversation remembers of its last turns. Called once per answer.
     """
 
     def __init__(
@@ -47,8 +54,10 @@ class SkillQuery:
         *,
         alone: bool,
         at_home: Callable[[], bool] = _always,
+        memory: Callable[[], Memory] = _nothing_remembered,
     ) -> None:
         self._at_home = at_home
+        self._memory = memory
         self._skills = skills
         self._now = now
         self._language = language
@@ -97,12 +106,16 @@ class SkillQuery:
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect of the answer to `messages`."""
         answer = self.answer(messages)
-        return None if answer is None else answer.effect
+        if answer is None:
+            return None
+        language = base_language(self._language) or "en"
+        remembered = Remember(answer.question, answer.question_text, answer.subjects, language=language)
+        return joined_effect(answer.effect, remembered)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         said = _last_content(messages, "assistant")
-        before = _last_content(messages[:-1], "user")
-        return SkillContext(self._now(), said, self._language, self._running(), self._rng, self._at_home(), before)
+        running, at_home = self._running(), self._at_home()
+        return SkillContext(self._now(), said, self._language, running, self._rng, at_home, self._memory())
 
 
 class SkillsChat:
@@ -115,6 +128,7 @@ class SkillsChat:
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
         at_home: Returns whether the user may use the home. Called once per answer.
+        memory: Returns what the conversation remembers of its last turns. Called once per answer.
     """
 
     name = "skills"
@@ -128,9 +142,12 @@ class SkillsChat:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
         at_home: Callable[[], bool] = _always,
+        memory: Callable[[], Memory] = _nothing_remembered,
     ) -> None:
         random_numbers = rng or random.SystemRandom()
-        self._query = SkillQuery(skills, now, language, running, random_numbers, alone=True, at_home=at_home)
+        self._query = SkillQuery(
+            skills, now, language, running, random_numbers, alone=True, at_home=at_home, memory=memory
+        )
 
     @property
     def detail(self) -> str:
@@ -176,6 +193,7 @@ class SkillsFirst:
         model_has_tools: Whether the model may have a tool for what the skills know but cannot do, such as playing
             music. Without tools, a small model would claim that it is done.
         at_home: Returns whether the user may use the home. Called once per answer.
+        memory: Returns what the conversation remembers of its last turns. Called once per answer.
         prefill: Computes messages in advance, for a model that runs on this machine; None: nothing is computed.
     """
 
@@ -192,10 +210,19 @@ class SkillsFirst:
         rng: random.Random | None = None,
         model_has_tools: bool = True,
         at_home: Callable[[], bool] = _always,
+        memory: Callable[[], Memory] = _nothing_remembered,
         prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
+        random_numbers = rng or random.SystemRandom()
         self._query = SkillQuery(
-            skills, now, language, running, rng or random.SystemRandom(), alone=not model_has_tools, at_home=at_home
+            skills,
+            now,
+            language,
+            running,
+            random_numbers,
+            alone=not model_has_tools,
+            at_home=at_home,
+            memory=memory,
         )
         self._model = model
         self._prefill = prefill

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import HomePort
-from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, Rung, SkillEffect
-from assistant.skills.pending_action import HomeActions, PendingAction
+from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, Rung, SkillEffect, each_effect, timer_effects
+from assistant.skills.dialog.memory import Memory, Remember
+from assistant.skills.pending_action import HomeActions, PendingAction, joined_action
 from assistant.skills.timers import Timers
 from assistant.skills.user_timers import UserTimers
 from llm.chat import Message
@@ -44,6 +45,7 @@ class SkillEffects:
         rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
         home: The home; None: there is none, or the user of this conversation may not use it.
         pending: The action in the home that the latest `do` has started; None for none.
+        memory: What the conversation remembers of its last turns.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -55,26 +57,36 @@ class SkillEffects:
     rings_soon: bool = False
     home: HomePort | None = None
     pending: PendingAction | None = None
+    memory: Memory = field(default_factory=Memory)
     _actions: HomeActions = field(default_factory=HomeActions)
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
         self.timers.note_use(now_s)
-        self.pending = self._actions.start(effect, self.home, now_s)
-        if self.pending is not None:
-            return self._actions.retract
-        if effect is None or isinstance(effect, HomeAction):
-            return lambda: None
-        if isinstance(effect, ChangeVolume):
-            before_db = self.gain_db
-            self.gain_db = min(max(before_db + effect.db, QUIETEST_DB), LOUDEST_DB)
-            return lambda: setattr(self, "gain_db", before_db)
-        if isinstance(effect, ChangeSpeed):
-            before = self.speed
-            self.speed = change_speed(before, effect.steps)
-            return lambda: setattr(self, "speed", before)
-        self.timers.apply(effect, now_s)
-        return self.timers.undo
+        effects = each_effect(effect)
+        before = self.memory, self.gain_db, self.speed
+        said = next((one for one in effects if isinstance(one, Remember)), None)
+        self.memory = self.memory.after(said, now_s)
+        action = joined_action([one for one in effects if isinstance(one, HomeAction)])
+        self.pending = self._actions.start(action, self.home, now_s)
+        for one in effects:
+            if isinstance(one, ChangeVolume):
+                self.gain_db = min(max(self.gain_db + one.db, QUIETEST_DB), LOUDEST_DB)
+            elif isinstance(one, ChangeSpeed):
+                self.speed = change_speed(self.speed, one.steps)
+        changes_timers = bool(timer_effects(effect))
+        if changes_timers:
+            self.timers.apply(effect, now_s)
+        asks_home = self.pending is not None
+
+        def undo() -> None:
+            self.memory, self.gain_db, self.speed = before
+            if asks_home:
+                self._actions.retract()
+            if changes_timers:
+                self.timers.undo()
+
+        return undo
 
     def due(self, now_s: float) -> tuple[str, ...]:
         """Returns the sentences to announce, each once; those of `rings` are not among them.

@@ -1,11 +1,12 @@
 """The home: switches lights, heating, scenes and media by the names that they have in the home."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assistant.home import HomePort, HomeState, Kind
 from assistant.home.names import Found, HomeIndex, HomeWords, Unclear
 from assistant.skills import Reply, SkillAnswer, SkillContext
+from assistant.skills.dialog.memory import ServiceAsked, WhichName
 from assistant.skills.home_requests import HomeRequest
 from assistant.skills.home_words import WordFolder, home_words
 from assistant.skills.language import Language, load_language
@@ -110,8 +111,8 @@ class HomeSkill:
         """See `ServiceSkill`."""
         tables, unknown = self._tables[code], None
         for said, found in _matches(tables, text):
-            if said and all(word in tables.words.pronouns for word in tables.fold(said)):
-                return None  # "turn it off": only a language model may know what it is
+            if _is_pronoun(tables, said):
+                return None  # "turn it off": see `follow_up`
             match = self._match(tables, found, said, text)
             if match is not None and not match.open_ended:
                 return match
@@ -119,12 +120,19 @@ class HomeSkill:
         return unknown
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
-        """See `ServiceSkill`: "the floor lamp", after "Which one do you mean?"."""
-        tables, question = self._tables[code], str(load_language(code).answers["home_which"]).partition("{")[0]
-        if not (context.last_reply or "").startswith(question):
+        """See `ServiceSkill`: "the floor lamp", after "Which one do you mean?"; "make it brighter", after an answer."""
+        tables, memory = self._tables[code], context.memory
+        question, subject = memory.heard_question(context.last_reply, code), memory.last_asked(SKILL, code)
+        if isinstance(question, WhichName) and question.skill == SKILL:
+            match = self._match(tables, question.found, text, text)
+            if match is not None and not match.open_ended:
+                return match
+        if subject is None or not subject.name:
             return None
-        matches = (self._match(tables, found, text, text) for _, found in _matches(tables, context.last_request or ""))
-        return next((match for match in matches if match is not None and not match.open_ended), None)
+        matches = _matches(tables, text)
+        of_pronoun = ((said, found) for said, found in matches if _is_pronoun(tables, said))
+        replies = (self._match(tables, found, subject.name, subject.name) for _, found in of_pronoun)
+        return next((match for match in replies if match is not None and not match.open_ended), None)
 
     def _match(self, tables: _Tables, found: TemplateMatch, said: str, text: str) -> Match | None:
         state = self.home.state
@@ -145,10 +153,11 @@ class HomeSkill:
             return self._unknown(tables, request, said, kinds)
         if isinstance(meant, Unclear):
             return _match_of(request.ask_which(meant))
+        subject = ServiceAsked(SKILL, found, request.what if said else "")
         current = {device.id: device for device in state.devices}
         devices = tuple(current[device.id] for device in meant.devices if device.id in current)
         answer = request.answer(devices)
-        return None if answer is None else _match_of(answer)
+        return None if answer is None else _match_of(replace(answer, subjects=(subject,)))
 
     def _unread(self, tables: _Tables, said: str) -> Match | None:
         """Returns the answer that the home is not reached, if the words are certainly about one."""
@@ -182,6 +191,11 @@ def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
     matches = [(_said(found), found) for found in tables.sentences.find_all(text)]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
+
+
+def _is_pronoun(tables: _Tables, said: str) -> bool:
+    """Returns whether the words for the devices are "it", "that"."""
+    return bool(said) and all(word in tables.words.pronouns for word in tables.fold(said))
 
 
 def _said(found: TemplateMatch) -> str:

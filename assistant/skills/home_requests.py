@@ -1,12 +1,13 @@
 """Turns a request and the devices that it means into an answer and an action. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from assistant.home import Device, HomePort, Kind, ServiceCall
 from assistant.home.names import MAX_ASKED, Unclear
 from assistant.skills import FAULT, HomeAction, SkillAnswer
+from assistant.skills.dialog.memory import WhichName
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
@@ -55,7 +56,8 @@ class HomeRequest:
         shown = list(unclear.names[:MAX_ASKED])
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
-        return self.say("home_which", names=names)
+        said = self.say("home_which", names=names)
+        return replace(said, question=WhichName(SKILL, self.found, tuple(shown)), question_text=said.text)
 
     @staticmethod
     def measures(device: Device) -> bool:

@@ -1,7 +1,8 @@
 """Actions in the home that a conversation has started: they happen once, and their failure is told."""
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from assistant.home import HomeFault, HomePort
 from assistant.skills import FAULT, HomeAction, SkillEffect
@@ -13,6 +14,15 @@ _AGAIN_S = 15.0
 """Time after a retraction, in seconds, within which the same request means the action that was done already."""
 
 _MAX_FAILURES = 4
+
+
+def joined_action(actions: Sequence[HomeAction]) -> HomeAction | None:
+    """Returns one action that does all of `actions` in order; None without any."""
+    if len(actions) < 2:
+        return actions[0] if actions else None
+    calls = tuple(call for action in actions for call in action.calls)
+    undo = tuple(call for action in reversed(actions) for call in action.undo)
+    return replace(actions[0], calls=calls, undo=undo, late=FAULT)
 
 
 @dataclass(slots=True)

@@ -1,9 +1,11 @@
 """Reminders: "remind me to call Anna at five". A reminder is an alarm that says what it is about."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from assistant.skills import AlarmState, AnswerWithEffect, CancelAlarms, Reply, SetAlarm, SkillContext
-from assistant.skills.alarms import find_clock, find_day, not_past, say_moment
+from assistant.skills import AlarmState, AnswerWithEffect, Asking, CancelAlarms, Reply, SetAlarm, SkillContext
+from assistant.skills.alarms import find_clock, find_day, names_time, not_past, say_moment
+from assistant.skills.dialog.memory import MissingSlot, WhichEntry
 from assistant.skills.durations import duration_s
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
@@ -14,7 +16,11 @@ _MAX_LISTED = 4
 
 
 def set_reminder(found: TemplateMatch, language: Language) -> Reply | None:
-    """Sets a reminder for a time of day."""
+    """Sets a reminder for a time of day. Asks for what is missing: what to remind of, or when."""
+    if "task" not in found.values:
+        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(found, "task"))
+    if not names_time(found):
+        return lambda _context: Asking(language.say("reminder_when"), MissingSlot(found, "moment"))
     clock = find_clock(found)
     if language.phrases.other_repeat.search(found.values["task"].casefold()):
         return None  # "every other Monday" is understood only in part
@@ -31,7 +37,9 @@ def set_reminder(found: TemplateMatch, language: Language) -> Reply | None:
 
 
 def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
-    """Sets a reminder after a length of time."""
+    """Sets a reminder after a length of time. Asks what to remind of, if that is missing."""
+    if "task" not in found.values:
+        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(found, "task"))
     seconds = duration_s(found)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _MAX_S:
@@ -46,11 +54,18 @@ def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
+def set_incomplete_reminder(found: TemplateMatch, language: Language) -> Reply | None:
+    """Asks what to remind of, or when."""
+    if duration_s(found) is None:
+        return set_reminder(replace(found, intent="reminder_set"), language)
+    return set_reminder_in(replace(found, intent="reminder_in"), language)
+
+
 def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested reminders."""
     task, everything, day = found.values.get("task"), "all" in found.values, find_day(found)
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect:
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         reminders = context.running.reminders
         if not reminders:
             return language.say("no_reminder")
@@ -61,7 +76,8 @@ def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
         if not reminders:
             return language.say("no_such_reminder")
         if len(reminders) > 1 and not everything:
-            return f"{_list(language, reminders, context.now)} {language.say('which_reminder')}"
+            question = WhichEntry(found, tuple(one.number for one in reminders))
+            return Asking(language.say("which_reminder"), question, _list(language, reminders, context.now))
         count = language.phrases.count(len(reminders))
         text = language.say("reminder_cancelled", of=len(reminders), about=reminders[0].about or "", count=count)
         return AnswerWithEffect(text, CancelAlarms(tuple(one.number for one in reminders)))

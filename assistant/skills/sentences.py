@@ -1,6 +1,6 @@
 """Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -21,8 +21,10 @@ from assistant.skills.words import Wording, plain_words, without_frame, wording_
 
 TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "conversion", "chance"),
-    *("conversation", "voice", "missing"),
+    *("conversation", "voice", "missing", "dialog"),
 )
+_DIALOG = "dialog_"
+"""Prefix of the intents of answers to a question, and of references to the last request."""
 SERVICE_TEMPLATES = ("home", "weather")
 """Templates of the skills that use a service. They are matched only where that is configured."""
 _FREE = ("target", "named", "more", "place")
@@ -32,6 +34,11 @@ _MAX_FREE_WORDS = 8
 # number and cannot match most decimals. No template has more numbers than this.
 MAX_NUMBERS = 6
 _MAX_NAME_WORDS = 3
+_ONE = "one"
+"""Slot for "one" in "the second one", which is a number to `numerals.py`."""
+_INSIDE_NAMES = frozenset(("and", "und", "et", "y", "e"))
+"""Words that a name has only inside: "macaroni and cheese"."""
+_MAX_DIALOG_WORDS = 14  # a longer sentence is a request of its own
 _TASK = "task"
 """Slot for what to remind of."""
 _MAX_TASK_WORDS = 12
@@ -85,13 +92,19 @@ class SentenceTemplates:
 
     def __init__(self, language: Language, templates: Sequence[str] = TEMPLATES) -> None:
         """`templates`: names of the YAML files in the folder of the language."""
-        self.intents = load_intents(language, templates)
+        loaded = load_intents(language, templates)
+        dialog = {name: intent for name, intent in loaded.intents.items() if name.startswith(_DIALOG)}
+        self.intents = replace(loaded, intents={n: one for n, one in loaded.intents.items() if n not in dialog})
+        self._dialog = replace(loaded, intents=dialog)
         of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
         self._timed = replace(self.intents, intents=of_times)
         self.wording = wording_of(read_yaml(language.code, "wording"))
         self._numerals = language.numerals
         self._duration_words = duration_words_of(read_yaml(language.code, "durations"))
         self._without_contractions = replace(self.wording, contractions={})
+        # "the first timer" selects one of several; elsewhere "first" is dropped
+        selecting = tuple(pair for pair in self.wording.shortened if not pair[0].startswith(" "))
+        self._dialog_wording = replace(self.wording, shortened=selecting)
 
     def zone_names(self) -> set[str]:
         """Returns the time zones of all known places."""
@@ -110,12 +123,33 @@ class SentenceTemplates:
     def find_all(self, text: str) -> Iterator[TemplateMatch]:
         """Yields every way in which a template matches all of `text`, without rewriting it."""
         words = plain_words(text, self.wording)
-        for tried in dict.fromkeys((words, without_frame(words, self.wording))):
-            numbered = find_numbers(tried, self._numerals)
-            if not tried or len(numbered.numbers) > MAX_NUMBERS:
+        return self._match_all((words, without_frame(words, self.wording)), self.intents)
+
+    def dialog_words(self, text: str) -> tuple[str, ...]:
+        """Returns the words of `text` as an answer to a question, without polite phrases."""
+        return without_frame(plain_words(text, self._dialog_wording), self._dialog_wording)
+
+    def find_dialog(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields every way in which all of `text` answers a question, or refers to the last request."""
+        wording = self._dialog_wording
+        words = plain_words(text, wording)
+        if not 0 < len(words) <= _MAX_DIALOG_WORDS:
+            return
+        timed = plain_words(keep_number_signs(text.lower()), wording)
+        rewritten = (form(timed, self._duration_words, self._numerals) for form in (with_24_hour_times, with_durations))
+        tried = (words, *rewritten)
+        every = (*tried, *(without_frame(one, wording) for one in tried))
+        for found in self._match_all(every, self._dialog):
+            if found.numbers.get(_ONE, 1) == 1:  # "the second one", not "the second two"
+                yield found
+
+    def _match_all(self, tried: Iterable[tuple[str, ...]], intents: Intents) -> Iterator[TemplateMatch]:
+        for words in dict.fromkeys(tried):
+            numbered = find_numbers(words, self._numerals)
+            if not words or len(numbered.numbers) > MAX_NUMBERS:
                 continue
             joined = " ".join(numbered.words)
-            for result in recognize_all(joined, self.intents):
+            for result in recognize_all(joined, intents):
                 if _matches_whole_words(result, joined) and _names_are_plausible(result, self.wording):
                     yield _template_match(result, numbered)
 
@@ -184,7 +218,8 @@ def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
     names = [entity.text.split() for entity in wildcards if entity.name not in _FREE]
     return all(
         0 < len(words) <= _MAX_NAME_WORDS
-        and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
+        and all(word.replace("'", "").isalpha() for word in words)
+        and wording.not_in_names.isdisjoint((*words[:1], *words[-1:], *(set(words[1:-1]) - _INSIDE_NAMES)))
         for words in names
     )
 
@@ -230,7 +265,7 @@ def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:
     length = len(found.values[_TASK])
     shortest = found.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(found.values)
     days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in found.values), default=0)
-    return not found.missing, days, found.open_ended, -length if shortest else length
+    return found.intent != "reminder_open", days, found.open_ended, -length if shortest else length
 
 
 def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:

@@ -1,12 +1,13 @@
 """Finds the answer to a user's words that needs no language model. Entry point of all skills."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
 
 from assistant.home import HomePort
-from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
+from assistant.skills import Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
@@ -21,8 +22,20 @@ from assistant.skills.clock import (
 )
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
+from assistant.skills.dialog.answers import Utterance, answer_to_question, name_chosen
+from assistant.skills.dialog.memory import OpenQuestion, Subject
+from assistant.skills.dialog.references import refer
+from assistant.skills.dialog.requests import spoken_answer
+from assistant.skills.dialog.several import answer_several, joint_pattern
+from assistant.skills.dialog.words import DialogWords, dialog_words
 from assistant.skills.language import Language, base_language, load_language
-from assistant.skills.reminders import cancel_reminders, set_reminder, set_reminder_in, tell_reminders
+from assistant.skills.reminders import (
+    cancel_reminders,
+    set_incomplete_reminder,
+    set_reminder,
+    set_reminder_in,
+    tell_reminders,
+)
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.snooze import snooze
 from assistant.skills.spelling import spelling_of
@@ -45,6 +58,7 @@ class Match:
         missing: Whether the answer only says that no skill can do this.
         open_ended: Whether the sentence ends with free words, so that it may go on: "remind me at five to call".
         at_home: Whether only a user of the home may ask this.
+        found: The template that matched, to refer to; None for none.
     """
 
     skill: str
@@ -52,6 +66,7 @@ class Match:
     missing: bool = False
     open_ended: bool = False
     at_home: bool = False
+    found: TemplateMatch | None = None
 
 
 class ServiceSkill(Protocol):
@@ -66,7 +81,10 @@ class ServiceSkill(Protocol):
         ...
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
-        """Returns the reply if `text` answers a question that the skill has asked with its last reply."""
+        """Returns the reply if `text` answers the question of the skill, or refers to what it was asked last.
+
+        Both are in `context.memory`.
+        """
         ...
 
     @property
@@ -104,6 +122,22 @@ class _Tables:
     language: Language
     sentences: SentenceTemplates
     binders: Mapping[str, tuple[str, _Binder]]
+    words: DialogWords
+    joint: re.Pattern[str]
+
+    def find(self, text: str) -> TemplateMatch | None:
+        """See `Requests`."""
+        return self.sentences.find(text)
+
+    def reply_to(self, found: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
+        """See `Requests`."""
+        skill, bind = self.binders[found.intent]
+        reply = bind(found)
+        return None if reply is None else spoken_answer(reply(context), skill, found)
+
+    def utterance(self, text: str) -> Utterance:
+        """Returns what the user says after a question, or after a request."""
+        return Utterance(text, self.sentences.dialog_words(text), tuple(self.sentences.find_dialog(text)))
 
     def match(self, text: str) -> Match | None:
         spelling = spelling_of(self.sentences.recognized_words(text), self.language.spelling)
@@ -118,7 +152,7 @@ class _Tables:
             return Match(found.intent, _fixed_reply(found.answer), found.missing, found.open_ended)
         skill, bind = self.binders[found.intent]
         reply = bind(found)
-        return None if reply is None else Match(skill, reply, open_ended=found.open_ended)
+        return None if reply is None else Match(skill, reply, open_ended=found.open_ended, found=found)
 
 
 class Skills:
@@ -165,7 +199,9 @@ class Skills:
         speaking = load_language(code)
         sentences = SentenceTemplates(speaking)
         zones = load_zones(sentences.zone_names())
-        tables = _Tables(speaking, sentences, {**_reply_binders(speaking, zones), **_effect_binders(speaking)})
+        words = dialog_words(code)
+        binders = {**_reply_binders(speaking, zones), **_effect_binders(speaking)}
+        tables = _Tables(speaking, sentences, binders, words, joint_pattern(words.joints))
         for text in sentences.wording.warm_up:
             tables.match(text)
         for service in self.services:
@@ -193,28 +229,53 @@ class Skills:
     def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
         """Returns the answer to `text` in the language of the context; None if a language model should answer.
 
-        Raises RuntimeError before `load` of that language.
+        An answer to an open question comes first, then what refers to the last request, then a request of its own,
+        then several requests. Raises RuntimeError before `load` of that language.
         """
-        match = self.match(text, context.language)
-        if (match is None or match.missing) and context.last_request and context.last_reply:
-            code = base_language(context.language) or "en"
-            found = (service.follow_up(text, context, code) for service in self.services)
+        code = base_language(context.language)
+        if code is None:
+            return None
+        answer = self._answer_one(text, context, code)
+        if answer is not None and not answer.missing:
+            return answer
+        joint = self._tables_of(code).joint
+        return answer_several(text, context, joint, lambda part, then: self._answer_one(part, then, code)) or answer
+
+    def _answer_one(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
+        """Returns the answer to one request."""
+        tables, memory = self._tables_of(code), context.memory
+        question, subjects = memory.heard_question(context.last_reply, code), memory.subjects_in(code)
+        if question is not None or subjects:
+            answer = _answer_in_dialog(tables, text, context, question, subjects)
+            if answer is not None:
+                return answer
+        match = self.match(text, code)
+        if (match is None or match.missing) and (question is not None or subjects):
+            named = text if question is None else name_chosen(question, tables.utterance(text), tables.language)
+            found = (service.follow_up(named, context, code) for service in self.services)
             match = next((follow_up for follow_up in found if follow_up is not None), match)
         if match is not None and match.at_home and not context.at_home:
-            match = self._tables_of(base_language(context.language) or "en").match(text)
+            match = tables.match(text)
         if match is None:
             return None
-        reply = match.reply(context)
-        if isinstance(reply, SkillAnswer):
-            return reply
-        text, effect = (reply.text, reply.effect) if isinstance(reply, AnswerWithEffect) else (reply, None)
-        return SkillAnswer(text, match.skill, effect, match.missing)
+        return spoken_answer(match.reply(context), match.skill, match.found, missing=match.missing)
 
     def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)
         if tables is None:
             raise RuntimeError(f'the skills have no tables of "{code}" yet; call load("{code}") first')
         return tables
+
+
+def _answer_in_dialog(
+    tables: _Tables, text: str, context: SkillContext, question: OpenQuestion | None, subjects: Sequence[Subject]
+) -> SkillAnswer | None:
+    """Returns the answer to words that answer the open question, or refer to a last subject; None if they do not."""
+    said = tables.utterance(text)
+    answer = None if question is None else answer_to_question(question, said, context, tables)
+    if answer is None and subjects:
+        answer = refer(subjects, said.matches, context, tables)
+    return answer
 
 
 def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
@@ -262,6 +323,7 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "alarm_cancel": ("alarms", cancel_alarms),
         "reminder_set": ("reminders", set_reminder),
         "reminder_in": ("reminders", set_reminder_in),
+        "reminder_open": ("reminders", set_incomplete_reminder),
         "reminder_cancel": ("reminders", cancel_reminders),
         "snooze": ("snooze", snooze),
         "louder": ("voice", change_voice),

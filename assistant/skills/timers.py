@@ -26,8 +26,10 @@ from assistant.skills import (
     Running,
     SetAlarm,
     SetTimer,
+    SkillEffect,
     TimerEffect,
     TimerState,
+    timer_effects,
 )
 from assistant.skills.repeats import latest_occurrence, next_occurrence
 
@@ -134,7 +136,7 @@ class Timers:
     """The timers, alarms and reminders of one user. Not thread-safe."""
 
     _entries: dict[int, Entry] = field(default_factory=dict)
-    _last_change: Change | None = None
+    _last_changes: tuple[Change, ...] = ()
     _ended: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_ENDED))
     _rung: tuple[Rung, float] | None = None  # what rang last, and the loop time
     _last_number: int = 0
@@ -163,15 +165,15 @@ class Timers:
 
     # ---- effects ----
 
-    def apply(self, effect: TimerEffect, now_s: float) -> None:
-        """Applies `effect` at loop time `now_s`; see `change`."""
-        self._last_change = self.change(effect, now_s)
+    def apply(self, effect: SkillEffect | None, now_s: float) -> None:
+        """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`; see `change`."""
+        self._last_changes = tuple(self.change(one, now_s) for one in timer_effects(effect))
 
     def undo(self) -> None:
         """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
-        if self._last_change is not None:
-            self.revert(self._last_change)
-            self._last_change = None
+        for change in reversed(self._last_changes):
+            self.revert(change)
+        self._last_changes = ()
 
     def change(self, effect: TimerEffect, now_s: float) -> Change:  # noqa: PLR0911 - one case for each effect
         """Applies `effect` at loop time `now_s`. Ignores what exceeds `MAX_TIMERS`, `MAX_ALARMS`, `MAX_REMINDERS`.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from assistant.skills import (
     AnswerWithEffect,
+    Asking,
     CancelTimers,
     PauseTimers,
     Reply,
@@ -13,6 +14,7 @@ from assistant.skills import (
     TimerEffect,
     TimerState,
 )
+from assistant.skills.dialog.memory import MissingSlot, WhichEntry
 from assistant.skills.durations import duration_parts, duration_s, rounded_time_left
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
@@ -21,14 +23,14 @@ _MAX_S = 24 * 3600
 _MAX_TIMERS = 20
 # A longer list is hard to follow by ear.
 _MAX_LISTED = 4
-_TimerSelector = Callable[[SkillContext], tuple[TimerState, ...] | str]
+_TimerSelector = Callable[[SkillContext], tuple[TimerState, ...] | str | Asking]
 
 
 def set_timer(found: TemplateMatch, language: Language) -> Reply:
     """Sets a timer."""
     name, seconds = found.values.get("name"), duration_s(found)
     if seconds is None:
-        return lambda _context: language.say("timer_how_long")
+        return lambda _context: Asking(language.say("timer_how_long"), MissingSlot(found, "duration"))
     if seconds > _MAX_S:
         return lambda _context: language.say("timer_too_long")
     if seconds < 1:
@@ -63,9 +65,9 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
     """Returns the remaining time of the requested timers, or of all."""
     choose = _timer_selector(found, language, or_all=True)
 
-    def reply(context: SkillContext) -> str:
+    def reply(context: SkillContext) -> str | Asking:
         chosen = choose(context)
-        if isinstance(chosen, str):
+        if isinstance(chosen, str | Asking):
             return chosen
         if len(chosen) == 1 == len(context.running.timers):
             return _time_left_sentence(language, chosen[0], named="name" in found.values)
@@ -107,9 +109,9 @@ def _change_timers(
 ) -> Reply:
     choose = _timer_selector(found, language, or_all=False)
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect:
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         chosen = choose(context)
-        if isinstance(chosen, str):
+        if isinstance(chosen, str | Asking):
             return chosen
         label = timer_label(language, chosen[0].name, chosen[0].length_s)
         text = language.say(done, of=len(chosen), timer=label, count=language.phrases.count(len(chosen)))
@@ -119,12 +121,12 @@ def _change_timers(
 
 
 def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -> _TimerSelector:
-    """Selects the requested timers; returns a sentence if the request is ambiguous."""
+    """Selects the requested timers; returns a sentence if there is none, and a question if the request is ambiguous."""
     name, seconds = found.values.get("name"), duration_s(found)
     everything = "all" in found.values or (or_all and name is None and seconds is None)
     both = found.values.get("all") == "both" and not or_all
 
-    def choose(context: SkillContext) -> tuple[TimerState, ...] | str:
+    def choose(context: SkillContext) -> tuple[TimerState, ...] | str | Asking:
         timers = context.running.timers
         if not timers:
             return language.say("no_timer")
@@ -133,9 +135,7 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
         if seconds is not None and abs(seconds) > _MAX_S:
             return language.say("timer_too_long")
         if name is not None:
-            timers = tuple(
-                timer for timer in timers if _is_same_name(timer.name, name, language.phrases.plural_endings)
-            )
+            timers = tuple(timer for timer in timers if is_same_name(timer.name, name, language.phrases.plural_endings))
         elif seconds is not None:
             timers = tuple(timer for timer in timers if round(timer.length_s) == round(seconds))
         if not timers:
@@ -147,13 +147,14 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
             ]
             count = language.phrases.count(len(timers))
             which = language.say("timers_which", count=count, timers=language.phrases.join(labels))
-            return f"{which} {language.say('which_timer')}"
+            question = WhichEntry(found, tuple(timer.number for timer in timers))
+            return Asking(language.say("which_timer"), question, which)
         return timers
 
     return choose
 
 
-def _is_same_name(one: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
+def is_same_name(one: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
     """Returns whether two timer names are equal; "the egg timer" matches a timer for eggs."""
     if one is None:
         return False

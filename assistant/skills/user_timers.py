@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
-from assistant.skills import Rung, Running, SetAlarm, SetTimer, TimerEffect
+from assistant.skills import Rung, Running, SetAlarm, SetTimer, SkillEffect, TimerEffect, timer_effects
 from assistant.skills.stored_timers import Pending, StoredTimer, Write, entry_of, row_of
 from assistant.skills.timers import Alarm, Change, Entry, Timer, Timers
 
@@ -393,7 +393,7 @@ class UserTimers:
     shared: SharedTimers
     used_s: float = 0.0
     joined_s: float = 0.0
-    _last_change: Change | None = None
+    _last_changes: tuple[Change, ...] = ()
     _changed_s: float = 0.0
 
     @property
@@ -405,15 +405,16 @@ class UserTimers:
         """Notes that the user has spoken here at loop time `now_s`."""
         self.used_s = now_s
 
-    def apply(self, effect: TimerEffect, now_s: float) -> None:
-        """Applies `effect` at loop time `now_s`."""
-        self._last_change, self._changed_s = self.shared.change(effect, now_s), now_s
+    def apply(self, effect: SkillEffect | None, now_s: float) -> None:
+        """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`."""
+        self._last_changes = tuple(self.shared.change(one, now_s) for one in timer_effects(effect))
+        self._changed_s = now_s
 
     def undo(self) -> None:
         """Undoes the last `apply` of this conversation. Does not restore what has rung since. Idempotent."""
-        if self._last_change is not None:
-            self.shared.revert(self._last_change, self._changed_s)
-            self._last_change = None
+        for change in reversed(self._last_changes):
+            self.shared.revert(change, self._changed_s)
+        self._last_changes = ()
 
     def running(self, now_s: float) -> Running:
         """Returns what is set, and what can be snoozed."""

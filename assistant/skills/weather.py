@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from assistant.home import HomePort
 from assistant.skills import SkillAnswer, SkillContext
+from assistant.skills.dialog.memory import ServiceAsked, WhichName
+from assistant.skills.dialog.words import DialogWords, dialog_words
 from assistant.skills.home_requests import degrees, either, measured
 from assistant.skills.language import Language, load_language
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
@@ -35,12 +37,14 @@ class WeatherSkill:
 
     service: WeatherService
     _tables: dict[str, tuple[Language, SentenceTemplates]] = field(default_factory=dict)
+    _words: dict[str, DialogWords] = field(default_factory=dict)
 
     def load(self, code: str) -> None:
         """See `ServiceSkill`."""
         if code not in self._tables:
             language = load_language(code)
             self._tables[code] = (language, SentenceTemplates(language, ("weather",)))
+            self._words[code] = dialog_words(code)
 
     @property
     def home(self) -> HomePort | None:
@@ -65,15 +69,28 @@ class WeatherSkill:
         return None if found is None else self._reply(found, self._tables[code][0])
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
-        """See `ServiceSkill`: "Paris", after "For which place?"."""
-        language = self._tables[code][0]
+        """See `ServiceSkill`: "Paris", after "For which place?"; "and tomorrow?", after an answer."""
+        language, memory = self._tables[code][0], context.memory
+        question = memory.heard_question(context.last_reply, code)
+        if isinstance(question, WhichName) and question.skill == SKILL:
+            match = self._place(text, question.found, context, language)
+            if match is not None:
+                return match
+        subject = memory.last_asked(SKILL, code)
+        if subject is None:
+            return None
+        rest = self._words[code].continued(text)
+        found = None if rest is None else self._find(language.piece("weather_again", rest=rest), code)
+        if found is None or found.values.keys().isdisjoint({"day", "place"}):
+            return None
+        return self._reply(replace(subject.found, values={**subject.found.values, **found.values}), language)
+
+    def _place(self, text: str, found: TemplateMatch, context: SkillContext, language: Language) -> Match | None:
+        """Returns the reply to the answer to the question for a place."""
         words = text.strip(" .!?").split()
         if len(words) > 1 and words[0].lower() in _BEFORE_PLACE:
             words = words[1:]
         if not 0 < len(words) <= MAX_PLACE_WORDS or not _asks_for_place(context.last_reply or "", language):
-            return None
-        found = self._find(context.last_request or "", code)
-        if found is None:
             return None
         return self._reply(replace(found, values={**found.values, "place": " ".join(words)}), language)
 
@@ -86,7 +103,8 @@ class WeatherSkill:
         question = _Question(self.service, language, found)
 
         def reply(_context: SkillContext) -> SkillAnswer:
-            return SkillAnswer("", SKILL, lookup=question.answer)
+            which, subject = WhichName(SKILL, found), ServiceAsked(SKILL, found)
+            return SkillAnswer("", SKILL, lookup=question.answer, question=which, subjects=(subject,))
 
         return Match(SKILL, reply, open_ended="place" in found.values)
 

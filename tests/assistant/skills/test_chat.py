@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from text_cases import text_cases
 
-from assistant.skills import REFUSED, Running, SetAlarm, SetTimer, SkillContext
+from assistant.skills import REFUSED, Running, SetAlarm, SetTimer, SkillContext, timer_effects
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
@@ -293,11 +293,11 @@ def test_effect_is_not_applied_by_streaming(skills: Skills, in_front: bool) -> N
         assert text_of(events_of(model, messages)) == "Your 10 minute timer is set."
     assert timers.running(100.0) == Running()
     effect = model.effect_of(messages)
-    assert effect == SetTimer(600.0, None, "Your 10 minute timer is done.")
+    assert timer_effects(effect) == (SetTimer(600.0, None, "Your 10 minute timer is done."),)
     timers.apply(effect, 100.0)
     assert text_of(events_of(model, user("how much time is left"))) == "10 minutes are left."
-    assert model.effect_of(user("how much time is left")) is None
-    assert model.effect_of(user("tell me a story")) is None
+    assert timer_effects(model.effect_of(user("how much time is left"))) == ()
+    assert timer_effects(model.effect_of(user("tell me a story"))) == ()
     assert model.effect_of([]) is None
 
 
@@ -306,7 +306,8 @@ def test_effect_matches_the_spoken_answer(skills: Skills) -> None:
     model = SkillsChat(skills, lambda: next(moments))
     messages = user("set an alarm for ten fifty")
     assert text_of(events_of(model, messages)) == "Your alarm is set for 10:50 PM."
-    effect = model.effect_of(messages)  # asked eighteen minutes later, the effect would be for the next morning
+    # asked eighteen minutes later, the effect would be for the next morning
+    (effect,) = timer_effects(model.effect_of(messages))
     assert isinstance(effect, SetAlarm)
     assert effect.at == NOW.replace(minute=50, tzinfo=None)
 

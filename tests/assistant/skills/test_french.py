@@ -140,7 +140,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"a": "30", "ua": "3600"},
         "C'est trop long : un minuteur dure vingt-quatre heures au plus.",
     ),
-    ("Mets un minuteur", "timers", {}, "Pour combien de temps ? Dites par exemple : mets un minuteur de dix minutes."),
+    ("Mets un minuteur", "timers", {}, "Pour combien de temps ?"),
     ("Combien de temps reste-t-il ?", "timers", {}, "Il n'y a pas de minuteur."),
     ("Combien de temps reste-t-il sur le minuteur ?", "timers", {}, "Il n'y a pas de minuteur."),
     ("Annule le minuteur", "timers", {}, "Il n'y a pas de minuteur."),
@@ -185,7 +185,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "L'alarme sonnera aujourd'hui à vingt-trois heures trois.",
     ),
     ("Mets une alarme à vingt-cinq heures", "alarms", {"h": "25"}, "Ce n'est pas une heure du jour."),
-    ("Mets une alarme", "alarms", {}, "À quelle heure ? Dites par exemple : mets une alarme à sept heures trente."),
+    ("Mets une alarme", "alarms", {}, "À quelle heure ?"),
     ("Annule toutes les alarmes", "alarms", {"all": "toutes"}, "Il n'y a pas d'alarme."),
     ("À quelle heure sonne mon réveil ?", "alarms", {}, "Il n'y a pas d'alarme."),
     (
@@ -315,8 +315,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Rappelle-moi demain",
         "reminders",
-        {},
-        "Il me faut savoir quoi et quand. Dites par exemple : rappelle-moi d'appeler Anna à cinq heures.",
+        {"day": "1"},
+        "Que dois-je vous rappeler ?",
     ),
     ("Quelles sont les nouvelles ?", "news", {}, "Je ne peux pas lire les nouvelles : aucun service n'est connecté."),
     (

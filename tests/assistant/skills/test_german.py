@@ -148,7 +148,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"a": "30", "ua": "3600"},
         "Das ist zu lang: ein Timer läuft höchstens vierundzwanzig Stunden.",
     ),
-    ("Stell einen Timer", "timers", {}, "Wie lange? Sag zum Beispiel: stelle einen Timer auf zehn Minuten."),
+    ("Stell einen Timer", "timers", {}, "Wie lange?"),
     ("Wie lange läuft der Timer noch?", "timers", {}, "Es läuft kein Timer."),
     ("Lösche den Timer", "timers", {}, "Es läuft kein Timer."),
     ("Halte den Timer an", "timers", {}, "Es läuft kein Timer."),
@@ -308,8 +308,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Erinnere mich morgen",
         "reminders",
-        {},
-        "Ich muss wissen, woran und wann. Sag zum Beispiel: erinnere mich um fünf an den Kuchen.",
+        {"day": "1"},
+        "Woran soll ich dich erinnern?",
     ),
     (
         "Was sind die Nachrichten?",

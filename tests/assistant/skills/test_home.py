@@ -14,6 +14,7 @@ from assistant.config.home_settings import HomeSection
 from assistant.home import Device, HomeFault, HomeState, ServiceCall
 from assistant.home.states import home_state
 from assistant.skills import HomeAction, SkillAnswer, SkillContext
+from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.home import HomeSkill
 from assistant.skills.language import LANGUAGES, read_yaml
 from assistant.skills.skills import Skills
@@ -445,6 +446,7 @@ def test_home_is_read_again_when_the_user_begins_to_speak() -> None:
     [
         ("en", "turn on the light", "the floor lamp", ["turn_on light.floor_lamp"]),
         ("en", "dim the lamp to 20 percent", "the bedroom one", []),
+        ("en", "turn on the light", "the second one", ["turn_on light.floor_lamp"]),
         ("en", "turn on the light", "Kitchen light, please.", ["turn_on light.kitchen"]),
         ("en", "turn on the light", "tell me a story", []),
         ("de", "Mach das Licht an", "Die Leselampe", ["turn_on light.read"]),
@@ -458,9 +460,9 @@ def test_answer_to_the_question_which_device_is_understood(
 ) -> None:
     question = ask(code, request_)
     assert question is not None
-    answer = ask(code, said, last_reply=question.text, last_request=request_)
-    assert calls_of(answer) == calls
-    assert calls_of(ask(code, said, last_reply="Hello.", last_request=request_)) == []
+    memory = Memory().after(Remember(question.question, question.question_text, language=code), 0.0)
+    assert calls_of(ask(code, said, last_reply=question.text, memory=memory)) == calls
+    assert calls_of(ask(code, said, last_reply="Hello.", memory=memory)) == []
 
 
 @text_cases(

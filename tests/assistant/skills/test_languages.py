@@ -96,7 +96,8 @@ def test_night_includes_hours_after_midnight(skills: Skills, code: str, said: st
     columns=(0, 1),
 )
 def test_tonight_is_not_tomorrow_night(skills: Skills, code: str, said: str) -> None:
-    assert ask(skills, code, said) == SkillAnswer(load_language(code).say("alarm_has_passed"), "alarms")
+    passed, tomorrow = (load_language(code).say(answer) for answer in ("alarm_has_passed", "for_tomorrow"))
+    assert ask(skills, code, said) == SkillAnswer(f"{passed} {tomorrow}", "alarms")
 
 
 @text_cases(

@@ -149,7 +149,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"a": "30", "ua": "3600"},
         "Es demasiado: un temporizador dura veinticuatro horas como mucho.",
     ),
-    ("Pon un temporizador", "timers", {}, "¿De cuánto tiempo? Di, por ejemplo: pon un temporizador de diez minutos."),
+    ("Pon un temporizador", "timers", {}, "¿De cuánto tiempo?"),
     ("¿Cuánto tiempo queda?", "timers", {}, "No hay ningún temporizador."),
     ("¿Cuánto queda en el temporizador?", "timers", {}, "No hay ningún temporizador."),
     ("Cancela el temporizador", "timers", {}, "No hay ningún temporizador."),
@@ -205,7 +205,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "La alarma sonará hoy a las once y tres de la noche.",
     ),
     ("Pon una alarma a las veinticinco", "alarms", {"h": "25"}, "Esa no es una hora del día."),
-    ("Pon una alarma", "alarms", {}, "¿A qué hora? Di, por ejemplo: pon una alarma a las siete y media."),
+    ("Pon una alarma", "alarms", {}, "¿A qué hora?"),
     ("Cancela todas las alarmas", "alarms", {"all": "todas"}, "No hay ninguna alarma."),
     ("¿A qué hora suena mi alarma?", "alarms", {}, "No hay ninguna alarma."),
     (
@@ -351,8 +351,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Recuérdame mañana",
         "reminders",
-        {},
-        "Necesito saber qué y cuándo. Di, por ejemplo: recuérdame llamar a Ana a las cinco.",
+        {"day": "1"},
+        "¿Qué debo recordarte?",
     ),
     ("¿Cuáles son las noticias?", "news", {}, "No puedo leer las noticias: no hay ningún servicio conectado."),
     (

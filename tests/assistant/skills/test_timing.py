@@ -249,7 +249,7 @@ def test_alarm_after_a_duration_ignores_clock_changes(
 
 
 def test_tonight_is_not_tomorrow_night(skills: Skills) -> None:
-    passed = SkillAnswer("That time has passed already.", "alarms")
+    passed = SkillAnswer("That time has passed already. Do you mean tomorrow?", "alarms")
     for said in ("set an alarm for ten tonight", "wake me up at ten tonight", "set an alarm for ten this evening"):
         assert ask(skills, said) == passed
     assert ask(skills, "set an alarm for eleven tonight").text == "Your alarm is set for eleven PM."

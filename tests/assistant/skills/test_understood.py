@@ -396,7 +396,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "you're talking too fast",
         "not so fast",
     ),
-    ("timers", "For how long? Say, for example: set a timer for ten minutes."): ("set a timer", "start a countdown"),
+    ("timers", "For how long?"): ("set a timer", "start a countdown"),
     ("timers", "Your ten minute timer is set."): (
         "set a timer for ten minutes",
         "set timer for ten minutes",
@@ -482,7 +482,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "are there any timers",
         "is a timer running",
     ),
-    ("alarms", "At what time? Say, for example: set an alarm for seven thirty."): (
+    ("alarms", "At what time?"): (
         "set an alarm",
         "wake me up tomorrow",
         "set an alarm for tomorrow morning",
@@ -522,7 +522,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "set an alarm for twenty minutes from now",
     ),
     ("alarms", "That is no time of day."): ("set an alarm for twenty five o'clock", "set an alarm for seven ninety"),
-    ("alarms", "That time has passed already."): ("set an alarm for nine am today",),
+    ("alarms", "That time has passed already. Do you mean tomorrow?"): ("set an alarm for nine am today",),
     ("alarms", "There is no alarm."): (
         "cancel my alarm",
         "cancel all alarms",
@@ -595,12 +595,8 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ("chance", "Three."): ("pick a number between one and ten", "give me a random number from one to ten"),
     ("chance", "I can roll one to six dice."): ("roll a hundred dice",),
     ("chance", "A die of mine has two to one thousand sides."): ("roll a one sided die",),
-    ("reminders", "I need to know what and when. Say, for example: remind me to call Anna at five."): (
-        "remind me tomorrow",
-        "set a reminder",
-        "remind me to call Anna",
-        "remind me tomorrow to call Anna",
-    ),
+    ("reminders", "What should I remind you of?"): ("remind me tomorrow", "set a reminder"),
+    ("reminders", "When should I remind you?"): ("remind me to call Anna", "remind me tomorrow to call Anna"),
     ("reminders", "I'll remind you at ten fifty-three PM: call Anna."): (
         "remind me to call Anna in ten minutes",
         "Remind me in 10 minutes to call Anna.",

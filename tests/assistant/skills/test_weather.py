@@ -11,6 +11,7 @@ from text_cases import text_cases
 
 from assistant.config.home_settings import WeatherSection
 from assistant.skills.chat import SkillsChat, SkillsFirst
+from assistant.skills.effects import SkillEffects
 from assistant.skills.skills import Skills
 from assistant.skills.weather import WeatherSkill
 from assistant.support.json_http import JsonHttp
@@ -201,10 +202,12 @@ def test_answer_to_the_question_for_a_place_is_understood(code: str, request_: s
     async def main() -> str:
         async with service_server() as served:
             skills = Skills([WeatherSkill(service_of(served, place=""))])
-            chat = SkillsChat(skills, lambda: NOW, code)
+            effects = SkillEffects(lambda _messages: None, lambda: NOW)
+            chat = SkillsChat(skills, lambda: NOW, code, memory=lambda: effects.memory)
             await chat.load()
             first = [Message("user", request_)]
             asked = text_of([event async for event in chat.stream(first)])
+            effects.do(chat.effect_of(first), 0.0)
             messages = [*first, Message("assistant", asked), Message("user", said)]
             answer = text_of([event async for event in chat.stream(messages)])
             await skills.aclose()

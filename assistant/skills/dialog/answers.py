@@ -1,0 +1,137 @@
+"""Answers to an open question: which entry, the missing part of a request, yes or no. A table of the question kinds.
+
+A new request is no answer. The words of an answer are the templates of `dialog.yaml`. Pure.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from assistant.skills import SkillAnswer, SkillContext
+from assistant.skills.dialog.memory import Confirm, MissingSlot, OpenQuestion, WhichEntry, WhichName
+from assistant.skills.dialog.picking import chooses_all, picked_entries, position
+from assistant.skills.dialog.requests import Requests
+from assistant.skills.dialog.slots import (
+    entries_of,
+    has_moment,
+    has_time,
+    kind_of,
+    only,
+    with_duration,
+    with_moment,
+)
+from assistant.skills.language import Language
+from assistant.skills.sentences import TemplateMatch
+
+_DIALOG = "dialog"
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What the user says after a question.
+
+    Attributes:
+        text: As recognized.
+        words: Its plain words without politeness.
+        matches: The dialog templates that match all of it.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    matches: Sequence[TemplateMatch]
+
+    def is_a(self, intent: str) -> bool:
+        """Returns whether the words match this intent."""
+        return any(found.intent == intent for found in self.matches)
+
+
+def answer_to_question(
+    question: OpenQuestion, said: Utterance, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Returns the answer to an utterance that answers `question`; None if it does not."""
+    if said.is_a("dialog_no") and (not isinstance(question, WhichName) or question.names):
+        return SkillAnswer(requests.language.say("dropped"), _DIALOG)
+    return _ANSWERS[type(question)](question, said, context, requests)
+
+
+def _which_entry(
+    question: WhichEntry, said: Utterance, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    kind = kind_of(question.found)
+    if kind is None:
+        return None
+    by_number = {one.number: one for one in entries_of(context.running, kind)}
+    entries = [by_number[number] for number in question.numbers if number in by_number]
+    name = [word for word in said.words if word not in requests.words.small]
+    endings = requests.language.phrases.plural_endings
+    picked = picked_entries(entries, said.matches, name, endings, context)
+    if picked is None:
+        return None
+    unclear = len(picked) > 1 and not chooses_all(said.matches, len(entries))
+    meant = picked or entries  # a choice that is not there is asked for again
+    found = question.found
+    if len(meant) > 1 and picked and not unclear:
+        found = replace(found, values={**found.values, "all": "all"})
+    return requests.reply_to(found, replace(context, running=only(context.running, (one.number for one in meant))))
+
+
+def _missing_slot(
+    question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    if question.slot == "task":
+        return _task(question, said, context, requests)
+    of_moment = [one for one in said.matches if one.intent == "dialog_moment" and question.slot == "moment"]
+    timed = [one for one in of_moment if has_time(one)]
+    lasting = [one for one in said.matches if one.intent == "dialog_duration"]
+    if question.slot == "moment":
+        lasting = [one for one in lasting if "bare" not in one.numbers]
+    found = next(
+        iter((*timed, *lasting, *of_moment)), None
+    )  # "à sept heures" is a time; a day alone is asked for its time
+    if found is None:
+        return None
+    change = with_moment if found in of_moment else with_duration
+    return requests.reply_to(change(question.found, found), context)
+
+
+def _task(question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    known = requests.find(said.text)
+    if known is not None and not known.missing:
+        return None  # a new request
+    said_whole = (requests.language.piece(name, task=said.text) for name in ("remind_me", "remind_me_to"))
+    whole = next(
+        (one for text in said_whole if (one := requests.find(text)) is not None and "task" in one.values), None
+    )
+    task = said.text.strip(" .!?") if whole is None else whole.values["task"]
+    found = replace(question.found, values={**question.found.values, "task": task})
+    if whole is not None and has_moment(whole) and not has_moment(found):
+        found = whole
+    return requests.reply_to(found, context)
+
+
+def _confirm(question: Confirm, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    return requests.reply_to(question.found, context) if said.is_a("dialog_yes") else None
+
+
+def name_chosen(question: OpenQuestion, said: Utterance, language: Language) -> str:
+    """Returns the name that "the second one" means, both names for "both"; else the words that were said."""
+    if not isinstance(question, WhichName) or not question.names:
+        return said.text
+    if chooses_all(said.matches, len(question.names)):
+        return language.phrases.join(list(question.names))
+    positions = (position(found) for found in said.matches if found.intent == "dialog_pick")
+    at = next((at for at in positions if isinstance(at, int)), None)
+    names = question.names
+    return names[at] if at is not None and -len(names) <= at < len(names) else said.text
+
+
+def _which_name(_question: WhichName, _said: Utterance, _context: SkillContext, _requests: Requests) -> None:
+    return None  # the service that asked knows the names
+
+
+_ANSWERS: dict[type[OpenQuestion], Callable[..., SkillAnswer | None]] = {
+    WhichEntry: _which_entry,
+    WhichName: _which_name,
+    MissingSlot: _missing_slot,
+    Confirm: _confirm,
+}
+"""What answers each kind of question."""

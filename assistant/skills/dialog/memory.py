@@ -1,0 +1,221 @@
+"""What a conversation remembers of its last turns: the open question, the last subject, and whether it has refused."""
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from assistant.skills.sentences import TemplateMatch
+
+QUESTION_S = 60.0
+"""Time for which a question stays open, in seconds from the commit of the turn that asks it."""
+
+SUBJECT_S = 300.0
+"""Time for which "it" refers to the last subject, in seconds. Later, people name what they mean."""
+
+Slot = Literal["duration", "moment", "task"]
+"""What a request may lack: how long, at what time or after how long, what to remind of."""
+
+# ---- open questions ----
+
+
+@dataclass(frozen=True, slots=True)
+class WhichEntry:
+    """Which of these timers, alarms or reminders does the request mean?
+
+    Attributes:
+        found: The request.
+        numbers: The entries in the order in which they were told.
+    """
+
+    found: "TemplateMatch"
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhichName:
+    """Which of these names does the request to a service mean: a device, a place?
+
+    Attributes:
+        skill: The skill that asks.
+        found: The request.
+        names: The names in the order in which they were told; () if the user may say any.
+    """
+
+    skill: str
+    found: "TemplateMatch"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSlot:
+    """What is the missing part of the request?"""
+
+    found: "TemplateMatch"
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """Shall this request be done?"""
+
+    found: "TemplateMatch"
+
+
+OpenQuestion = WhichEntry | WhichName | MissingSlot | Confirm
+
+# ---- subjects ----
+
+
+@dataclass(frozen=True, slots=True)
+class TimerSet:
+    """A timer with this name and length was set by this request."""
+
+    found: "TemplateMatch"
+    name: str | None
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSet:
+    """An alarm, or a reminder of `about`, was set by this request for this local time."""
+
+    found: "TemplateMatch"
+    at: datetime
+    about: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesNamed:
+    """These timers, alarms or reminders were paused, resumed or told by this request; () for all of the kind."""
+
+    found: "TemplateMatch"
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswered:
+    """Another request was answered: a calculation, a time, a coin."""
+
+    found: "TemplateMatch"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAsked:
+    """A service was asked: the weather, the home.
+
+    Attributes:
+        skill: The skill that answered.
+        found: The request.
+        name: What "it" refers to: the device; "" for nothing.
+    """
+
+    skill: str
+    found: "TemplateMatch"
+    name: str = ""
+
+
+Subject = TimerSet | AlarmSet | EntriesNamed | RequestAnswered | ServiceAsked
+
+# ---- memory ----
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """What a committed turn leaves in the memory. It is an effect, so that a dropped attempt leaves nothing.
+
+    Attributes:
+        question: The question that the reply asks; None closes the one before.
+        question_text: The words of the question in the reply.
+        subjects: The new subjects, the latest last.
+        refused: Whether the reply says in full that no language model is connected.
+        language: The language of the conversation.
+    """
+
+    question: OpenQuestion | None = None
+    question_text: str = ""
+    subjects: tuple[Subject, ...] = ()
+    refused: bool = False
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one conversation remembers. A new turn makes a new one, so that a retracted turn restores the one before.
+
+    Attributes:
+        question: The open question; None if there is none.
+        question_text: Its words in the reply.
+        subjects: The last subject of each kind, the latest first.
+        refused: Whether it was said in full that no language model is connected.
+        language: The language of question and subjects.
+        asked_s: Loop time of the question.
+        subject_s: Loop time of the latest subject.
+    """
+
+    question: OpenQuestion | None = None
+    question_text: str = ""
+    subjects: tuple[Subject, ...] = ()
+    refused: bool = False
+    language: str = "en"
+    asked_s: float = field(default=0.0, compare=False)
+    subject_s: float = field(default=0.0, compare=False)
+
+    def after(self, said: Remember | None, now_s: float) -> "Memory":
+        """Returns the memory after a committed turn. `said`: None if the language model answered."""
+        if said is None:
+            return Memory(refused=self.refused)
+        before = self.subjects if self.language == said.language else ()
+        for new in said.subjects:
+            before = (new, *(one for one in before if _sort(one) != _sort(new)))
+        return Memory(
+            said.question,
+            said.question_text,
+            before,
+            self.refused or said.refused,
+            said.language,
+            asked_s=now_s,
+            subject_s=now_s if said.subjects else self.subject_s,
+        )
+
+    def at(self, now_s: float) -> "Memory":
+        """Returns what is still remembered at loop time `now_s`."""
+        question = self.question if now_s - self.asked_s <= QUESTION_S else None
+        return replace(self, question=question, subjects=self.subjects if now_s - self.subject_s <= SUBJECT_S else ())
+
+    def heard_question(self, last_reply: str | None, language: str) -> OpenQuestion | None:
+        """Returns the open question if `last_reply`, the heard part of the last reply, includes its beginning.
+
+        A question without words is returned: its skill knows them when its service has answered.
+        """
+        if self.question is None or self.language != language:
+            return None
+        if not self.question_text:
+            return self.question
+        asked, heard = _words(self.question_text), _words(last_reply or "")
+        begun = any(heard[-count:] == asked[:count] for count in range(1, len(asked) + 1))
+        whole = any(heard[at : at + len(asked)] == asked for at in range(len(heard) - len(asked) + 1))
+        return self.question if begun or whole else None
+
+    def subjects_in(self, language: str) -> tuple[Subject, ...]:
+        """Returns the last subjects, the latest first, if they are in this language."""
+        return self.subjects if self.language == language else ()
+
+    def last_asked(self, skill: str, language: str) -> ServiceAsked | None:
+        """Returns what this service was asked last."""
+        asked = (one for one in self.subjects_in(language) if isinstance(one, ServiceAsked) and one.skill == skill)
+        return next(asked, None)
+
+
+def _sort(subject: Subject) -> str:
+    """Returns the sort of a subject; the memory keeps one of each."""
+    if isinstance(subject, ServiceAsked):
+        return subject.skill
+    return "entries" if isinstance(subject, TimerSet | AlarmSet | EntriesNamed) else "answer"
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

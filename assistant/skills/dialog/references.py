@@ -1,0 +1,287 @@
+"""References to what was done last: "it", "and of 90", "make it ten", "and in Paris?", "half that", "again".
+
+A table gives each reference its rule. A rule changes the last request and has it answered again. Pure.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from assistant.skills import (
+    AddTime,
+    AnswerWithEffect,
+    CancelAlarms,
+    CancelTimers,
+    SetAlarm,
+    SetTimer,
+    SkillAnswer,
+    SkillContext,
+    TimerState,
+    joined_effect,
+)
+from assistant.skills.arithmetic import ARITHMETIC, result_of
+from assistant.skills.conversion import CONVERSION
+from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, RequestAnswered, Subject, TimerSet
+from assistant.skills.dialog.requests import Requests, spoken_answer
+from assistant.skills.dialog.slots import (
+    Entry,
+    Kind,
+    entries_of,
+    has_moment,
+    kind_of,
+    only,
+    request,
+    with_duration,
+    with_moment,
+    with_seconds,
+    without_entries,
+)
+from assistant.skills.durations import duration_s
+from assistant.skills.sentences import TemplateMatch
+
+_Rule = Callable[[Subject, TemplateMatch, SkillContext, Requests], SkillAnswer | None]
+
+_MAX_TIMER_S = 24 * 3600
+_REPEATED = frozenset({"coin", "dice", "pick_number", "louder", "quieter", "faster", "slower"})
+_TIMES = frozenset({"time", "time_in_city"})
+_DATES = frozenset({"date", "date_of_other_day"})
+
+
+def refer(
+    subjects: Sequence[Subject], matches: Sequence[TemplateMatch], context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Returns the answer to words that refer to the latest subject that they fit; None if they refer to none."""
+    rules = [(rule, found) for found in matches if (rule := _RULES.get(found.intent)) is not None]
+    answers = (rule(subject, found, context, requests) for subject in subjects for rule, found in rules)
+    return next((answer for answer in answers if answer is not None), None)
+
+
+# ---- timers, alarms and reminders ----
+
+
+def _kind(subject: Subject) -> Kind | None:
+    if isinstance(subject, TimerSet):
+        return "timer"
+    if isinstance(subject, AlarmSet):
+        return "alarm" if subject.about is None else "reminder"
+    return kind_of(subject.found) if isinstance(subject, EntriesNamed) else None
+
+
+def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry, ...]:
+    """Returns the entries that "it" means, of those that are still set."""
+    current = entries_of(context.running, kind)
+    if isinstance(subject, EntriesNamed):
+        return tuple(one for one in current if one.number in subject.numbers) if subject.numbers else current
+    alike: list[Entry] = []
+    if isinstance(subject, TimerSet):
+        alike += [t for t in context.running.timers if (t.name, t.length_s) == (subject.name, subject.length_s)]
+    elif isinstance(subject, AlarmSet):
+        alarms = (*context.running.alarms, *context.running.reminders)
+        alike += [a for a in alarms if (a.at, a.about) == (subject.at, subject.about)]
+    return tuple(sorted(alike, key=lambda one: one.number)[-1:])
+
+
+def _order(action: str) -> _Rule:
+    """Returns the rule that does `action` with the entries: "cancel it"."""
+
+    def rule(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+        kind = _kind(subject)
+        if kind is None or (kind != "timer" and action != "cancel"):
+            return None
+        meant = only(context.running, (one.number for one in _entries(subject, kind, context)))
+        return requests.reply_to(request(f"{kind}_{action}"), replace(context, running=meant))
+
+    return rule
+
+
+def _base(subject: Subject, entry: Entry | None) -> TemplateMatch | None:
+    """Returns the request that had set the entry, or one like it."""
+    if isinstance(subject, TimerSet | AlarmSet) and kind_of(subject.found) is not None:
+        return subject.found
+    if isinstance(entry, TimerState):
+        return request("timer_set", **({} if entry.name is None else {"name": entry.name}))
+    if entry is None:
+        return None
+    return request("alarm_set") if entry.about is None else request("reminder_set", task=entry.about)
+
+
+def _replaced(
+    subject: Subject,
+    change: Callable[[TemplateMatch, Entry | None], TemplateMatch | None],
+    context: SkillContext,
+    requests: Requests,
+) -> SkillAnswer | None:
+    """Sets the last entry anew, with another duration or time, in place of the one before."""
+    kind = _kind(subject)
+    if kind is None:
+        return None
+    entries = _entries(subject, kind, context)
+    if len(entries) > 1:
+        return None
+    entry = entries[0] if entries else None
+    base = _base(subject, entry)
+    changed = None if base is None else change(base, entry)
+    if changed is None:
+        return None
+    numbers = tuple(one.number for one in entries)
+    others = without_entries(context.running, numbers)
+    answer = requests.reply_to(changed, replace(context, running=others))
+    if answer is None or not isinstance(answer.effect, SetTimer | SetAlarm) or not numbers:
+        return answer
+    cancel = CancelTimers(numbers) if kind == "timer" else CancelAlarms(numbers)
+    return replace(answer, effect=joined_effect(cancel, answer.effect))
+
+
+def _change(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if isinstance(subject, RequestAnswered):
+        return _with_last_number(subject.found, found, context, requests)
+    if "bare" in found.numbers and _kind(subject) != "timer":
+        return None  # "make it eight" is a time for an alarm: see `_move`
+    return _replaced(subject, lambda base, _entry: with_duration(base, found), context, requests)
+
+
+def _with_last_number(
+    asked: TemplateMatch, found: TemplateMatch, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Answers a calculation again with another last number: "no, eight"."""
+    if "bare" not in found.numbers or asked.intent not in ARITHMETIC | CONVERSION or not asked.numbers:
+        return None
+    last = max(asked.numbers)
+    return requests.reply_to(replace(asked, numbers={**asked.numbers, last: found.numbers["bare"]}), context)
+
+
+def _move(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if _kind(subject) == "timer":
+        return None
+
+    def change(base: TemplateMatch, entry: Entry | None) -> TemplateMatch | None:
+        changed = with_moment(base, found)
+        if has_moment(changed) or entry is None or isinstance(entry, TimerState):
+            return changed
+        time = {"h": Fraction(entry.at.hour), "m": Fraction(entry.at.minute)}  # "move it to Friday": at the same time
+        said = {**changed.said, "h": f"0{entry.at.hour}"}
+        return replace(changed, numbers={**changed.numbers, **time}, said=said)
+
+    return _replaced(subject, change, context, requests)
+
+
+def _extend(sign: int) -> _Rule:
+    """Returns the rule that lets the last timer run longer (1) or shorter (-1)."""
+
+    def rule(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+        seconds = duration_s(found)
+        if _kind(subject) != "timer" or seconds is None or context.running.rung is not None:
+            return None  # after a ring, "five more minutes" sets it again
+        entries = _entries(subject, "timer", context)
+        if len(entries) != 1 or not isinstance(timer := entries[0], TimerState):
+            return None
+        language, more = requests.language, float(seconds)
+        left_s = timer.left_s + sign * more
+        if left_s < 1:
+            return SkillAnswer(language.say("timer_too_short"), "timers")
+        if left_s > _MAX_TIMER_S:
+            return SkillAnswer(language.say("timer_too_long"), "timers")
+        text = language.say("snoozed" if sign > 0 else "timer_shorter", duration=language.phrases.duration(more))
+        effect = AddTime((timer.number,), sign * more)
+        return spoken_answer(AnswerWithEffect(text, effect), "timers", request("timer_extend"))
+
+    return rule
+
+
+def _another(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Sets another entry of the same kind: "start one for five minutes"."""
+    kind = _kind(subject)
+    name = {slot: value for slot, value in found.values.items() if slot == "name"}
+    if kind == "timer" and duration_s(found) is not None:
+        return requests.reply_to(with_duration(request("timer_set", **name), found), context)
+    if kind == "alarm" and not name:
+        in_time = duration_s(found) is not None
+        base = request("alarm_set")
+        return requests.reply_to(with_duration(base, found) if in_time else with_moment(base, found), context)
+    return None
+
+
+# ---- calculations ----
+
+_OF = {"percent": "b", "share": "a", "square": "a", "cube": "a", "square_root": "a", "cube_root": "a"}
+"""The number after "of", by intent."""
+
+
+def _of(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if not isinstance(subject, RequestAnswered) or (slot := _OF.get(subject.found.intent)) is None:
+        return None
+    numbers = {slot: found.numbers["b"]} if "b" in found.numbers else {}
+    if "a" in found.numbers and subject.found.intent == "percent":
+        numbers["a"] = found.numbers["a"]
+    elif "a" in found.numbers:
+        return None
+    return requests.reply_to(replace(subject.found, numbers={**subject.found.numbers, **numbers}), context)
+
+
+def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Continues a calculation with its result: "plus five", "half that"."""
+    share = Fraction(found.values["share"]) if "share" in found.values else None
+    if share is not None and isinstance(subject, TimerSet):
+        seconds = Fraction(subject.length_s) * share
+        return _replaced(subject, lambda base, _entry: with_seconds(base, seconds), context, requests)
+    if not isinstance(subject, RequestAnswered) or (value := result_of(subject.found)) is None:
+        return None
+    if share is not None:
+        return requests.reply_to(replace(request("share", share=str(share)), numbers={"a": value}), context)
+    operators = {"over": "divided", "times": "times", "plus": "plus", "minus": "minus"}
+    slot = next((slot for slot in operators if slot in found.numbers), "b")
+    operator = operators.get(slot) or found.values["f"]
+    numbers = {"a": value, "b": found.numbers[slot]}
+    return requests.reply_to(replace(request("chain", f=operator), numbers=numbers), context)
+
+
+def _unit(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if not isinstance(subject, RequestAnswered) or subject.found.intent not in CONVERSION:
+        return None
+    asked = replace(subject.found, values={**subject.found.values, "to": found.values["to"]})
+    return requests.reply_to(asked, context)
+
+
+# ---- clock, calendar, chance ----
+
+
+def _city(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if not isinstance(subject, RequestAnswered) or subject.found.intent not in _TIMES:
+        return None
+    return requests.reply_to(replace(found, intent="time_in_city"), context)
+
+
+def _day(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if (
+        not isinstance(subject, RequestAnswered)
+        or subject.found.intent not in _DATES
+        or "other_day" not in found.values
+    ):
+        return None
+    return requests.reply_to(replace(found, intent="date_of_other_day"), context)
+
+
+def _again(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    if not isinstance(subject, RequestAnswered) or subject.found.intent not in _REPEATED:
+        return None
+    return requests.reply_to(subject.found, context)
+
+
+_RULES: dict[str, _Rule] = {
+    "dialog_cancel": _order("cancel"),
+    "dialog_pause": _order("pause"),
+    "dialog_resume": _order("resume"),
+    "dialog_left": _order("left"),
+    "dialog_change": _change,
+    "dialog_move": _move,
+    "dialog_longer": _extend(1),
+    "dialog_shorter": _extend(-1),
+    "dialog_one": _another,
+    "dialog_of": _of,
+    "dialog_share": _operate,
+    "dialog_operator": _operate,
+    "dialog_unit": _unit,
+    "dialog_city": _city,
+    "dialog_day": _day,
+    "dialog_again": _again,
+}

@@ -1,0 +1,44 @@
+"""Words around requests of one language, from `dialog_words.yaml`."""
+
+from dataclasses import dataclass
+
+from assistant.skills.language import read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class DialogWords:
+    """Words around requests.
+
+    Attributes:
+        joints: Words between two requests, longest first: "and then".
+        small: Words that do not name one of several entries: "the", "one", "timer".
+        questions: First words of a question.
+        statements: First words of a statement, which asks for nothing.
+        acknowledgements: Complete utterances that ask for nothing: "okay".
+        continuing: Words before the part of the last request that changes, longest first: "what about".
+    """
+
+    joints: tuple[str, ...]
+    small: frozenset[str]
+    questions: frozenset[str]
+    statements: frozenset[str]
+    acknowledgements: frozenset[str]
+    continuing: tuple[str, ...]
+
+    def continued(self, text: str) -> str | None:
+        """Returns what follows a word of `continuing` in `text`; None if it begins otherwise."""
+        plain = " ".join(text.lower().replace(",", " ").strip(" .!?¿¡").split())
+        return next((plain[len(one) + 1 :] for one in self.continuing if plain.startswith(f"{one} ")), None)
+
+
+def dialog_words(code: str) -> DialogWords:
+    """Reads the words of a language. Raises OSError or yaml.YAMLError if the installation is broken."""
+    data = read_yaml(code, "dialog_words")
+    return DialogWords(
+        tuple(sorted(data["joints"], key=len, reverse=True)),
+        frozenset(data["small"].split()),
+        frozenset(data["questions"].split()),
+        frozenset(data["statements"].split()),
+        frozenset(map(str, data["acknowledgements"])),
+        tuple(sorted(data["continuing"], key=len, reverse=True)),
+    )
