@@ -27,7 +27,7 @@ _DIALOG = "dialog"
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What the user says after a question.
+    """An utterance of the user after a question.
 
     Attributes:
         text: As recognized.
@@ -134,4 +134,4 @@ _ANSWERS: dict[type[OpenQuestion], Callable[..., SkillAnswer | None]] = {
     MissingSlot: _missing_slot,
     Confirm: _confirm,
 }
-"""What answers each kind of question."""
+"""The function for each kind of question."""

@@ -1,4 +1,4 @@
-"""What a conversation remembers of its last turns: the open question, the last subject, and whether it has refused."""
+"""The memory of a conversation: the open question, the last subjects, and whether a refusal was said in full."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ SUBJECT_S = 300.0
 """Time for which "it" refers to the last subject, in seconds. Later, people name what they mean."""
 
 Slot = Literal["duration", "moment", "task"]
-"""What a request may lack: how long, at what time or after how long, what to remind of."""
+"""A part that a request may lack: how long, at what time or after how long, the task of a reminder."""
 
 # ---- open questions ----
 
 
 @dataclass(frozen=True, slots=True)
 class WhichEntry:
-    """Which of these timers, alarms or reminders does the request mean?
+    """Asks which of these timers, alarms or reminders the request means.
 
     Attributes:
         found: The request.
@@ -35,7 +35,7 @@ class WhichEntry:
 
 @dataclass(frozen=True, slots=True)
 class WhichName:
-    """Which of these names does the request to a service mean: a device, a place?
+    """Asks which of these names the request to a service means: a device, a place.
 
     Attributes:
         skill: The skill that asks.
@@ -50,7 +50,7 @@ class WhichName:
 
 @dataclass(frozen=True, slots=True)
 class MissingSlot:
-    """What is the missing part of the request?"""
+    """Asks for the missing part of the request."""
 
     found: "TemplateMatch"
     slot: Slot
@@ -58,7 +58,7 @@ class MissingSlot:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """Shall this request be done?"""
+    """Asks whether this request is to be done."""
 
     found: "TemplateMatch"
 
@@ -125,7 +125,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """What a committed turn leaves in the memory. It is an effect, so that a dropped attempt leaves nothing.
+    """The part of a committed turn that is remembered. It is an effect, so that a dropped attempt leaves nothing.
 
     Attributes:
         question: The question that the reply asks; None closes the one before.
@@ -144,7 +144,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one conversation remembers. A new turn makes a new one, so that a retracted turn restores the one before.
+    """The memory of one conversation. A new turn makes a new one, so that a retracted turn restores the one before.
 
     Attributes:
         question: The open question; None if there is none.

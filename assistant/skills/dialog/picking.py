@@ -1,4 +1,4 @@
-"""Which of several entries do words mean: "the first one", "pasta", "the one with five minutes"? Pure."""
+"""Finds the entries that words mean: "the first one", "pasta", "the one with five minutes". Pure."""
 
 from collections.abc import Sequence
 
