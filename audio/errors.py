@@ -3,6 +3,7 @@
 AudioError
 ├── AudioFileError      a recording that cannot be read or written
 ├── DeviceError         a microphone or a speaker that cannot be opened or has gone
+│   └── SoundSystemHungError    the sound system does not answer in time
 ├── EchoUnavailable     echo cancellation without the extra it needs
 ├── EngineLoadError     an engine that cannot be loaded: names what is missing and the remedy
 └── EngineError         an engine that failed while it worked
@@ -24,6 +25,10 @@ class AudioFileError(AudioError):
 
 class DeviceError(AudioError):
     """A microphone or a speaker that cannot be opened or has gone."""
+
+
+class SoundSystemHungError(DeviceError):
+    """The sound system does not answer in time: nothing is known of the device."""
 
 
 class EchoUnavailable(AudioError):  # noqa: N818 - a condition, to which the caller has an alternative

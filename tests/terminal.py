@@ -78,6 +78,7 @@ class Terminal:
     Attributes:
         wrote: All bytes of the program.
         columns: Width of the screen.
+        folder: Working directory of the program.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Terminal:
         import struct  # noqa: PLC0415
         import termios  # noqa: PLC0415
 
-        self.columns = columns
+        self.columns, self.folder = columns, folder
         self.wrote = b""
         self._screen = _Screen(columns, rows, history=2000, ratio=1)
         self._stream = pyte.ByteStream(self._screen)

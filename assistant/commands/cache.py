@@ -34,7 +34,7 @@ def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     if settings.cache.store == "memory":
         raise ConfigError(["cache.store memory keeps answers in the running program only; stop it to remove them"])
     try:
-        store = cache_store(settings, os.environ, TIMEOUT_S)
+        store = cache_store(settings, os.environ, TIMEOUT_S, creates=False)
         try:
             yield store
         finally:

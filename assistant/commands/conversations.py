@@ -1,18 +1,28 @@
-"""The commands `repartee conversations ...`: list and delete the conversations that `repartee talk` keeps."""
+"""The commands `repartee conversations ...`: the conversations that `repartee talk` and the server keep."""
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from assistant.storage.conversation_file import ConversationFile
+from assistant.commands.options import with_home
 
-conversations = typer.Typer(help="List and delete the conversations that `talk` keeps.")
+if TYPE_CHECKING:
+    from assistant.storage.conversation_file import ConversationFile, KeptConversation
+    from assistant.storage.conversation_search import Summary
+
+conversations = typer.Typer(help="List, show, search, export and delete kept conversations, also those of the page.")
 
 MAX_LISTED = 1000
-OF_BROWSERS = "conversations of browsers are listed in the page; those that this machine's server keeps are in {path}"
+PIPE_COLUMNS = 200
+"""Columns of a list in a pipe, where a title must not be broken."""
+
+NAMES = "`repartee conversations list` shows the names"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The conversation's full name.")]
 
 
 def _file() -> "ConversationFile":
@@ -22,12 +32,13 @@ def _file() -> "ConversationFile":
     from assistant.storage.conversation_file import ConversationFile
     from assistant.storage.conversation_import import import_files
     from assistant.storage.conversation_store import conversations_path
+    from assistant.support.console import write_error
     from assistant.support.paths import HomeError
 
     try:
         file = ConversationFile(conversations_path(os.environ), lambda: datetime.now(UTC).timestamp())
         for problem in import_files(file):
-            typer.echo(problem, err=True)
+            write_error(problem)
         file.check()
     except HomeError as error:
         raise ConfigError([str(error)]) from error
@@ -38,7 +49,7 @@ def _file() -> "ConversationFile":
 
 @conversations.callback(invoke_without_command=True)
 def conversations_group(context: typer.Context) -> None:
-    """List and delete the conversations that `talk` keeps."""
+    """List, show, search, export and delete kept conversations, also those of the page."""
     if context.invoked_subcommand is None:
         list_all()
 
@@ -46,38 +57,125 @@ def conversations_group(context: typer.Context) -> None:
 @conversations.command("list")
 def list_all() -> None:
     """List the kept conversations, the newest first."""
-    from assistant.storage.conversation_file import TERMINAL
+    file = _file()
+    found = [(owner, one) for owner in file.owners() for one in file.summaries(owner, MAX_LISTED)]
+    _print_summaries(found, "no conversation is kept; to keep those of `talk`: repartee talk --set talk.remember=true")
+
+
+@conversations.command()
+def search(words: Annotated[str, typer.Argument(metavar="WORDS", help="Words that all occur in one message.")]) -> None:
+    """List the conversations in which these words were said."""
+    file = _file()
+    found = [(owner, one) for owner in file.owners() for one in file.search(owner, words, MAX_LISTED)]
+    _print_summaries(found, "no conversation with these words is kept")
+
+
+@conversations.command()
+def show(name: Name) -> None:
+    """Show what was said in a conversation."""
+    from rich.text import Text
+
+    from assistant.storage.conversation_export import message_objects
     from assistant.support.console import terminal
 
-    file = _file()
-    found = file.summaries(TERMINAL, MAX_LISTED)
-    for one in found:
-        typer.echo(f"{one.id}  {one.turns:>4} turn{'' if one.turns == 1 else 's'}  {one.title}")
-    if not found:
-        typer.echo("no conversation is kept; to keep them: repartee talk --set talk.remember=true")
-    terminal(stderr=True).print(OF_BROWSERS.format(path=file.path), soft_wrap=True)
+    console = terminal()
+    for message in message_objects(_loaded(name)):
+        who = "you" if message["role"] == "user" else "repartee"
+        cut = "" if message["complete"] else "  (interrupted)"
+        for at, line in enumerate(str(message.get("markup", message["text"])).splitlines()):
+            label = (f"{who if at == 0 else '':>9}  ", "dim")
+            console.print(Text.assemble(label, line, (cut, "dim")), soft_wrap=True)
+
+
+@conversations.command()
+def export(
+    name: Name,
+    form: Annotated[Literal["markdown", "json"], typer.Option("--format", help="Form of the text.")] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Write it to this new file.")
+    ] = None,
+) -> None:
+    """Print a conversation as Markdown or JSON, or write it to a file."""
+    from assistant.config.loading import ConfigError
+    from assistant.storage.conversation_export import as_json, as_markdown
+    from assistant.support.console import write_json
+    from audio.private_file import open_private
+
+    kept = _loaded(name)
+    text = as_json(kept) if form == "json" else as_markdown(kept)
+    if out is None:
+        write_json(text) if form == "json" else typer.echo(text, nl=False)
+        return
+    try:
+        with open(open_private(out, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError([f"--out {out}: the file exists; name a new one"]) from error
+    except OSError as error:
+        raise ConfigError([f"--out {out}: it cannot be written ({error.strerror})"]) from error
 
 
 @conversations.command()
 def delete(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The conversation's full name.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Delete all of them.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Delete all of `talk`.")] = False,
 ) -> None:
-    """Delete one conversation, or all."""
+    """Delete one conversation, or all that `talk` keeps."""
     from assistant.config.loading import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import TERMINAL
     from assistant.storage.conversation_import import delete_imported
 
     if (name is None) == (not everything):
-        raise ConfigError(["delete: name one conversation, or use --all; `repartee conversations list` shows them"])
+        raise ConfigError([f"delete: name one conversation, or use --all; {NAMES}"])
     file = _file()
+    owner = TERMINAL if name is None else _owner(file, name)
     try:
-        deleted = file.delete(TERMINAL, name)
+        deleted = file.delete(owner, name)
     except ConversationFileError as error:
         raise ConfigError([f"{error.text}: nothing was deleted"]) from error
-    if not deleted and name is not None:
-        raise ConfigError([f"delete {name}: no such conversation; `repartee conversations list` shows the names"])
     for one in deleted:
         delete_imported(file, one)
     typer.echo("1 conversation deleted" if len(deleted) == 1 else f"{len(deleted)} conversations deleted")
+
+
+def _owner(file: "ConversationFile", name: str) -> str:
+    """Returns the owner of the conversation of this name. Raises ConfigError if there is not exactly one."""
+    from assistant.config.loading import ConfigError
+
+    owners = [owner for owner in file.owners() if file.load(owner, name) is not None]
+    if not owners:
+        raise ConfigError([f"{name}: no such conversation; {NAMES}"])
+    if len(owners) > 1:
+        raise ConfigError([f"{name}: several browsers have a conversation of this name; use the page"])
+    return owners[0]
+
+
+def _loaded(name: str) -> "KeptConversation":
+    """Returns a conversation. Raises ConfigError."""
+    file = _file()
+    kept = file.load(_owner(file, name), name)
+    assert kept is not None
+    return kept
+
+
+def _print_summaries(found: "Iterable[tuple[str, Summary]]", none: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from assistant.storage.conversation_file import TERMINAL
+    from assistant.support.console import terminal
+
+    found, console = sorted(found, key=lambda one: one[1].changed_s, reverse=True), terminal()
+    if not console.is_terminal:
+        console = terminal(width=PIPE_COLUMNS)
+    if not found:
+        console.print(none, soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for at in range(4):
+        table.add_column(no_wrap=at < 3, justify="right" if at == 1 else "left", overflow="fold")
+    for owner, one in found:
+        turns = f"{one.turns} turn{'' if one.turns == 1 else 's'}"
+        table.add_row(*map(Text, (one.id, turns, "talk" if owner == TERMINAL else "page", one.title)))
+    console.print(table)

@@ -31,6 +31,7 @@ from assistant.trace.folder import RetentionLimits
 from audio.clock import StreamClock
 from audio.errors import AudioFileError, EngineLoadError
 from audio.frame import Frame
+from audio.noisy_libraries import hushed
 from audio.private_file import make_private_folder, open_private
 from audio.recording import Recording, open_recording
 from audio.speaker import WavSpeaker
@@ -146,7 +147,8 @@ async def demo(
         console.print(f"\nsound  {_sound_description(out / TAPE, tape)}", soft_wrap=True)
         console.print(f"trace  {_copy_trace(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
     if play:
-        await play_tape(out / TAPE, loaded.settings.audio.output, console)
+        with hushed():
+            await play_tape(out / TAPE, loaded.settings.audio.output, console)
 
 
 async def _spoken_requests(loader: EngineLoader, engines: Engines, out: Path) -> Recording:

@@ -115,7 +115,8 @@ class _Setup:
         self._microphone()
         answers = self._answerer(answers)
         answers = self._remember(answers)
-        change = change_of(answers, self.file.settings())
+        own = self.file.settings()
+        change = change_of(answers, own, in_effect=self._not_chosen(own))
         self._write(change)
         self._next(change)
 
@@ -136,7 +137,8 @@ class _Setup:
                     "yellow",
                 )
             voices = installed_voices(language)
-            answers = replace(answers, language=language)
+            if self.prompts is not None or self.options.language is not None:
+                answers = replace(answers, language=language)
             if self.options.voice is not None:
                 return replace(answers, voice=_voice_named(self.options.voice, voices, language))
             voice = current_voice(settings, language, voices)
@@ -144,6 +146,7 @@ class _Setup:
                 voice = self._ask_voice(self.prompts, language, voices, voice)
             else:
                 self._say(f"language {language}, voice {voice.name}")
+                return answers
             return replace(answers, voice=voice)
         except Skipped:
             return answers
@@ -273,6 +276,16 @@ class _Setup:
             self._say(f"still missing: {one.purpose}: {one.remedy}", "yellow")
         more = config_option(self.config)
         self._say(f"next: repartee talk{more}, or repartee serve{more} for the page")
+
+    def _not_chosen(self, own: Settings) -> Settings:
+        """Returns the settings in effect, which the questions offer, without those that options of the command name."""
+        given, settings = self.options, self.loaded.settings
+        return replace(
+            settings,
+            assistant=settings.assistant if given.language is None else own.assistant,
+            tts=settings.tts if given.voice is None else own.tts,
+            talk=settings.talk if given.remember is None else own.talk,
+        )
 
     def _settings_so_far(self, answers: Answers) -> Settings:
         settings = self.loaded.settings

@@ -2,14 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assistant.commands.options import settings_of, with_home
+
+if TYPE_CHECKING:
+    from assistant.trace_report.page import PageNotes
 
 trace = typer.Typer(help="Read traces: one turn, many turns, or two sets of turns.", no_args_is_help=True)
 
@@ -46,13 +49,12 @@ def report(
     ] = None,
 ) -> None:
     """Report response latency, stages, slow turns, interruptions, speculation and engines over many turns."""
-    from assistant.replay.page_notes import page_notes
     from assistant.trace_report import commands
 
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv are two forms of one report; choose one.")
     with _errors_as_one_line():
-        formats = commands.ReportFormats(as_json, as_csv, html, names_source=not files, notes=page_notes)
+        formats = commands.ReportFormats(as_json, as_csv, html, names_source=not files, notes=_page_notes)
         commands.report(_trace_paths(files), formats, commands.screen())
 
 
@@ -140,6 +142,13 @@ def _trace_paths(files: list[Path] | None) -> list[Path]:
     if files:
         return files
     return [settings_of(None, []).settings.trace.dir]
+
+
+def _page_notes(files: Sequence[Path]) -> "PageNotes":
+    # On use: it imports matplotlib, which takes half a second and writes folders of its own.
+    from assistant.replay.page_notes import page_notes
+
+    return page_notes(files)
 
 
 @contextmanager

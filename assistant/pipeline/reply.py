@@ -294,6 +294,8 @@ class Reply:
     async def _apologize(self, text: str) -> None:
         self.apology = not self.answer_text
         self.show_paragraph(text)
+        if not self.spoken and self.answer_text:  # its pieces are shown one after another, without blanks between them
+            text = f"\n\n{text}"
         await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:

@@ -239,6 +239,11 @@ class ReplyManager:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
         return self._attempts[reply_id].messages is not None
 
+    def answers_lost_words(self, reply_id: ReplyId | None) -> bool:
+        """Returns whether the reply only says that no words were recognized."""
+        attempt = None if reply_id is None else self._attempts.get(reply_id)
+        return attempt is not None and attempt.transcript_lost
+
     def commit(self, effect: CommitTurn) -> None:
         """Commits the attempt: its turn enters the history, its reply may play."""
         attempt = self._attempts[effect.reply]

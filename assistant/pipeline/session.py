@@ -285,6 +285,11 @@ class Session:
         self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
 
     @property
+    def hears_assistant_addressed(self) -> bool:
+        """Whether the speech in progress is for the assistant, as far as is known."""
+        return self._audio_input.addressed
+
+    @property
     def wake_window_open(self) -> bool:
         """Whether speech that begins now is accepted without the wake phrase."""
         return self.wake_phrase.is_open(self._position)
@@ -335,7 +340,7 @@ class Session:
             frame = self.push_to_talk.mute_or_pass(frame)
         self._position = frame.end
         if self.turns.phase is Phase.REPLYING:  # the wake window opens after the reply, so each frame moves its end
-            self.wake_phrase.extend_for_reply(self._position)
+            self._extend_wake_window()
         vad_result = self._audio_input.process(frame)
         if self.push_to_talk is not None:
             self.push_to_talk.add_vad_result(frame.end, vad_result)
@@ -496,8 +501,16 @@ class Session:
 
     # ---- commit ----
 
+    def _extend_wake_window(self, reply: ReplyId | None = None) -> None:
+        """Opens the wake window for a reply, except for one that only says that no words were recognized.
+
+        Otherwise speech to others that is not recognized would keep the window open, and each would get that answer.
+        """
+        if not self._reply_manager.answers_lost_words(reply or self.turns.replying):
+            self.wake_phrase.extend_for_reply(self._position)
+
     def _commit(self, effect: CommitTurn) -> None:
-        self.wake_phrase.extend_for_reply(self._position)  # the reply is active from here on
+        self._extend_wake_window(effect.reply)  # the reply is active from here on
         if self._reply_manager.asks_llm(effect.reply):  # it answers the whole history, so it fulfils a request
             self._reply_requests.clear()
         self._reply_manager.commit(effect)

@@ -22,10 +22,16 @@ class _StoreBounds(TypedDict):
     timeout_s: float
 
 
-def cache_store(settings: Settings, environ: Mapping[str, str], timeout_s: float | None = None) -> "CacheStore":
+def cache_store(
+    settings: Settings, environ: Mapping[str, str], timeout_s: float | None = None, *, creates: bool = True
+) -> "CacheStore":
     """Returns the store of cached answers, which opens at its first use. Raises CacheStoreError without its extra.
 
-    `timeout_s`: longest wait; None: as in a conversation.
+    Args:
+        settings: The settings.
+        environ: Environment variables: the user's folders.
+        timeout_s: Longest wait; None: as in a conversation.
+        creates: Whether a missing file is created at the first use.
     """
     from llm.cache import STORE_TIMEOUT_S
     from llm.cache.redis_store import RedisStore
@@ -42,7 +48,8 @@ def cache_store(settings: Settings, environ: Mapping[str, str], timeout_s: float
         return RedisStore(cache.redis_url, **bounds)
     if cache.store == "memory":
         return SqliteStore(None, **bounds)
-    return SqliteStore(at_home(cache.file) if cache.file else data_folder(environ) / "answers.sqlite3", **bounds)
+    path = at_home(cache.file) if cache.file else data_folder(environ) / "answers.sqlite3"
+    return SqliteStore(path, **bounds, creates=creates)
 
 
 def answer_cache(settings: Settings, environ: Mapping[str, str], embedder: "Embedder | None" = None) -> "AnswerCache":

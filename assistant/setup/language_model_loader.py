@@ -35,6 +35,8 @@ async def load_language_model(loading: Loading, skills: "Skills", local_reason: 
         why = "instead of a language model, because none is configured in [[llm.endpoints]]"
         why += f", and {local_reason}" if local_reason else ""
         loading.local_problem = local_reason
+        if loading.settings.llm.local_model == "off":
+            why, fallback = "as configured: no language model", False
     else:
         why, fallback = local_reason or "as configured", False
         try:

@@ -196,6 +196,12 @@ class ConversationFile:
         )
         return _last_item(database, number)
 
+    def owners(self) -> list[str]:
+        """Returns the owners that have conversations, the terminal first. Raises ConversationFileError."""
+        with self._shared.opened() as database:
+            rows = [] if database is None else database.execute("SELECT DISTINCT owner FROM conversations").fetchall()
+        return sorted((owner for (owner,) in rows), key=lambda owner: (owner != TERMINAL, owner))
+
     # ---- all conversations of an owner ----
 
     def summaries(self, owner: str, limit: int, before_s: float | None = None) -> list[Summary]:

@@ -38,7 +38,7 @@ class CardSpeaker(QueuedSpeaker):
     """Implements `Speaker` on a sound card.
 
     Without a device, a reply plays silently in real time: it counts as spoken and ends. The user is told when the
-    device is lost.
+    device is gone. While a stream that ended or stalled is started again, the reply waits.
 
     If the card underruns repeatedly, its buffer is lengthened between two replies. A reply that starts while the stream
     is reopened waits for it.
@@ -154,7 +154,7 @@ class CardSpeaker(QueuedSpeaker):
         if self._stream is not None:
             self._report_to_reference(self._stream.lane)
             self._lengthen_after_underruns(self._stream.lane, now_s)
-        elif self._supervisor.lengthening:
+        elif self._supervisor.lengthening or self._supervisor.stopped:
             self._silent_from_s = now_s
         else:
             self._play_silently(now_s)
@@ -181,8 +181,8 @@ class CardSpeaker(QueuedSpeaker):
             self._report_to_reference(lane)
             self._underflows += lane.underflows
             self._silent_from_s = self._loop.time()
-            # Nothing was played since its last block: about a second passed before it counted as lost.
-            if stream is None and lane.last_s:
+            # Nothing was played since its last block. The reply waits for a stream that is only started again.
+            if stream is None and lane.last_s and not self._supervisor.stopped:
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
         if stream is not None:

@@ -1,6 +1,11 @@
-"""Keeps one stream of a sound card open: detects its loss, reports it, and reopens it when the device is back."""
+"""Keeps one stream of a sound card open: reopens it when it ends or stalls, and reports a device that is gone.
+
+A stream ends or stalls on a busy machine, too. So the device is only reported as gone if the library cannot open it
+again.
+"""
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic
@@ -8,13 +13,16 @@ from typing import Any, Generic
 from audio.card.stream import CardLibrary, CardStream, L, Make, Opened, StreamRequest
 from audio.card.stream_watchdog import StreamWatchdog
 from audio.device import Device, Direction, noun, pick
-from audio.errors import DeviceError
+from audio.errors import DeviceError, SoundSystemHungError
 from audio.portaudio.host_apis import parameters_of
 
 _MEANWHILE = {
     "input": "you are not heard until it is back",
     "output": "until it is back, replies are silent but count as spoken",
 }
+
+RESTART_REPORT_INTERVAL_S = 60.0
+"""Shortest time between two reports that a stream was started again, in seconds."""
 
 
 class StreamSupervisor(Generic[L]):
@@ -25,6 +33,7 @@ class StreamSupervisor(Generic[L]):
     Attributes:
         stream: The open stream, or None: paused, lost, not begun, ended, being lengthened.
         lengthening: It is being reopened with a longer buffer.
+        stopped: It ended or stalled and is being reopened; whether the device is gone is not known yet.
     """
 
     def __init__(
@@ -49,6 +58,7 @@ class StreamSupervisor(Generic[L]):
         """
         self.stream: CardStream[L] | None = None
         self.lengthening = False
+        self.stopped = False
         self._direction: Direction = direction
         self._wanted = wanted
         self._rate_hz = rate_hz
@@ -63,6 +73,7 @@ class StreamSupervisor(Generic[L]):
         self._last_report = ""
         self._silently = False
         self._begun = self._paused = self._ended = False
+        self._restart_reported_s = -math.inf
 
     @property
     def opened(self) -> Opened | None:
@@ -90,8 +101,8 @@ class StreamSupervisor(Generic[L]):
             self._finish_opening(self._opening, now_s)
         elif self.stream is None:
             self._open_if_due(now_s)
-        elif self.stream.lane.finished or self._watchdog.is_silent(now_s, self.stream.lane.last_s):
-            self._handle_loss(self.stream, now_s)
+        elif self.stream.lane.finished or self._watchdog.is_stalled(now_s, self.stream.lane.last_s):
+            self._handle_stop(self.stream, now_s)
         else:
             self._follow_default(self.stream, now_s)
 
@@ -107,6 +118,7 @@ class StreamSupervisor(Generic[L]):
             _ignore_result(self._library.close(stream))
             return
         self._forget_opening()
+        self.stopped = False
         old, self.stream = self.stream, stream
         self._watchdog.opened(now_s)
         if old is not None:
@@ -121,6 +133,7 @@ class StreamSupervisor(Generic[L]):
     async def pause(self) -> None:
         """Closes the stream until `resume`."""
         self._paused = True
+        self.stopped = False
         self._forget_opening()
         await self._close()
 
@@ -142,7 +155,7 @@ class StreamSupervisor(Generic[L]):
 
     # ---- loss and recovery ----
 
-    def _handle_loss(self, stream: CardStream[L], now_s: float) -> None:
+    def _handle_stop(self, stream: CardStream[L], now_s: float) -> None:
         self.stream, self._lost = None, stream.opened
         _ignore_result(self._library.close(stream))
         self._silently = stream.interrupted  # closed by the library to list new devices
@@ -150,10 +163,19 @@ class StreamSupervisor(Generic[L]):
             self._watchdog.retry_now(now_s)
             return
         self._watchdog.lost(now_s)
-        self._report_once(
-            f'the {noun(self._direction)} "{stream.opened.device}" is gone (unplugged, or the sound system was '
-            f"restarted): {_MEANWHILE[self._direction]}. Repartee keeps looking for it"
-        )
+        self.stopped = True
+
+    def _handle_failure(self, error: DeviceError, now_s: float) -> None:
+        """Reports why the stream cannot be opened: first that its device is gone, later the reason."""
+        self._watchdog.failed(now_s)
+        if self.stopped and self._lost is not None and not isinstance(error, SoundSystemHungError):
+            self.stopped = False
+            self._report_once(
+                f'the {noun(self._direction)} "{self._lost.device}" is gone (unplugged, or the sound system was '
+                f"restarted): {_MEANWHILE[self._direction]}. Repartee keeps looking for it"
+            )
+        elif self._watchdog.should_report(now_s):
+            self._report_once(str(error))
 
     def _open_if_due(self, now_s: float) -> None:
         if self._watchdog.due(now_s):
@@ -168,19 +190,28 @@ class StreamSupervisor(Generic[L]):
         except DeviceError as error:
             self._silently = False
             self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # the buffer length may be the reason
-            self._watchdog.failed(now_s)
-            if self._watchdog.should_report(now_s):
-                self._report_once(str(error))
+            self._handle_failure(error, now_s)
             return
         self._watchdog.opened(now_s)
-        self._report_recovery(self.stream.opened)
+        self._report_recovery(self.stream.opened, now_s)
 
-    def _report_recovery(self, opened: Opened) -> None:
+    def _report_recovery(self, opened: Opened, now_s: float) -> None:
         before, self._lost = self._lost, None
         quietly, self._silently, self._last_report = self._silently, False, ""
-        if before is None or (quietly and (before.device, before.rate_hz) == (opened.device, opened.rate_hz)):
+        stopped, self.stopped = self.stopped, False
+        if before is None:
             return
-        what = noun(self._direction)
+        what, unchanged = noun(self._direction), (before.device, before.rate_hz) == (opened.device, opened.rate_hz)
+        if quietly and unchanged:
+            return
+        if stopped and unchanged:
+            if now_s - self._restart_reported_s >= RESTART_REPORT_INTERVAL_S:
+                self._restart_reported_s = now_s
+                self._report(
+                    f'the sound of the {what} "{opened.device}" stopped for a moment and was started again: this '
+                    "machine is busy, or its sound system was restarted"
+                )
+            return
         if before.device == opened.device:
             changed = "" if before.rate_hz == opened.rate_hz else f", now at {opened.rate_hz} Hz"
             self._report(f'the {what} "{opened.device}" is back{changed}')

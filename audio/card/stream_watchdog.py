@@ -5,11 +5,15 @@ import math
 RETRY_PAUSES_S = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 """Pauses before the attempts to reopen a lost device, in seconds; the last one repeats."""
 
-LOST_AFTER_S = 1.0
-"""Time without a callback until a stream counts as lost, in seconds.
+STALLED_AFTER_S = 2.0
+"""Time without a callback until a stream is opened again, in seconds. It is not lost for that: the machine may be busy.
 
 Blocks come every 10 to 20 ms; a suspended card is back within half a second.
 """
+
+LATE_TICK_S = 0.5
+"""Time between two ticks, in seconds, from which this process itself was not running. The stream's blocks were late for
+the same reason, so the time without them begins again."""
 
 GRACE_S = 3.0
 """Grace period of a new stream, in seconds: a Bluetooth headset takes 2 s to change its profile."""
@@ -33,6 +37,8 @@ class StreamWatchdog:
         self._opened_s = 0.0
         self._lost_s = -math.inf
         self._next_check_s = 0.0
+        self._ticked_s = -math.inf
+        self._running_since_s = -math.inf
 
     def opened(self, now_s: float) -> None:
         """Notes that a stream was opened."""
@@ -67,9 +73,16 @@ class StreamWatchdog:
         """Returns whether to report why the device cannot be reopened."""
         return now_s - self._lost_s >= REPORT_AFTER_S
 
-    def is_silent(self, now_s: float, last_s: float) -> bool:
-        """Returns whether a stream whose last block came at `last_s` (0.0: none yet) counts as lost."""
-        return now_s - self._opened_s > GRACE_S and now_s - last_s > LOST_AFTER_S
+    def is_stalled(self, now_s: float, last_s: float) -> bool:
+        """Returns whether a stream is opened again whose last block came at `last_s` (0.0: none yet).
+
+        Call it at every tick.
+        """
+        if now_s - self._ticked_s > LATE_TICK_S:
+            self._running_since_s = now_s
+        self._ticked_s = now_s
+        silent_s = now_s - max(last_s, self._running_since_s)
+        return now_s - self._opened_s > GRACE_S and silent_s > STALLED_AFTER_S
 
     def device_check_due(self, now_s: float) -> bool:
         """Returns whether a check for a new default device is due; True once every few seconds."""

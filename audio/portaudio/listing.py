@@ -1,6 +1,9 @@
 """Lists PortAudio's devices as `Device` objects."""
 
+import ctypes
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import import_module
 from typing import Any
@@ -13,7 +16,7 @@ from audio.portaudio.host_apis import PREFERRED
 def load() -> Any:
     """Imports the module sounddevice. Raises DeviceError if it, or the PortAudio library, is missing."""
     try:
-        return import_module("sounddevice")
+        library = import_module("sounddevice")
     except OSError as error:
         raise DeviceError(
             "microphones and loudspeakers need the PortAudio library, which is missing: install it "
@@ -22,6 +25,18 @@ def load() -> Any:
         ) from error
     except ImportError as error:
         raise DeviceError(f"the package sounddevice cannot be imported ({error}): run `make setup` again") from error
+    silence_alsa(sys.platform)
+    return library
+
+
+def silence_alsa(platform: str) -> None:
+    """Lets ALSA print nothing: it writes a line to standard error for each underrun and each device that fails.
+
+    Its threads call the handler, so it is a function of C that does nothing: one of Python would need the interpreter.
+    """
+    if platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL("libasound.so.2").snd_lib_error_set_handler(ctypes.CDLL(None).getpid)
 
 
 def listed(sounddevice: Any) -> tuple[Device, ...]:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from audio.card.stream import CardStream, L, Make, StreamRequest
 from audio.device import Device, pick
-from audio.errors import DeviceError
+from audio.errors import DeviceError, SoundSystemHungError
 from audio.portaudio.alsa_config import lacking
 from audio.portaudio.device_watcher import DeviceWatcher
 from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault, named
@@ -299,8 +299,8 @@ def _keep_libraries_loaded() -> None:
             here.on_exit(here._exit, None)  # registered last, called first
 
 
-def _hang_error(limit_s: float) -> DeviceError:
-    return DeviceError(
+def _hang_error(limit_s: float) -> SoundSystemHungError:
+    return SoundSystemHungError(
         f"the sound system has not answered for {limit_s:g} s: restart it (PulseAudio: pulseaudio --kill; PipeWire: "
         "systemctl --user restart pipewire)"
     )

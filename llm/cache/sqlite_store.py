@@ -34,6 +34,7 @@ class SqliteStore:
         max_age_s: Older entries are removed.
         now_s: Returns the seconds since 1970.
         timeout_s: Longest wait for another process that writes.
+        creates: Whether a missing file is created; else the store is then empty.
     """
 
     def __init__(
@@ -44,9 +45,10 @@ class SqliteStore:
         max_age_s: float,
         now_s: Callable[[], float],
         timeout_s: float = STORE_TIMEOUT_S,
+        creates: bool = True,
     ) -> None:
         self.name = "in memory" if path is None else f"sqlite {path}"
-        self._path = path
+        self._path = path if path is None or creates or path.exists() else None
         self._max_entries = max_entries
         self._max_age_s = max_age_s
         self._now_s = now_s

@@ -22,10 +22,11 @@ from session_server import (
 )
 
 from assistant.history.items import ItemId, UserMessage
+from assistant.storage import conversation_export
+from assistant.storage.conversation_export import message_objects
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from web.kept_conversation import GONE, NOT_OFFERED
-from web.page_api import conversation_export, conversations
-from web.page_api.conversation_export import message_objects
+from web.page_api import conversations
 
 MINE, OTHER = "a" * 40, "b" * 40
 PATH = "/v1/repartee/conversations"

@@ -111,6 +111,18 @@ def test_answers_are_written_and_need_a_restart(tmp_path: Path) -> None:
     served(tmp_path, test)
 
 
+def test_settings_of_this_run_are_not_written(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        asker.file.parent.mkdir()
+        asker.file.write_text('[assistant]\nlanguage = "fr"\n', encoding="utf-8")
+        before = asker.file.read_text(encoding="utf-8")
+        saved = (await asker.ask("POST", SAVE, {"language": "en", "voice": "espeak-ng"})).json()
+        assert (saved["changed"], saved["restart"]) == ([], False)
+        assert asker.file.read_text(encoding="utf-8") == before, "this run speaks English by an option"
+
+    served(tmp_path, test)
+
+
 def test_key_is_stored_privately_and_not_returned(tmp_path: Path) -> None:
     async def test(asker: Asker) -> None:
         saved = await asker.ask("POST", SAVE, {"answerer": "groq", "model": "m", "key": KEY})

@@ -17,12 +17,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_export import as_json, as_markdown, message_objects
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_search import MAX_QUERY_CHARS, Summary
 from assistant.support.disk_threads import DiskThreads
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, respond
-from web.page_api.conversation_export import as_json, as_markdown, message_objects
 from web.wire.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
 
 PATH = "/v1/repartee/conversations"

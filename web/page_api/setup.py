@@ -264,7 +264,7 @@ class PageSetup:
         """Changes the file; reads and writes the disk. Raises ConfigError."""
         file = self.parts.file
         assert file is not None
-        change = change_of(answers, file.settings())
+        change = change_of(answers, file.settings(), in_effect=self.parts.settings)
         if not change.is_empty:
             file.change(change.values, change.endpoint, private=change.private)
         return change

@@ -92,7 +92,7 @@ def engine_finding(
         text, remedy = "its model is not downloaded", missing.removeprefix("missing: ")
         return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
     if answer.error:
-        level = "info" if not mine else "warn" if answer.unfinished else "fail"
+        level = "info" if not mine else "warn" if answer.no_result else "fail"
         text, remedy = f"{use}{answer.error}", _remedy_of(answer.error)
         return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
     figures = _figures(answer.found)

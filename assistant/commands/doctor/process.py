@@ -72,9 +72,9 @@ class ProbeRunner:
         if not answer.unfinished:
             return answer
         if given_s < limit_s:
-            return ProbeResult({}, f"not finished: only {given_s:.1f} s were left", unfinished=True)
+            return ProbeResult({}, f"not checked: only {given_s:.1f} s were left", unfinished=True)
         return ProbeResult(
-            {}, f"no answer within {limit_s:g} s: it hangs, or this machine is very busy", timed_out=True
+            {}, f"not checked: no answer within {limit_s:g} s: it hangs, or this machine is very busy", timed_out=True
         )
 
 

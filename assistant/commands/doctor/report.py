@@ -12,6 +12,9 @@ Level = Literal["ok", "info", "warn", "fail"]
 Fact = str | int | float | bool | None | Sequence[str]
 """A value for programs."""
 
+_LATE = "not checked"
+"""Part of the text of a check whose time ran out (`process`)."""
+
 NOTHING: Mapping[str, Fact] = MappingProxyType({})
 
 
@@ -87,6 +90,12 @@ class DoctorReport:
         """Essential checks without a result, because their time ran out."""
         return tuple(finding for finding in self._essential_ones() if not finding.checked)
 
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Names of all checks without a result, because their time ran out."""
+        findings = (finding for section in self.sections for finding in section.findings)
+        return tuple(one.name for one in findings if not one.checked or (one.level != "info" and _LATE in one.text))
+
     def _essential_ones(self) -> tuple[CheckResult, ...]:
         return tuple(finding for section in self.sections for finding in section.findings if finding.essential)
 
@@ -109,6 +118,12 @@ class DoctorReport:
                 f"Not checked: the check took too long; a conversation may still be possible. {what.name}: {what.text}"
             )
         if self.ready:
+            if self.incomplete:
+                late = ", ".join(self.incomplete)
+                return (
+                    f"A conversation can be held, but not everything was checked: {late}. Run `repartee doctor` again "
+                    "when this machine is less busy."
+                )
             better = " The remedies above improve it." if self.remedies else ""
             return f"Ready: a conversation can be held.{better}"
         return f"Not ready: no conversation can be held. {self.essential[0].name}: {self.essential[0].text}"

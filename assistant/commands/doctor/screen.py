@@ -63,7 +63,7 @@ def show(report: DoctorReport, console: Console) -> None:
             page.block([(REMEDY, "yellow")], remedy, indent=len(REMEDY))
         page.line(("", ""))
     mark, style = ("✓ ", "bold green") if report.ready else ("✗ ", "bold red")
-    if not report.essential and report.unchecked:
+    if not report.essential and report.incomplete:
         mark, style = "! ", "bold yellow"
     page.block([(mark, style)], f"{report.verdict} ({report.took_s:.1f} s)", style, indent=len(mark))
 

@@ -55,6 +55,8 @@ class AnswererStep:
         if self.prompts is None:
             who = default_of(possible)
             self._say(f"answers: {who.label}")
+            if who.kind in {"keep", "skills"}:
+                return answers
             return self._with_model(replace(answers, answerer=who), None)
         try:
             default = possible.index(default_of(possible))

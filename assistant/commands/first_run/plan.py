@@ -80,13 +80,21 @@ class Change:
         return settings
 
 
-def change_of(answers: Answers, own: Settings, local_endpoint: LocalEndpoint = build.local_endpoint) -> Change:
+def change_of(
+    answers: Answers,
+    own: Settings,
+    local_endpoint: LocalEndpoint = build.local_endpoint,
+    *,
+    in_effect: Settings | None = None,
+) -> Change:
     """Returns what the answers change in a configuration file.
 
     Args:
         answers: The user's answers.
         own: The settings of that file alone.
         local_endpoint: Returns the model on this machine.
+        in_effect: The settings of this run, also by options and environment variables. The dialogs offer them, so an
+            answer that equals them was not chosen, and is not written.
 
     Raises:
         ConfigError: An answer cannot be used. The text says why and never contains a key.
@@ -105,12 +113,15 @@ def change_of(answers: Answers, own: Settings, local_endpoint: LocalEndpoint = b
     endpoint = endpoint_of(answers, own)
     if answers.answerer is not None and endpoint is None:
         # "off" only where it has an effect: a model that is downloaded later is meant to answer.
-        if answers.answerer.kind == "skills" and local_endpoint(own)[0] is not None:
+        language = answers.language or own.assistant.language
+        spoken = replace(own, assistant=replace(own.assistant, language=language))
+        if answers.answerer.kind == "skills" and local_endpoint(spoken)[0] is not None:
             values["llm.local_model"] = "off"
         if answers.answerer.kind in {"local", "download"} and own.llm.local_model == "off":
             values["llm.local_model"] = "auto"
+    known = [own] if in_effect is None else [own, in_effect]
     change = Change(
-        {key: value for key, value in values.items() if value != _value(own, key)},
+        {key: value for key, value in values.items() if all(value != _value(one, key) for one in known)},
         None if endpoint in own.llm.endpoints else endpoint,
         bool(answers.key),
     )

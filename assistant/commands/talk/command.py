@@ -61,6 +61,8 @@ class LocalTalker:
     def floor(self) -> Floor:
         """See `Talker`."""
         match self.session.turns.phase:
+            case TurnFloor.USER_SPEAKING | TurnFloor.AWAITING_TRANSCRIPT if not self.session.hears_assistant_addressed:
+                return "asleep"  # somebody speaks to somebody else
             case TurnFloor.USER_SPEAKING:
                 return "hearing"
             case TurnFloor.AWAITING_TRANSCRIPT:

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractContextManager, aclosing
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -44,6 +44,10 @@ START_S = 5.0
 
 WATCH_S = 0.5
 """Seconds between checks for changes to print: a changed device, a closed microphone."""
+
+IDLE_S = 1.5
+"""Seconds without a reply, after the end of the input and without a microphone, after which the conversation ends."""
+_IDLE_CHECK_S = 0.1
 
 COMMANDS = (
     "/mute            close the microphone device; again to open it",
@@ -104,8 +108,9 @@ class TalkPlain:
             clock: Returns the time of day as text.
             out: Output stream.
             typed: Input stream.
-            ends_with_input: Whether the end of the input ends the conversation. By default only for a terminal, where
-                the user pressed ctrl+d; the end of a pipe or /dev/null only means that nothing more is typed.
+            ends_with_input: Whether the end of the input ends the conversation at once. By default only for a terminal,
+                where the user pressed ctrl+d; the end of a pipe or /dev/null only means that nothing more is typed,
+                which ends the conversation only without a microphone.
             note: Written to standard error before the first line.
             start_s: Seconds for which lines are held back during the start.
         """
@@ -180,8 +185,7 @@ class TalkPlain:
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
-        # In a separate file the libraries' output disturbs nothing and may be useful.
-        return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
+        return hushed(library_in_use)  # also into a pipe, which may lead to a screen
 
     async def run(self) -> None:
         """Runs until the user quits or `close` is called. In both cases the controls have quit."""
@@ -307,8 +311,17 @@ class TalkPlain:
                         self._execute(line)
                     elif self._ringing:
                         self._controls.interrupt()
-        if self._ends:
-            self._over.set()
+        if not self._ends:
+            await self._wait_without_microphone()
+        self._over.set()
+
+    async def _wait_without_microphone(self) -> None:
+        """Waits until nothing more can come: there is no microphone, and all that was typed is answered."""
+        idle_since_s, loop = None, asyncio.get_running_loop()
+        while idle_since_s is None or loop.time() < idle_since_s + IDLE_S:
+            await asyncio.sleep(_IDLE_CHECK_S)
+            is_idle = self._controls.status().floor == "typing"
+            idle_since_s = (idle_since_s or loop.time()) if is_idle else None
 
     def _execute(self, line: str) -> None:
         self._release()

@@ -1,5 +1,6 @@
 """The commands `repartee conversations ...`."""
 
+import json
 import time
 from pathlib import Path
 
@@ -27,34 +28,69 @@ def said(text: str) -> list[UserMessage]:
     return [UserMessage(ItemId("item_1"), text, spoken=True)]
 
 
-def test_own_conversations_are_listed_and_deleted(file: ConversationFile) -> None:
-    assert "no conversation is kept" in run("list").stdout
+@pytest.fixture
+def kept(file: ConversationFile) -> ConversationFile:
+    """A file with two conversations of `talk` and one of a browser."""
     file.create(TERMINAL, "one", "", said("what time is it"))
     file.create(TERMINAL, "two", "", said("and the date"))
-    file.create(owner_of_browser("b" * 40), "three", "", said("a secret of the page"))
-    assert run("list").stdout.splitlines() == ["two     1 turn  and the date", "one     1 turn  what time is it"]
+    file.create(owner_of_browser("b" * 40), "three", "", said("a joke about the time"))
+    return file
+
+
+def rows(result: Result) -> list[list[str]]:
+    return [line.rstrip().split(maxsplit=4) for line in result.stdout.splitlines()]
+
+
+def test_conversations_of_terminal_and_page_are_listed(kept: ConversationFile) -> None:
+    for listed in (run("list"), run()):
+        assert listed.exit_code == 0
+        assert rows(listed) == [
+            ["three", "1", "turn", "page", "a joke about the time"],
+            ["two", "1", "turn", "talk", "and the date"],
+            ["one", "1", "turn", "talk", "what time is it"],
+        ]
+
+
+def test_conversations_are_searched_by_words(kept: ConversationFile) -> None:
+    assert [row[0] for row in rows(run("search", "time"))] == ["three", "one"]
+    assert run("search", "tomorrow").stdout == "no conversation with these words is kept\n"
+
+
+@pytest.mark.parametrize("name", ["one", "three"])
+def test_conversation_is_shown_and_exported(kept: ConversationFile, name: str, tmp_path: Path) -> None:
+    text = {"one": "what time is it", "three": "a joke about the time"}[name]
+    assert run("show", name).stdout == f"      you  {text}\n"
+    markdown = run("export", name).stdout
+    assert f"**You:** {text}" in markdown
+    assert json.loads(run("export", name, "--format", "json").stdout)["id"] == name
+    out = tmp_path / "mine.md"
+    assert run("export", name, "--out", str(out)).exit_code == 0
+    assert out.read_text(encoding="utf-8") == markdown
+    again = run("export", name, "--out", str(out))
+    assert again.exit_code != 0
+    assert "the file exists" in str(again.exception)
+
+
+def test_conversations_are_deleted_by_name_or_all_of_the_terminal(kept: ConversationFile) -> None:
     assert run("delete", "one").output == "1 conversation deleted\n"
-    for wrong in (["one"], ["three"], [], ["two", "--all"]):
+    for wrong in (["one"], [], ["two", "--all"]):
         assert run("delete", *wrong).exit_code != 0
     assert run("delete", "--all").output == "1 conversation deleted\n"
-    assert len(file.summaries(owner_of_browser("b" * 40), 9)) == 1
+    assert [row[0] for row in rows(run("list"))] == ["three"]
+    assert run("delete", "three").output == "1 conversation deleted\n"
 
 
-def test_place_of_browsers_conversations_is_named(file: ConversationFile) -> None:
-    file.create(TERMINAL, "one", "", said("what time is it"))
-    for listed in (run("list"), run()):
-        assert (listed.exit_code, listed.stdout) == (0, "one     1 turn  what time is it\n")
-        assert listed.stderr == (
-            "conversations of browsers are listed in the page; those that this machine's server keeps are in "
-            f"{file.path}\n"
-        )
+def test_commands_without_conversations_create_no_file(file: ConversationFile) -> None:
+    assert "no conversation is kept" in run("list").stdout
+    assert "no such conversation" in str(run("show", "x").exception)
+    assert not file.path.parent.exists()
 
 
 def test_imported_file_is_deleted_with_its_conversation(file: ConversationFile) -> None:
     folder = file.path.parent
     folder.mkdir(parents=True)
     (folder / "old.jsonl").write_bytes(heading_line(Heading("")) + item_lines(said("long ago")))
-    assert run("list").stdout == "old     1 turn  long ago\n"
+    assert rows(run("list")) == [["old", "1", "turn", "talk", "long ago"]]
     assert (folder / "old.jsonl.imported").exists()
     run("delete", "old")
     assert not list(folder.glob("old*"))

@@ -223,6 +223,26 @@ def test_yes_takes_what_is_found(file: Path) -> None:
     assert "answers: Only the built-in skills" in shown
 
 
+def test_yes_writes_only_what_options_choose(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TTS_ENGINE": "espeak-ng", "ASSISTANT_LANGUAGE": "fr", "TALK_REMEMBER": "true"}.items():
+        monkeypatch.setenv(f"REPARTEE_{name}", value)
+    console = Console(file=StringIO(), width=100, highlight=False)
+    init(InitOptions(yes=True), file, os.environ, console, ports=())
+    assert not file.exists()
+    init(InitOptions(yes=True, language="de"), file, os.environ, console, ports=())
+    assert file.read_text(encoding="utf-8") == '[assistant]\nlanguage = "de"\n'
+
+
+def test_enter_writes_no_value_of_an_environment_variable(file: Path) -> None:
+    environ = {
+        "REPARTEE_TTS_ENGINE": "espeak-ng",
+        "REPARTEE_ASSISTANT_LANGUAGE": "fr",
+        "REPARTEE_TALK_REMEMBER": "true",
+    }
+    run(file, Typist([""] * 5), None, **environ)
+    assert not file.exists()
+
+
 def test_options_answer_the_questions(file: Path) -> None:
     found, _ = silent(file, language="de", voice="espeak-ng", llm="skills", remember=True)
     assert (found.assistant.language, found.talk.remember) == ("de", True)

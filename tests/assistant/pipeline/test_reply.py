@@ -9,6 +9,7 @@ from text_cases import text_cases
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
+from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
 from assistant.pipeline.reply_manager import PARTLY_HEARD
 from assistant.skills import ChangeVolume
@@ -237,3 +238,10 @@ def test_answer_stopped_for_repetition_ends_with_a_sentence() -> None:
     assert result.chunks == ["It is ten o'clock.", "It is ten o'clock."]
     assert (record.answers[-1].reason, record.outcome) == ("repetition", "answered")
     assert [problem for problem in result.problems if "repeated itself" in problem]
+
+
+def test_apology_after_text_that_is_not_spoken_is_a_new_paragraph() -> None:
+    simulation = Simulation([TIME], replies=(("nine ten", BROKEN),))
+    simulation.at(0, lambda: setattr(simulation.session, "reply_options", ReplyOptions(spoken=False)))
+    shown = "".join(event.text for _, event in simulation.run().events if isinstance(event, ChunkSpoken))
+    assert shown == f"nine ten\n\n{APOLOGY}"

@@ -17,8 +17,9 @@ COMMANDS: dict[str, tuple[list[str | Path], int]] = {
     "endpoints": (["endpoints", "--requests", "0"], 0),
     "trace-report": (["trace", "report", DEMO], 0),
     "trace-show": (["trace", "show", DEMO], 0),
-    "conversations": (["conversations", "list"], 0),
+    "conversations": (["conversations"], 0),
     "devices": (["devices"], 0),
+    "cache": (["cache", "stats"], 0),
     "error-command": (["tlak"], 2),
     "error-setting": (["config", "--set", "assistant.languag=de"], 2),
     "error-init": (["init", "--yes", "--language", "dee"], 2),
@@ -33,6 +34,7 @@ def test_screen_of_command_is_as_kept(name: str, columns: int) -> None:
     with in_terminal(arguments, columns, prepare=with_cards) as terminal:
         assert terminal.end() == status
         check_end(terminal, name)
+        assert list(terminal.folder.iterdir()) == [], "it only reads"
 
 
 @both_widths

@@ -92,6 +92,14 @@ def test_skills_answer_as_a_fallback_without_endpoints() -> None:
 
 
 @pytest.mark.slow
+def test_skills_by_choice_are_no_fallback() -> None:
+    loader = loader_of("llm.local_model=off")
+    asked(loader, WHAT_TIME)
+    (llm,) = (chosen for chosen in loader.chosen if chosen.stage == "llm")
+    assert (llm.why, llm.fallback) == ("as configured: no language model", False)
+
+
+@pytest.mark.slow
 def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -124,7 +124,7 @@ def test_stalled_card_is_reopened_at_another_rate() -> None:
         stuck = harness.portaudio.streams[0]
         stuck.lane.block = lambda *_, **__: None
         harness.portaudio.devices = (device("desk", default=True, rate_hz=16_000),)
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(3.0)
         assert harness.portaudio.streams[0] is not stuck
         assert harness.messages[-1] == 'the microphone "desk" is back, now at 16000 Hz'
         assert not harness.frames[-1].is_inserted
@@ -210,8 +210,8 @@ def test_recovery_is_reported_after_streams_were_interrupted() -> None:
         (used,) = harness.portaudio.streams
         used.lane.ended()  # the sound server was restarted
         await asyncio.sleep(1.0)
-        assert "is gone" in harness.messages[0]
-        assert harness.messages[1:] == ['the microphone "headset" is back']
+        (message,) = harness.messages
+        assert message.startswith('the sound of the microphone "headset" stopped for a moment and was started again')
 
     run_with_microphone(
         script, MicrophoneHarness(FakeLibrary(device("desk", default=True), device("headset", index=1)))

@@ -152,6 +152,26 @@ def test_reply_continues_silently_while_card_is_lost() -> None:
     run_with_speaker(script)
 
 
+def test_reply_waits_for_a_stream_that_is_started_again() -> None:
+    async def script(harness: SpeakerHarness) -> None:
+        await asyncio.sleep(6.0)
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(36_000))
+        harness.speaker.end("a")
+        harness.portaudio.takes_s = 0.3  # a busy machine
+        for _ in range(2):
+            await asyncio.sleep(0.5)
+            harness.portaudio.streams[0].lane.ended()
+        await asyncio.sleep(5.0)
+        assert harness.played[-1][1:4:2] == (36_000, True)
+        assert harness.speaker.silent_samples == 0
+        assert np.count_nonzero(harness.sound) == pytest.approx(36_000, abs=600)
+        (said,) = harness.said
+        assert "stopped for a moment and was started again: this machine is busy" in said
+
+    run_with_speaker(script)
+
+
 def test_interruption_by_other_card_is_not_reported() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.0)

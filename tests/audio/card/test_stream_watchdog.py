@@ -1,16 +1,28 @@
 """Tests when a stream counts as lost, and when opening is retried."""
 
-from audio.card.stream_watchdog import GRACE_S, LOST_AFTER_S, RETRY_PAUSES_S, STEADY_S, StreamWatchdog
+import pytest
+
+from audio.card.stream_watchdog import GRACE_S, LATE_TICK_S, RETRY_PAUSES_S, STALLED_AFTER_S, STEADY_S, StreamWatchdog
 
 
-def test_stream_is_lost_after_a_second_without_blocks() -> None:
+def stalls(blocks_until_s: float, ticks_s: list[float]) -> list[float]:
+    """Returns the ticks at which a stream counts as stalled that was opened at 0 s."""
     watch = StreamWatchdog()
-    watch.opened(100.0)
-    assert not watch.is_silent(100 + GRACE_S, 0.0)
-    assert watch.is_silent(100 + GRACE_S + 0.1, 0.0)
-    assert not watch.is_silent(200.0, 200 - LOST_AFTER_S)
-    assert watch.is_silent(200.0, 200 - LOST_AFTER_S - 0.1)
-    assert not watch.is_silent(102.0, 100.1)  # a pause during the grace period
+    watch.opened(0.0)
+    return [tick_s for tick_s in ticks_s if watch.is_stalled(tick_s, blocks_until_s)]
+
+
+def test_stream_stalls_after_seconds_without_blocks() -> None:
+    ticks_s = [0.1 * tick for tick in range(200)]
+    assert min(stalls(10.0, ticks_s)) == pytest.approx(10.0 + STALLED_AFTER_S, abs=0.11)
+    assert min(stalls(0.0, ticks_s)) == pytest.approx(GRACE_S, abs=0.11)
+
+
+def test_time_in_which_the_process_did_not_run_is_no_stall() -> None:
+    before, after = [0.1 * tick for tick in range(100)], [15.0 + 0.1 * tick for tick in range(100)]
+    assert min(stalls(9.9, [*before, *after])) == pytest.approx(15.0 + STALLED_AFTER_S, abs=0.11)
+    late = [10.0 + (LATE_TICK_S + 0.1) * tick for tick in range(100)]
+    assert stalls(9.9, [*before, *late]) == []
 
 
 def test_retry_pauses_grow_and_reset_when_steady() -> None:

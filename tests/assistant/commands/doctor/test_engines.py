@@ -93,8 +93,8 @@ def test_failing_conversation_is_essential() -> None:
 
 def test_slow_check_of_the_conversation_is_no_failure() -> None:
     for answer in (
-        ProbeResult({}, "no answer within 12 s: it hangs, or this machine is very busy", timed_out=True),
-        ProbeResult({}, "not finished: only 2.0 s were left", unfinished=True),
+        ProbeResult({}, "not checked: no answer within 12 s: it hangs, or this machine is very busy", timed_out=True),
+        ProbeResult({}, "not checked: only 2.0 s were left", unfinished=True),
         ProbeResult({}, "not checked: no time was left", unfinished=True),
     ):
         late = conversation_finding(answer)

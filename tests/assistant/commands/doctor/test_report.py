@@ -32,6 +32,13 @@ def test_check_that_took_too_long_says_nothing_about_conversations() -> None:
     assert (bad.exit_code, bad.verdict.split(":")[0]) == (1, "Not ready")
 
 
+def test_verdict_names_what_was_not_checked() -> None:
+    late = CheckResult("fail", "tts piper", "not checked: no answer within 12 s")
+    told = report(finding("ok", essential=True), late)
+    assert (told.ready, told.exit_code) == (True, 0)
+    assert told.verdict.startswith("A conversation can be held, but not everything was checked: tts piper.")
+
+
 def test_remedies_start_with_essential_ones_and_are_unique() -> None:
     told = report(
         finding("warn", "w", remedy="warm"),

@@ -149,6 +149,28 @@ def test_skills_switch_the_local_model_off_only_if_there_is_one() -> None:
     assert change_of(on, off.applied_to(DEFAULTS), local).values == {"llm.local_model": "auto"}
 
 
+def test_skills_leave_a_model_on_that_does_not_know_the_language() -> None:
+    def english_only(settings: Settings) -> tuple[EndpointSection | None, str]:
+        return local(settings) if settings.assistant.language == "en" else nothing_local(settings)
+
+    skills = Answers(language="de", answerer=Answerer("skills", "skills", ""))
+    assert change_of(skills, DEFAULTS, english_only).values == {"assistant.language": "de"}
+
+
+def test_answer_that_equals_the_settings_in_effect_is_not_written() -> None:
+    in_effect = replace(
+        DEFAULTS,
+        tts=replace(DEFAULTS.tts, engine="espeak-ng"),
+        assistant=replace(DEFAULTS.assistant, language="de"),
+        talk=replace(DEFAULTS.talk, remember=True),
+    )
+    espeak = VoiceOption("espeak-ng", "espeak-ng", "")
+    answers = Answers(language="de", voice=espeak, remember=True)
+    assert change_of(answers, DEFAULTS, nothing_local, in_effect=in_effect).is_empty
+    other = change_of(replace(answers, language="fr"), DEFAULTS, nothing_local, in_effect=in_effect)
+    assert other.values == {"assistant.language": "fr"}
+
+
 def test_local_model_beside_endpoints_is_an_endpoint() -> None:
     on = Answers(answerer=Answerer("local", "local", "", models=("qwen3-0.6b",)))
     found = change_of(on, configured(NEAR), local)

@@ -171,6 +171,11 @@ def test_end_of_a_pipe_does_not_end_the_conversation() -> None:
     asyncio.run(run())
 
 
+def test_end_of_input_without_a_microphone_ends_the_conversation() -> None:
+    _, done = talked("what time is it\n", status=replace(STATUS, floor="typing"), ends=False)
+    assert done == [("type", "what time is it"), ("quit",)]
+
+
 def test_too_long_lines_are_skipped_and_many_are_queued() -> None:
     typed = "\n".join([*[f"line {at}" for at in range(100)], "x" * (3 * LINE_CHARS), "last"])
 
