@@ -212,7 +212,7 @@ class Terminal:
 
     def colours(self) -> set[str]:
         """Returns the colours of the visible characters and their backgrounds, without the terminal's own."""
-        cells = [row[column] for row in self._rows() for column in range(self.columns)]
+        cells = [cell for row in self.cells() for cell in row]
         shown = {cell.fg for cell in cells if cell.data.strip()} | {cell.bg for cell in cells}
         return shown - {"default"}
 
@@ -226,5 +226,7 @@ class Terminal:
         """Whether the cursor is shown."""
         return not self._screen.cursor.hidden
 
-    def _rows(self) -> list[Any]:
-        return [*self._screen.history.top, *self._screen.buffer.values()]
+    def cells(self) -> list[list[Any]]:
+        """Returns the characters of all lines with their colours, also of those that scrolled off."""
+        rows = [*self._screen.history.top, *(self._screen.buffer[row] for row in range(self._screen.lines))]
+        return [[row[column] for column in range(self.columns)] for row in rows]

@@ -57,7 +57,7 @@ def wrapped_for(stream: TextIO, line: str) -> str:
     except (OSError, ValueError, AttributeError):  # no terminal
         return line
     blank = line[len(line.rstrip(" ")) :]  # of a prompt
-    return wrapped(Text(line), columns).plain + blank if columns > 0 else line
+    return wrapped(Text(line), columns).plain.rstrip(" ") + blank if columns > 0 else line
 
 
 def wrapped(text: Text, columns: int) -> Text:
