@@ -89,15 +89,15 @@ def test_silence_has_no_words(whisper: LoadedWhisper) -> None:
     assert decoded(whisper, room).text == ""
 
 
-@pytest.mark.parametrize("name", ["german_question", "french_request", "italian_question"])
+@pytest.mark.parametrize("name", ["german_question", "italian_question", "italian_statement"])
 def test_speech_in_other_language_is_reported(whisper: LoadedWhisper, name: str) -> None:
-    """Log-probabilities are -1.68 to -2.06 on each processor; the limit is -1.4."""
+    """Log-probabilities are -1.75 to -3.20 with generic arithmetic, AVX2 and AVX-512; the limit is -1.4."""
     found = decoded(whisper, read_pcm(LANGUAGES / f"{name}.flac"))
     assert found.other_language == UNKNOWN_LANGUAGE
 
 
 def test_english_speech_is_not_reported_as_other_language(whisper: LoadedWhisper, clips: list[Clip]) -> None:
-    """Log-probabilities are -0.04 to -0.31 on each processor."""
+    """Log-probabilities are -0.04 to -0.31; the limit is -1.4."""
     english = [*(clip.pcm for clip in clips), read_pcm(LANGUAGES / "english_question.flac")]
     assert [decoded(whisper, pcm).other_language for pcm in english] == [""] * len(english)
 
