@@ -3,7 +3,9 @@
 import { InstalledApp } from "./app/installed-app.js";
 import { MediaKeys } from "./app/media-keys.js";
 import { chosenPhrase, wakeChoice } from "./app/wake-choice.js";
+import { WakeLock } from "./app/wake-lock.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { SilentAudio } from "./audio/silent-audio.js";
 import { FirstRun } from "./first-run/first-run.js";
 import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
@@ -37,7 +39,12 @@ class Page {
   constructor() {
     fillTexts();
     this._audio = this._microphone = this._session = null;
-    this._transcript = new TranscriptView();
+    this._wakeLock = new WakeLock();
+    this._transcript = new TranscriptView({
+      ask: (id, words) => this._session?.askAgain(id, words) ?? false,
+      retry: (id) => this._session?.retry(id) ?? false,
+      answers: () => this._chooseAnswerer(),
+    });
     this._connections = 0; // attempts: after each, the server may be another
     this._serverOf = 0; // the attempt whose server's settings were read
     this._starting = null; // a unique object for every start
@@ -60,7 +67,8 @@ class Page {
       releaseKey: () => this._session?.releaseKey(),
       sendText: (text) => this._sendText(text),
       changeMicrophone: () => this._microphone?.open(),
-      changeTransport: () => this._changeTransport(),
+      changeTransport: () => this._reopen(),
+      changeTextOnly: () => this._reopen(),
       pushToTalk: (on) => {
         if (on) this._wake.turnOff();
         this._session?.setPushToTalk(on);
@@ -100,7 +108,7 @@ class Page {
   async _start(typed = false) {
     if (this._starting || this._session) return;
     const starting = (this._starting = {});
-    this._typed = typed;
+    this._typed = typed || preferences().textOnly;
     const isCurrent = () => this._starting === starting;
     this._notices.clear();
     this._drawPhase();
@@ -119,6 +127,10 @@ class Page {
 
   /** @param {() => boolean} isCurrent false once it was stopped, for example while the browser asks for the microphone */
   async _open(isCurrent) {
+    if (preferences().textOnly) {
+      this._audio = new SilentAudio();
+      return this._startSession("websocket");
+    }
     const devices = Boolean(navigator.mediaDevices);
     const problem = browserProblem({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices: devices || this._typed });
     if (problem) this._notices.problem(problem);
@@ -149,7 +161,8 @@ class Page {
     connection.token = storedToken();
     this._turns.startConversation();
     this._session = new RealtimeSession(this._audio, connection, this._turns);
-    this._session.pushToTalk.enabled = preferences().pushToTalk;
+    this._session.textOnly = preferences().textOnly;
+    this._session.pushToTalk.enabled = preferences().pushToTalk && !this._session.textOnly;
     this._session.setWakePhrase(chosenPhrase());
     this._session.muted = this._typed;
     this._connections++;
@@ -174,10 +187,11 @@ class Page {
     this._drawPhase();
   }
 
-  /** Connects anew with a new conversation, if one runs. */
-  async _changeTransport() {
-    if (!this._session) return;
+  /** Connects anew, because the connection or the kind of sound has changed, and continues the conversation that runs. */
+  async _reopen() {
+    if (!this._session) return this._drawPhase();
     const typed = this._typed;
+    this._history.pause();
     await this._stop();
     await this._start(typed);
   }
@@ -290,6 +304,7 @@ class Page {
     if (document.hidden) this._wasHidden = this._session !== null;
     else if (this._wasHidden) {
       this._wasHidden = false;
+      this._audio?.resume();
       if (this._audio?.context.state !== "running") this._audioStateChanged();
       else if (this._session) this._notices.note(text("notice.background"));
     }
@@ -343,7 +358,7 @@ class Page {
 
   /** Mutes or unmutes. The microphone of a conversation that was started by typing opens here. */
   _mute() {
-    if (!this._session) return;
+    if (!this._session || this._session.textOnly) return;
     this._session.muted = !this._session.muted;
     if (!this._session.muted && this._typed) {
       this._typed = false;
@@ -357,7 +372,13 @@ class Page {
     else if (action === "microphone") this._microphone?.open();
     else if (action === "audio") this._audio?.resume();
     else if (action === "token") this._askForToken();
+    else if (action === "answers") this._chooseAnswerer();
     else this._start();
+  }
+
+  /** Opens the choice of who answers, where a model can be tested and its key given: the first steps, or the settings where there are none. */
+  async _chooseAnswerer() {
+    if (!(await this._firstRun.openAnswerers())) this._settings.open("endpoint");
   }
 
   /** @param {string} refused why the last token was refused; "" if there was none */
@@ -375,7 +396,7 @@ class Page {
     const muted = this._session?.muted ?? false;
     const pushToTalk = this._session?.pushToTalk.enabled ?? preferences().pushToTalk;
     const held = this._session?.pushToTalk.keyDown ?? false;
-    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase(), continues: this._history.continues, ended: this._transcript.hasLines };
+    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, textOnly: preferences().textOnly, pushToTalk, held, awaitedPhrase: this._awaitedPhrase(), continues: this._history.continues, ended: this._transcript.hasLines };
     const said = phaseText(state);
     this._drawnPhrase = state.awaitedPhrase;
     document.body.dataset.phase = phase;
@@ -385,7 +406,8 @@ class Page {
     if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== said) announcement.textContent = said;
     document.title = phase === "idle" ? "Repartee" : `${said} · Repartee`;
     const running = this._session !== null || this._starting !== null;
-    this._mediaKeys.draw({ running, muted });
+    this._mediaKeys.draw({ running: running && !preferences().textOnly, muted });
+    this._wakeLock.draw(running);
     if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
     this._controls.draw({ running, muted, pushToTalk, held, phase, continues: this._history.continues });
   }

@@ -2,6 +2,7 @@
 
 import { DEFAULT_PHRASE, needsConsent, wakePhrase } from "../session/wake-mode.js";
 import { text } from "../texts/texts.js";
+import { keepFocus } from "../view/dialog-focus.js";
 import { makeElement } from "../view/dom.js";
 import { preferences, setPreferences } from "../view/preferences.js";
 
@@ -65,6 +66,7 @@ function askForConsent(phrase) {
   const dialog = makeElement("dialog", { id: "wake-consent", "aria-labelledby": "wake-consent-title" }, makeElement("form", { method: "dialog" }, title, explained, makeElement("div", { class: "row" }, cancel, agree)));
   dialog.onkeydown = (event) => event.stopPropagation(); // Escape must not close the settings below it
   document.body.append(dialog);
+  dialog.addEventListener("close", keepFocus);
   return new Promise((resolve) => {
     dialog.onclose = () => {
       dialog.remove();

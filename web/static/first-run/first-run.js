@@ -1,6 +1,7 @@
 /** The first steps: a dialog that opens once in each browser, and again on request. */
 
 import { countText, text } from "../texts/texts.js";
+import { keepFocus } from "../view/dialog-focus.js";
 import { byId, makeElement } from "../view/dom.js";
 import { AnswererStep } from "./answerer-step.js";
 import { KeepStep } from "./keep-step.js";
@@ -16,6 +17,8 @@ import { VoiceStep } from "./voice-step.js";
  * @property {(saved: object) => void} report the answer of POST /v1/repartee/setup/save
  */
 
+const ANSWERER = 2; // position of its step
+
 export class FirstRun {
   /** @param {FirstRunContext["choices"]} choices */
   constructor(choices) {
@@ -29,7 +32,10 @@ export class FirstRun {
       event.preventDefault();
       this._leave();
     });
-    this._dialog.addEventListener("close", () => this._closed());
+    this._dialog.addEventListener("close", (event) => {
+      this._closed();
+      keepFocus(event);
+    });
     const again = this._makeButton(text("first.title"), "first-run-again small", () => {
       byId("settings-open").click(); // closes the settings
       this.open();
@@ -38,8 +44,15 @@ export class FirstRun {
     if (!wasShown()) this.open({ unasked: true });
   }
 
-  /** @param {{unasked?: boolean}} how `unasked`: it opens by itself, so it stays closed where it cannot help */
-  async open({ unasked = false } = {}) {
+  /** Opens the dialog where it is chosen who answers. @returns {Promise<boolean>} false if this server does not offer it */
+  async openAnswerers() {
+    if (!(await setupOffer())) return false;
+    await this.open({ at: ANSWERER });
+    return true;
+  }
+
+  /** @param {{unasked?: boolean, at?: number}} how `unasked`: it opens by itself, so it stays closed where it cannot help; `at`: the first step shown */
+  async open({ unasked = false, at = 0 } = {}) {
     const offer = await setupOffer();
     if (this._dialog.open || (unasked && (!offer?.authorized || document.body.dataset.phase !== "idle"))) return;
     this._saved = null;
@@ -49,7 +62,7 @@ export class FirstRun {
     this._steps = [new VoiceStep(context), new MicrophoneStep(), new AnswererStep(context), new KeepStep()];
     this._build();
     this._dialog.showModal();
-    this._show(0);
+    this._show(at);
   }
 
   _report(saved) {

@@ -34,6 +34,7 @@ export class VoiceStep {
     this._status = makeElement("p", { class: "status", role: "status" });
     this._audio = null; // AudioContext, made by the first press of Listen
     this._source = null;
+    this._listening = null; // the button of the voice that is heard
     this._settings = null;
     this._language.onchange = () => this._drawVoices();
     this.element = makeElement(
@@ -113,29 +114,43 @@ export class VoiceStep {
   }
 
   async _listen(name, input, button) {
+    const stops = button === this._listening;
     this._stop();
+    if (stops) return;
     input.checked = true;
     this._audio ??= new AudioContext();
     const audio = this._audio;
     this._status.textContent = "";
-    button.classList.add("busy");
+    this._listening = button;
+    this._drawListen("loading");
     try {
       const sound = await audio.decodeAudioData(await voiceSample(name, this._language.value));
-      if (this._audio !== audio) return; // the step was left meanwhile
-      this._stop();
+      if (this._audio !== audio || this._listening !== button) return; // the step was left, or another voice chosen
       this._source = audio.createBufferSource();
       this._source.buffer = sound;
       this._source.connect(audio.destination);
+      this._source.onended = () => this._listening === button && this._stop();
       this._source.start();
+      this._drawListen("playing");
     } catch (error) {
+      if (this._listening !== button) return;
       this._status.textContent = error instanceof ServerError ? error.message : text("first.cannot_play");
-    } finally {
-      button.classList.remove("busy");
+      this._stop();
     }
   }
 
+  /** @param {"idle" | "loading" | "playing"} state of the voice that is heard */
+  _drawListen(state) {
+    if (!this._listening) return;
+    this._listening.dataset.state = state;
+    this._listening.textContent = text({ idle: "settings.listen", loading: "settings.loading", playing: "settings.stop" }[state]);
+  }
+
   _stop() {
-    this._source?.stop();
+    this._drawListen("idle");
+    this._listening = null;
+    const source = this._source;
     this._source = null;
+    source?.stop();
   }
 }

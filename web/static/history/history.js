@@ -73,6 +73,14 @@ export class ConversationHistory {
     on("items", () => this._saveSoon());
   }
 
+  /** The conversation ends here and is continued by the next start, for example with other sound. */
+  pause() {
+    if (!this._session) return;
+    this._save();
+    this._record.token = "";
+    this._session = null;
+  }
+
   /** The conversation has ended. */
   detach() {
     if (!this._session) return;

@@ -28,6 +28,8 @@ export class Conversation {
   constructor() {
     /** @type {Item[]} */
     this.items = [];
+    /** @type {string[]} ids of the server's items in their order, also of those that are not shown */
+    this._order = [];
     /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
     /** Whether speech has to be addressed to the assistant: until its words arrive, it is not shown. */
@@ -44,6 +46,20 @@ export class Conversation {
   /** @param {string} response @returns {Item | undefined} the item of a reply */
   replyItem(response) {
     return this.items.findLast((one) => one.response === response && one.role === "assistant");
+  }
+
+  /** Returns the ids of an item and of all that follow it, also of those that are not shown. @param {string} id @returns {string[]} */
+  idsFrom(id) {
+    const at = this._order.indexOf(id);
+    const shown = this.items.slice(this.items.findIndex((one) => one.id === id)).map((one) => one.id);
+    return [...new Set([...(at < 0 ? [] : this._order.slice(at)), ...shown])].filter(Boolean);
+  }
+
+  /** Notes the place of an item of the server. */
+  order(id, previous) {
+    this._order = this._order.filter((one) => one !== id);
+    const after = this._order.indexOf(previous);
+    this._order.splice(after < 0 ? this._order.length : after + 1, 0, id);
   }
 
   /** Handles a server event; events that do not concern items change nothing. */
@@ -106,6 +122,7 @@ export class Conversation {
   /** Starts another conversation, which uses the same ids: earlier items stay unchanged above it. */
   startAnother() {
     this.end();
+    this._order = [];
     for (const item of this.items) {
       Object.assign(item, { id: "", response: null });
       this.changed.add(item);
@@ -133,6 +150,7 @@ export class Conversation {
   }
 
   remove(id) {
+    this._order = this._order.filter((one) => one !== id);
     const at = this.items.findIndex((one) => one.id === id);
     if (at < 0) return;
     this.changed.add(...this.items.splice(at, 1));
@@ -193,7 +211,10 @@ const EVENT_HANDLERS = {
     conversation.remove(PENDING);
     conversation.remove(item_id);
   },
-  "conversation.item.added": (conversation, { item, previous_item_id }) => addItem(conversation, item, previous_item_id),
+  "conversation.item.added": (conversation, { item, previous_item_id }) => {
+    addItem(conversation, item, previous_item_id);
+    conversation.order(item.id, previous_item_id);
+  },
   "conversation.item.input_audio_transcription.completed": (conversation, { item_id, transcript }) => {
     if (!transcript) return conversation.remove(item_id); // it was committed and has no words
     conversation.put(item_id, { text: transcript, inProgress: false });

@@ -12,11 +12,13 @@ export class MicrophoneStream extends EventTarget {
     super();
     this._input = input;
     this._settings = settings;
-    this._open = this._closed = false;
+    this._open = this._closed = this._wasOpen = false;
     this._opening = null;
     this._onDeviceChange = () => this._devicesChanged();
     input.addEventListener("lost", () => this._lost());
     navigator.mediaDevices?.addEventListener("devicechange", this._onDeviceChange);
+    this._onVisible = () => this._pageShown();
+    document.addEventListener("visibilitychange", this._onVisible);
     this._watchPermission();
   }
 
@@ -43,6 +45,7 @@ export class MicrophoneStream extends EventTarget {
     this._open = false;
     this._closed = true;
     navigator.mediaDevices?.removeEventListener("devicechange", this._onDeviceChange);
+    document.removeEventListener("visibilitychange", this._onVisible);
     if (this._permission) this._permission.onchange = null;
     this._input.close();
   }
@@ -57,7 +60,7 @@ export class MicrophoneStream extends EventTarget {
       if (problem === "device-missing" && settings.deviceId) return this._tryOpen({ ...settings, deviceId: "" });
       return false;
     }
-    this._open = true;
+    this._open = this._wasOpen = true;
     this._emit("opened");
     this._emit("devices");
     return true;
@@ -67,6 +70,12 @@ export class MicrophoneStream extends EventTarget {
     this._open = false;
     this._emit("problem", { problem: "unplugged", message: "" });
     this._emit("devices");
+  }
+
+  /** Opens it again if it was lost while the page was hidden: phones take the microphone from a page in the background. */
+  _pageShown() {
+    const { track } = this._input;
+    if (!document.hidden && this._wasOpen && (!this._open || track?.readyState !== "live" || track.muted)) this.open();
   }
 
   _devicesChanged() {

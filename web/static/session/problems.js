@@ -1,6 +1,6 @@
 /** The problems that the page shows. `texts/` has their texts: one sentence says what happened, the next what to do. Pure. */
 
-/** @typedef {{action?: "reconnect" | "microphone" | "audio" | "token" | "start" | "again"}} Problem `action` of its button */
+/** @typedef {{action?: "reconnect" | "microphone" | "audio" | "token" | "start" | "again" | "answers"}} Problem `action` of its button */
 
 /** @type {Record<string, Problem>} */
 export const PROBLEMS = {
@@ -26,7 +26,7 @@ export const PROBLEMS = {
   "token": { action: "token" },
   "refused": { action: "start" },
   "ended": { action: "start" },
-  "reply-failed": {},
+  "reply-failed": { action: "answers" },
   "overflow": {},
 };
 

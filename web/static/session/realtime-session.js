@@ -13,7 +13,7 @@ import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, SER
 import { WakeMode } from "./wake-mode.js";
 
 /**
- * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
+ * @typedef {"connecting" | "reconnecting" | "preparing" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
  * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
@@ -35,6 +35,9 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
+    /** Whether replies are written only. */
+    this.textOnly = false;
+    this._pendingChoices = new Set(); // chosen engines that the server loads
     this.wake = new WakeMode(() => audio.context.currentTime);
     this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
@@ -65,8 +68,14 @@ export class RealtimeSession extends EventTarget {
   get phase() {
     if (!this._open) return this._wasOpen ? "reconnecting" : "connecting";
     if (this.replyPlayback.playing) return "speaking";
+    if (this._loadsRecognizer && !this._awaitingReply && !this._response) return "preparing";
     if ((this._userSpeaking && !this.conversation.awaitsAddress) || this.pushToTalk.keyDown) return "hearing";
     return this._awaitingReply || this._response ? "thinking" : "listening";
+  }
+
+  /** Whether the server loads the recognizer that the user has chosen: speech would still be recognized by another. */
+  get _loadsRecognizer() {
+    return this._pendingChoices.has("language");
   }
 
   /** ms since the end of the speech, or Enter of the text, to be answered; null if no reply is awaited. */
@@ -129,6 +138,35 @@ export class RealtimeSession extends EventTarget {
     return sent;
   }
 
+  /**
+   * Asks again with other words: the message is replaced, and what follows it is deleted.
+   * @param {string} id of the message
+   * @param {string} typed
+   * @returns {boolean} false if it cannot be sent now; then nothing was done
+   */
+  askAgain(id, typed) {
+    if (!this._open || !this.connection.canSend) return false;
+    this._deleteFrom(id);
+    return this.sendText(typed);
+  }
+
+  /** Makes a reply again; it and what follows it are deleted. @param {string} id of the reply's message @returns {boolean} false if it cannot be sent now */
+  retry(id) {
+    if (!this._open || !this.connection.canSend) return false;
+    this._deleteFrom(id);
+    this._requestReply();
+    return true;
+  }
+
+  _deleteFrom(id) {
+    this.interrupt();
+    for (const one of this.conversation.idsFrom(id)) {
+      this.connection.send({ type: "conversation.item.delete", item_id: one });
+      this.conversation.remove(one);
+    }
+    this._emit("items");
+  }
+
   /** Stops the reply, whether it is being generated or only played. */
   interrupt() {
     const stopped = this._response ?? this.replyPlayback.playing;
@@ -189,7 +227,7 @@ export class RealtimeSession extends EventTarget {
 
   _sendChunk({ pcm, frame, level }) {
     this._emit("input-level", { level });
-    if (!this._open || this.muted || !this.pushToTalk.accepts(pcm.length)) return this.connection.holdSound();
+    if (!this._open || this.muted || this._loadsRecognizer || !this.pushToTalk.accepts(pcm.length)) return this.connection.holdSound();
     if (this.connection.sendSound(pcm)) this._captureTimeline.addSent(frame, pcm.length);
     const action = this.pushToTalk.nextAction();
     if (action === "commit") {
@@ -249,6 +287,7 @@ export class RealtimeSession extends EventTarget {
     this.audio.output.duck(false); // the end of ducking may have been lost with the connection
     this._open = this._wasOpen = true;
     this._awaitingReply = this._userSpeaking = false;
+    this._pendingChoices.clear();
     this._clearRequests();
     this._turnDetection = session.audio?.input?.turn_detection ?? this._turnDetection;
     this._sendSessionUpdate();
@@ -268,6 +307,7 @@ export class RealtimeSession extends EventTarget {
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
     const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true, reloads: true, conversation: this.keeping } };
+    if (this.textOnly) session.output_modalities = ["text"];
     Object.assign(session.repartee, this.wake.fields());
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
@@ -320,6 +360,14 @@ export class RealtimeSession extends EventTarget {
   _addTrace({ turn: number, trace }) {
     const turn = this.turns.addTrace(number, trace);
     if (turn) this._emit("turn", turn);
+  }
+
+  /** Notes the first words of a reply that is written only. */
+  _textArrived(response) {
+    const turn = this.turns.ofReply(response);
+    if (!this.textOnly || !turn || turn.leaves_s !== null) return;
+    this.turns.setReplyOnset(turn, this.audio.context.currentTime, null);
+    this._emit("turn", turn);
   }
 
   _playAudio(response, base64) {

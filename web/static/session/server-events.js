@@ -12,8 +12,8 @@ export const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
 /** Error code if another reply is in progress. */
 export const ACTIVE_RESPONSE = "conversation_already_has_active_response";
 
-/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
-export const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
+/** Errors of cancelling a reply that has just ended by itself, and of deleting one that is not in the history; not shown to the user. */
+export const IGNORED_ERRORS = new Set(["response_cancel_not_active", "item_delete_invalid_item_id"]);
 
 /** What the session does on each event of the server. @type {Record<string, (client: import("./realtime-session.js").RealtimeSession, event: object) => void>} */
 export const SERVER_EVENTS = {
@@ -37,6 +37,7 @@ export const SERVER_EVENTS = {
     client._emit("notice", text("notice.no_words"));
   },
   "response.created": (client, { response }) => client._responseCreated(response.id),
+  "response.output_text.delta": (client, { response_id }) => client._textArrived(response_id),
   "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
   "response.output_audio.done": (client, { response_id }) => client.audio.output.end(response_id),
   "response.done": (client, { response }) => client._responseDone(response),
@@ -48,6 +49,7 @@ export const SERVER_EVENTS = {
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.timers": (client, { timers }) => client._emit("timers", timers),
   "repartee.trace": (client, event) => client._addTrace(event),
+  "repartee.choices": (client, { pending }) => (client._pendingChoices = new Set(pending)),
   "repartee.conversation": (client, event) => client._conversationKept(event),
   "repartee.notice": (client, { text: sentence, language }) => (language ? client._emit("other-language", language) : client._emit("notice", sentence)),
   "error": (client, { error }) => client._handleError(error),

@@ -8,6 +8,7 @@ import { makeField, makeSwitch } from "./rows.js";
 
 export function soundRows() {
   return [
+    makeSwitch("text-only", text("settings.text_only"), text("settings.text_only_hint")),
     makeField("microphone", text("settings.microphone"), { "": text("control.browser_default") }),
     makeSwitch("echoCancellation", text("settings.echo"), text("settings.echo_hint")),
     makeSwitch("noiseSuppression", text("settings.noise")),

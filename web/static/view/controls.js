@@ -37,6 +37,7 @@ function isEnabled(id) {
  * @property {(text: string) => boolean} sendText
  * @property {() => void} changeMicrophone called when the user has chosen another microphone or processing
  * @property {() => void} changeTransport called when the user has chosen another connection
+ * @property {() => void} changeTextOnly called when the user has switched between voice and text only
  * @property {(on: boolean) => void} pushToTalk
  * @property {(loudness: number) => void} volume 0..1
  */
@@ -140,6 +141,15 @@ export class Controls {
     byId("transport").onchange = () => {
       setPreferences({ transport: byId("transport").value });
       this._actions.changeTransport();
+    };
+    const textOnly = byId("text-only");
+    textOnly.checked = current.textOnly;
+    const drawTextOnly = () => document.body.classList.toggle("text-only", textOnly.checked);
+    drawTextOnly();
+    textOnly.onchange = () => {
+      setPreferences({ textOnly: textOnly.checked });
+      drawTextOnly();
+      this._actions.changeTextOnly();
     };
     byId("push-to-talk").checked = current.pushToTalk;
     byId("push-to-talk").onchange = () => {

@@ -62,6 +62,6 @@ export class LatencyStrip {
 function turnTexts(turn, rating) {
   if (rating === "failed") return [text("strip.failed"), ""];
   if (turn.latency_ms !== null) return [`${Math.round(turn.latency_ms)} ms`, `, ${BAND_TEXTS[rating]}`];
-  if (turn.typed_ms !== null) return [`${Math.round(turn.typed_ms)} ms`, text("strip.from_enter")];
+  if (turn.typed_ms !== null) return [`${Math.round(turn.typed_ms)} ms`, text(turn.device_ms === null ? "strip.from_enter_to_word" : "strip.from_enter")];
   return [text("strip.not_heard"), ""];
 }

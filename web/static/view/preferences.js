@@ -4,6 +4,7 @@ const KEY = "repartee";
 const TOKEN_KEY = "repartee-token";
 const DEFAULTS = {
   theme: "", // system setting
+  textOnly: false, // whether the page neither records nor plays
   pageLanguage: "", // the browser's
   volume: 100,
   deviceId: "",

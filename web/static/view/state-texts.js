@@ -8,6 +8,7 @@ import { text } from "../texts/texts.js";
  * @property {boolean} muted
  * @property {boolean} microphoneOpen whether the browser records
  * @property {boolean} typed whether the conversation was started by typing: no microphone was asked for
+ * @property {boolean} [textOnly] whether the page neither records nor plays
  * @property {boolean} pushToTalk
  * @property {boolean} held whether the push-to-talk key is down
  * @property {boolean} [continues] whether the next start continues the conversation that is shown
@@ -19,9 +20,10 @@ import { text } from "../texts/texts.js";
 const WAITING = new Set(["listening", "hearing"]);
 
 /** @param {PageState} state @returns {string} the state in a few words */
-export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held, awaitedPhrase, continues, ended }) {
+export function phaseText({ phase, muted, microphoneOpen, typed, textOnly, pushToTalk, held, awaitedPhrase, continues, ended }) {
   if (phase === "idle") return text(continues ? "phase.paused" : ended ? "phase.ended" : "phase.idle");
   if (!WAITING.has(phase)) return text(`phase.${phase}`);
+  if (textOnly) return text("phase.text_only");
   if (typed && !microphoneOpen) return text("phase.typed");
   if (muted) return text("phase.muted");
   if (!microphoneOpen) return text("phase.no_microphone");
@@ -30,7 +32,8 @@ export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, hel
 }
 
 /** @param {PageState} state @returns {string} what to do in a conversation without a word yet; "" while it connects */
-export function hintText({ phase, muted, microphoneOpen, pushToTalk, awaitedPhrase }) {
+export function hintText({ phase, muted, microphoneOpen, textOnly, pushToTalk, awaitedPhrase }) {
+  if (textOnly) return phase === "idle" || WAITING.has(phase) ? text("hint.type") : "";
   const kind = awaitedPhrase ? "_wake" : pushToTalk ? "_hold" : "";
   if (phase === "idle") return text(`hint.start${kind}`, { phrase: awaitedPhrase });
   if (!WAITING.has(phase)) return "";

@@ -1,5 +1,6 @@
 /** Asks for the token that the server requires. */
 
+import { keepFocus } from "./dialog-focus.js";
 import { byId } from "./dom.js";
 import { storeToken } from "./preferences.js";
 
@@ -10,6 +11,7 @@ import { storeToken } from "./preferences.js";
 export function askForToken(refused, onToken) {
   const dialog = byId("token-dialog");
   if (dialog.open) return;
+  dialog.addEventListener("close", keepFocus);
   byId("token-refused").textContent = refused;
   dialog.returnValue = "";
   byId("token-cancel").onclick = () => dialog.close("");

@@ -3,9 +3,12 @@
 import { RichText } from "../rich-text/rich-text.js";
 import { pageLanguage, text } from "../texts/texts.js";
 import { byId, makeElement } from "./dom.js";
+import { MessageActions } from "./message-actions.js";
 
 export class TranscriptView {
-  constructor() {
+  /** @param {import("./message-actions.js").MessageRequests} requests of the buttons at each message */
+  constructor(requests) {
+    this._requests = requests;
     this._atEnd = true; // whether the end is visible; if the user has scrolled up, the position stays
     this._size = ""; // of the list, in pixels
     const list = byId("transcript");
@@ -23,7 +26,7 @@ export class TranscriptView {
   /** @param {import("../session/conversation.js").Conversation} conversation */
   start(conversation) {
     this._conversation = conversation;
-    /** @type {Map<import("../session/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, rich?: RichText, announced: boolean}>} */
+    /** @type {Map<import("../session/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, actions: MessageActions, rich?: RichText, announced: boolean}>} */
     this._lines = new Map();
     byId("transcript").replaceChildren();
     byId("empty").hidden = false;
@@ -52,12 +55,13 @@ export class TranscriptView {
   }
 
   _drawItem(item) {
-    const { line, text: shown, note, rich } = this._lines.get(item) ?? this._makeLine(item);
+    const { line, text: shown, note, actions, rich } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
     line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
     else shown.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
+    actions.draw(item);
     this._announce(item);
   }
 
@@ -65,7 +69,8 @@ export class TranscriptView {
     const who = makeElement("span", { class: "who", lang: pageLanguage, text: { user: text("transcript.you"), assistant: "Repartee", call: text("transcript.tool") }[item.role] });
     const parts = { line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: pageLanguage }), announced: false };
     if (item.role === "assistant") parts.rich = new RichText(parts.text);
-    parts.line.append(who, parts.text, parts.note);
+    parts.actions = new MessageActions(this._requests, parts.text);
+    parts.line.append(who, parts.text, parts.note, parts.actions.element);
     this._lines.set(item, parts);
     return parts;
   }
