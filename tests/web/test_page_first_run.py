@@ -109,6 +109,7 @@ def test_it_is_shown_once_and_again_on_request(browser: Browser, setup: Setup) -
         assert page.evaluate("document.activeElement.id") == "first-run-title"
         page.keyboard.press("Escape")
         page.wait_for_selector("#first-run:not([open])", state="attached")
+        assert page.evaluate("document.activeElement.id") == "start"
         page.reload()
         page.wait_for_load_state("networkidle")
         assert page.locator("#first-run[open]").count() == 0

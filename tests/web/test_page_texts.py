@@ -40,7 +40,9 @@ WITHOUT_TEXTS = {
 
 SHOWN_AS_NAMES = {"Repartee", "WebSocket", "Esc", "Segmenter", "hey computer", "noopener noreferrer"}
 BEFORE_CLASSES = re.compile(r"(class: |className = |matchMedia\(|SVG_NAMESPACE = |querySelector(All)?\(|closest\()$")
-CLASS_TERNARY = re.compile(r"^(quiet|first-run|small|none|hint|choice|setting|notice|item|row|turn|visually)\b|needs-session$")
+CLASS_TERNARY = re.compile(
+    r"^(quiet|first-run|small|none|hint|choice|setting|notice|item|row|turn|visually)\b|needs-session$"
+)
 
 
 def modules() -> Iterator[Path]:
