@@ -39,6 +39,7 @@ from web.http_api.serving import ServerState
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
+from web.page_api.restart import replace_process
 from web.page_api.setup import SetupParts
 from web.server_log import LOGGING
 from web.services import ServicesFactory, create_services
@@ -78,8 +79,10 @@ async def serve(
     insecure: bool = False,
     config: Path | None = None,
     create_services: ServicesFactory = create_services,
-) -> None:
-    """Serves until SIGINT or SIGTERM.
+) -> bool:
+    """Serves until SIGINT or SIGTERM, or until the page asks for a restart.
+
+    Returns whether the process is to start again.
 
     Args:
         loaded: The settings.
@@ -181,6 +184,7 @@ async def serve(
                 tokens_are_checked=token is not None,
                 calls=calls,
                 setup=SetupParts.of(loaded, config, environ, access_control),
+                restart=lambda: server.restart(),  # noqa: PLW0108 - it is made below
             ),
             client_secrets=client_secrets,
         )
@@ -197,7 +201,9 @@ async def serve(
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]
-    banner.bye()
+    if not server.restarts:
+        banner.bye()
+    return server.restarts
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:
@@ -276,6 +282,7 @@ class Server(uvicorn.Server):
         self._tls = None if tls is None else tls.context
         self._session_acceptor = session_acceptor
         self._drain_s = drain_s
+        self.restarts = False  # whether the process starts again when all has ended
         self._finishing = False  # whether replies in progress are waited for
         self._at_once = asyncio.Event()
 
@@ -293,16 +300,23 @@ class Server(uvicorn.Server):
             for one, handler in before.items():
                 signal.signal(one, handler)
 
+    def restart(self) -> None:
+        """Ends as after SIGTERM, and lets the process start again with the same arguments."""
+        if not self.should_exit:
+            self.restarts = True
+            self.handle_exit(signal.SIGTERM, None)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Starts the shutdown at the first signal; ends at once at the second."""
         if self.should_exit:
             self.force_exit = True
             self._loop.call_soon_threadsafe(self._at_once.set)
-            _exit_after(AT_ONCE_S)
+            self.restarts = False  # somebody wants it to end
+            self._exit_after(AT_ONCE_S)
             return
         self._finishing = sig == signal.SIGTERM and self._drain_s > 0
         self._session_acceptor.close()
-        _exit_after(EXIT_S + (self._drain_s if self._finishing else 0.0))
+        self._exit_after(EXIT_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -328,7 +342,7 @@ class Server(uvicorn.Server):
         """Lets replies in progress finish, stops listening, ends the sessions, and closes what is left."""
         if self._finishing:
             await self._unless_second_signal(self._session_acceptor.finish(self._drain_s))
-            _exit_after(EXIT_S)
+            self._exit_after(EXIT_S)
         for listening in self.servers:
             listening.close()
         await self._unless_second_signal(self._session_acceptor.drain(DRAIN_S))
@@ -345,9 +359,13 @@ class Server(uvicorn.Server):
     async def _wait_for_second_signal(self) -> None:
         await self._at_once.wait()
 
+    def _exit_after(self, seconds: float) -> None:
+        """Ends or replaces the process after this time, whatever is still running."""
+        last = threading.Timer(seconds, self._leave)
+        last.daemon = True
+        last.start()
 
-def _exit_after(seconds: float) -> None:
-    """Ends the process after this time, whatever is still running."""
-    last = threading.Timer(seconds, os._exit, [0])
-    last.daemon = True
-    last.start()
+    def _leave(self) -> None:
+        if self.restarts:
+            replace_process()
+        os._exit(0)

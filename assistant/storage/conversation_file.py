@@ -217,6 +217,24 @@ class ConversationFile:
         with self._shared.opened() as database:
             return [] if database is None else conversation_search.search(database, owner, words, limit)
 
+    def rename(self, owner: str, name: str, title: str) -> str | None:
+        """Gives a conversation a title, cut to `MAX_TITLE_CHARS`; "" for the beginning of its first message.
+
+        Returns the title; None if its owner has none of this id. Raises ConversationFileError.
+        """
+        with self._shared.opened() as database:
+            if database is None:
+                return None
+            with changing(database):
+                known = database.execute(
+                    "SELECT number FROM conversations WHERE owner = ? AND id = ?", (owner, name)
+                ).fetchone()
+                if known is None:
+                    return None
+                title = _title(title) or self._first_title(database, known[0])
+                database.execute("UPDATE conversations SET title = ? WHERE number = ?", (title, known[0]))
+        return title
+
     def delete(self, owner: str, name: str | None) -> list[str]:
         """Deletes one conversation of an owner; None: all. Returns their ids. Raises ConversationFileError."""
         with self._shared.opened() as database:
@@ -230,6 +248,13 @@ class ConversationFile:
             with suppress(sqlite3.Error):  # the words are gone from the file; now from the log of changes, too
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [name for _, name in rows]
+
+    @staticmethod
+    def _first_title(database: sqlite3.Connection, number: int) -> str:
+        lines = database.execute("SELECT line FROM items WHERE conversation = ? ORDER BY number", (number,))
+        items, _ = parse_items(bytes(line) for (line,) in lines)
+        said = (item.text for item in items if isinstance(item, UserMessage))
+        return next((title for text in said if (title := _title(text))), "")
 
     # ---- import ----
 

@@ -1,7 +1,6 @@
 """Messages of the page: text only, copied, edited and asked again, answered again, and the remedy of a failed reply."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,7 +97,7 @@ def test_edited_message_is_asked_again_and_what_follows_is_deleted(page: Page, s
     wait_until(page, lambda: len(history_of(server)) == 2, "the server's history")
     assert shown(page)[0] == "what is five plus five"
     assert len(shown(page)) == 2
-    assert [item.text for item in history_of(server)][0] == "what is five plus five"
+    assert history_of(server)[0].text == "what is five plus five"
 
 
 def test_edit_is_left_by_escape(page: Page) -> None:

@@ -28,6 +28,9 @@ SPEECH_PATH = "/v1/audio/speech"
 TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
 SETUP_TEST_PATH = "/v1/repartee/setup/test"
 SETUP_SAVE_PATH = "/v1/repartee/setup/save"
+CONVERSATION_TITLE_PATH = "/v1/repartee/conversation_title"
+MODEL_PULL_PATH = "/v1/repartee/models/pull"
+RESTART_PATH = "/v1/repartee/restart"
 
 MAX_JSON_BYTES = 1_000_000
 """As for an event of the WebSocket without sound."""
@@ -46,6 +49,9 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
         SETUP_TEST_PATH: MAX_SETUP_BYTES,
         SETUP_SAVE_PATH: MAX_SETUP_BYTES,
+        CONVERSATION_TITLE_PATH: MAX_SETUP_BYTES,
+        MODEL_PULL_PATH: MAX_SETUP_BYTES,
+        RESTART_PATH: MAX_SETUP_BYTES,
     }
 )
 """Longest body by path. Bodies of other paths are ignored."""

@@ -26,7 +26,9 @@ from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
 from web.page_api.conversations import conversation_routes
+from web.page_api.model_pulls import ModelPulls, model_routes
 from web.page_api.reachable import Reachability
+from web.page_api.restart import Restart, restart_routes
 from web.page_api.settings import PATH as SETTINGS_PATH
 from web.page_api.settings import PageSettings
 from web.page_api.setup import PageSetup, SetupParts, setup_routes
@@ -76,11 +78,12 @@ def api_routes(
     tokens_are_checked: bool,
     calls: Calls | None = None,
     setup: SetupParts | None = None,
+    restart: Callable[[], None] | None = None,
 ) -> list[BaseRoute]:
     """Returns the routes.
 
     Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
-    steps on the page. `tokens_are_checked`: whether clients need the server's token.
+    steps on the page. `tokens_are_checked`: whether clients need the server's token; `restart`: begins a restart.
     """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
@@ -119,10 +122,13 @@ def api_routes(
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
-        *conversation_routes(parts.conversations, answered),
+        *conversation_routes(parts.conversations, bodies, answered),
     ]
     if setup is not None:
         routes += setup_routes(PageSetup(setup, bodies, state), answered)
+        routes += model_routes(ModelPulls(setup, bodies, state), answered)
+        if restart is not None:
+            routes += restart_routes(Restart(setup, bodies, state, restart), answered)
     if parts.choices is not None:
         settings = PageSettings(parts.choices, state, Reachability())
         sample = VoiceSample(parts.choices, AudioSlots(MAX_SAMPLES), state)

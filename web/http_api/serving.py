@@ -175,7 +175,7 @@ async def unless_client_leaves(request: Request, state: ServerState, work: Await
     async with asyncio.TaskGroup() as tasks:
         all_tasks = [
             tasks.create_task(guarded()),
-            tasks.create_task(_disconnect(request)),
+            tasks.create_task(disconnected(request)),
             tasks.create_task(_end(state)),
         ]
         await asyncio.wait(all_tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +196,8 @@ async def _end(state: ServerState) -> None:
     await state.ended.wait()
 
 
-async def _disconnect(request: Request) -> None:
+async def disconnected(request: Request) -> None:
+    """Waits until the client has left. The body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

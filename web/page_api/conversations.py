@@ -1,4 +1,4 @@
-"""/v1/repartee/conversations: lists, searches, reads, exports and deletes the conversations kept for one browser.
+"""/v1/repartee/conversations: lists, searches, reads, renames, exports and deletes those kept for one browser.
 
 A browser sends its secret in the header `Repartee-Browser`, and gets nothing of any other browser.
 """
@@ -21,8 +21,10 @@ from assistant.storage.conversation_export import as_json, as_markdown, message_
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_search import MAX_QUERY_CHARS, Summary
 from assistant.support.disk_threads import DiskThreads
+from web.http_api.bodies import CONVERSATION_TITLE_PATH, BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, respond
+from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 from web.wire.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
 
 PATH = "/v1/repartee/conversations"
@@ -35,19 +37,22 @@ MAX_LIMIT = 200
 MAX_WAITING = 16
 """Requests that wait for the file; more are refused."""
 
+_TITLE: Table = {"conversation": Field(IDENTIFIER, required=True), "title": Field(text(max_chars=1000), required=True)}
+
 Answered = Callable[[str, Handler], ASGIApp]
 Result = TypeVar("Result")
 
 
-def conversation_routes(file: ConversationFile | None, answered: Answered) -> list[BaseRoute]:
+def conversation_routes(file: ConversationFile | None, bodies: BodyReader, answered: Answered) -> list[BaseRoute]:
     """Returns the routes. `answered` makes the endpoint of a method and its handler."""
-    kept = KeptConversations(file)
+    kept = KeptConversations(file, bodies)
     many = {"GET": answered("GET", kept.all), "DELETE": answered("DELETE", kept.delete_all)}
     one = {"GET": answered("GET", kept.one), "DELETE": answered("DELETE", kept.delete)}
     return [
         Route(PATH, ByMethod(many)),
         Route(f"{PATH}/{{name}}", ByMethod(one)),
         Route(f"{PATH}/{{name}}/export", answered("GET", kept.export)),
+        Route(CONVERSATION_TITLE_PATH, answered("POST", kept.rename)),
     ]
 
 
@@ -76,9 +81,11 @@ class KeptConversations:
 
     Attributes:
         file: The file; None: the server keeps nothing.
+        bodies: Reads the requests.
     """
 
     file: ConversationFile | None
+    bodies: BodyReader
     _thread: DiskThreads = field(default_factory=lambda: DiskThreads("kept conversations", 1))
     _waiting: int = 0
 
@@ -109,6 +116,21 @@ class KeptConversations:
         if form not in {"markdown", "json"}:
             raise ApiError(400, "invalid_value", "format is markdown or json", "format")
         await respond(request, await self._found(request, _json_file if form == "json" else _markdown_file), send)
+
+    async def rename(self, request: Request, send: Send) -> None:
+        """Answers POST of the title of a conversation."""
+        owner = _owner(request)
+        try:
+            wanted = checked(await self.bodies.json_object(request), "", _TITLE)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+        name = wanted["conversation"]
+        if CONVERSATION_SHAPE.fullmatch(name) is None or self.file is None:
+            raise _not_found()
+        title = await self._call(partial(self.file.rename, owner, name, wanted["title"]))
+        if title is None:
+            raise _not_found()
+        await respond(request, JSONResponse({"title": title}), send)
 
     async def delete(self, request: Request, send: Send) -> None:
         """Answers DELETE of one conversation."""

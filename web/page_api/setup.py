@@ -8,6 +8,7 @@ A key that a page sends is used or stored; no answer, log line or error contains
 """
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -44,6 +45,10 @@ from web.page_api.same_machine import why_not_same_machine
 from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 COMMAND = "repartee init"
+
+PROCESS = secrets.token_hex(8)
+"""Differs after a restart, so that the page knows that it is over."""
+
 _FOREIGN_KEY = (
     "the key in {} is only sent to the service that it belongs to: paste the key, or run `repartee endpoints add`"
 )
@@ -101,6 +106,14 @@ class SetupParts:
             file = None
         return cls(file, loaded.settings, loaded.origin, environ, access_control)
 
+    def why_not(self, request: Request, *, changes: bool = False) -> str:
+        """Returns why this client may not change the configuration; "" if it may."""
+        peer = request.client.host if request.client else None
+        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in request.headers.raw]
+        if problem := why_not_same_machine(peer, request.url.scheme, headers, changes=changes):
+            return problem
+        return "" if self.file is not None else "there is no home folder for the configuration"
+
     def knows_token(self, request: Request) -> bool:
         """Returns whether a request has the server's token, if there is one."""
         keys = tuple(request.headers.getlist("authorization"))
@@ -130,8 +143,14 @@ class PageSetup:
         """Answers GET /v1/repartee/setup."""
         body: dict[str, object] = {"offered": True, "authorized": self.parts.knows_token(request)}
         if body["authorized"]:
-            problem = self._why_not(request)
-            body |= {"writable": not problem, "why_not": problem, "command": COMMAND, "restart": self._saved}
+            problem = self.parts.why_not(request)
+            body |= {
+                "writable": not problem,
+                "why_not": problem,
+                "command": COMMAND,
+                "restart": self._saved,
+                "process": PROCESS,
+            }
             if not problem:
                 body |= await self._possible()
         await respond(request, JSONResponse(body), send)
@@ -153,16 +172,8 @@ class PageSetup:
 
     # ---- private ----
 
-    def _why_not(self, request: Request, *, changes: bool = False) -> str:
-        """Returns why this client may not change the configuration; "" if it may."""
-        peer = request.client.host if request.client else None
-        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in request.headers.raw]
-        if problem := why_not_same_machine(peer, request.url.scheme, headers, changes=changes):
-            return problem
-        return "" if self.parts.file is not None else "there is no home folder for the configuration"
-
     async def _body(self, request: Request, table: Table) -> dict[str, Any]:
-        if problem := self._why_not(request, changes=True):
+        if problem := self.parts.why_not(request, changes=True):
             raise ApiError(403, "not_this_machine", f"{problem}; run `{COMMAND}` on the server's machine instead")
         body = await self.bodies.json_object(request)
         try:

@@ -1,6 +1,7 @@
 /** Step 3: who answers. It changes the configuration, so it is read-only for everybody who is not on the server's machine. */
 
 import { text } from "../texts/texts.js";
+import { ModelDownload } from "../settings/model-download.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, sentence, serverSettings, setup, setupOffer } from "./server.js";
 
@@ -25,7 +26,8 @@ export class AnswererStep {
     this._test = makeElement("button", { type: "button", class: "small", text: text("first.test") });
     this._test.onclick = () => this._runTest();
     this._hint = makeElement("p", { class: "hint" });
-    this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._test, this._status);
+    this._download = new ModelDownload(() => {});
+    this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._download.element, this._test, this._status);
     this._read = makeElement("div", { class: "read-only" });
     this._choices.onchange = ({ target }) => {
       if (target.type === "radio") this._drawDetails(); // the details are inside
@@ -114,8 +116,9 @@ export class AnswererStep {
     this._store.checked = false;
     inputOf(this._model).value = who.models[0] ?? "";
     this._listModels(who.models);
-    const pull = who.models[0] ? text("first.pull", { command: `repartee models pull ${who.models[0]}` }) : "";
-    this._hint.textContent = who.kind === "download" ? pull : who.key_is_set ? text("first.key_set", { name: who.variable }) : "";
+    this._download.element.hidden = who.kind !== "download";
+    if (who.kind === "download") this._download.offer(who.models[0] ?? "");
+    this._hint.textContent = who.key_is_set ? text("first.key_set", { name: who.variable }) : "";
     this._drawKey();
   }
 

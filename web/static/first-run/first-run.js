@@ -1,6 +1,7 @@
 /** The first steps: a dialog that opens once in each browser, and again on request. */
 
 import { countText, text } from "../texts/texts.js";
+import { restartButton } from "../settings/restart-button.js";
 import { keepFocus } from "../view/dialog-focus.js";
 import { byId, makeElement } from "../view/dom.js";
 import { AnswererStep } from "./answerer-step.js";
@@ -58,6 +59,7 @@ export class FirstRun {
     this._saved = null;
     this._changed = [];
     this._awaitsRestart = Boolean(offer?.restart); // something was saved before, and the server still runs
+    this._mayRestart = Boolean(offer?.writable && offer.process);
     const context = { choices: this._choices, offer: offer ?? { writable: false }, report: (saved) => this._report(saved) };
     this._steps = [new VoiceStep(context), new MicrophoneStep(), new AnswererStep(context), new KeepStep()];
     this._build();
@@ -146,7 +148,7 @@ export class FirstRun {
     }
     for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: text("first.overridden", { name }) }));
     if (saved?.missing.length) lines.push(makeElement("p", { text: text("first.missing") }), makeElement("ul", {}, ...saved.missing.map(({ purpose, remedy }) => makeElement("li", { text: `${purpose}: ${remedy}` }))));
-    if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: text("first.restart") }));
+    if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: text("first.restart") }), ...(this._mayRestart ? [restartButton(() => (this._awaitsRestart = false))] : []));
     lines.push(makeElement("p", { text: text(this._needsRestart ? "first.then_press" : "first.press") }));
     return makeElement("div", { class: "step" }, ...lines);
   }

@@ -1,7 +1,7 @@
 /** The conversations that are kept in this browser only, in IndexedDB. */
 
 import { text } from "../texts/texts.js";
-import { asJson, asMarkdown, folded } from "./messages.js";
+import { asJson, asMarkdown, folded, MAX_TITLE, titleOf } from "./messages.js";
 
 const DATABASE = "repartee";
 const CONVERSATIONS = "conversations";
@@ -36,9 +36,20 @@ export class BrowserStore {
 
   /** @param {import("./messages.js").Kept} kept stored in place of an earlier version of it */
   async put(kept) {
+    const before = await this._use("readonly", (store) => store.get(kept.id));
+    if (before?.renamed) Object.assign(kept, { title: before.title, renamed: true });
     await this._use("readwrite", (store) => store.put({ ...kept, changed_s: Date.parse(kept.changed_at) / 1000 }));
     const all = await this._all();
     for (const { id } of all.slice(0, -MAX_CONVERSATIONS)) await this.delete(id);
+  }
+
+  /** @returns {Promise<string>} the title as it is kept; "" gives the first message back */
+  async rename(id, title) {
+    const kept = await this.one(id);
+    const own = title.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE);
+    const now = own || titleOf(kept.messages);
+    await this._use("readwrite", (store) => store.put({ ...kept, title: now, renamed: Boolean(own) }));
+    return now;
   }
 
   async delete(id) {

@@ -202,13 +202,43 @@ export class HistoryPanel {
         error.textContent = problem.message;
       }
     };
+    const title = makeElement("h3", { dir: "auto", text: kept.title || text("history.untitled") });
+    const rename = button(text("history.rename"), () => this._startRename(title, kept, store, error));
     const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": text("history.this") },
-      go, button(text("history.save_markdown"), () => save("markdown", "md")), button(text("history.save_json"), () => save("json", "json")), remove);
+      go, rename, button(text("history.save_markdown"), () => save("markdown", "md")), button(text("history.save_json"), () => save("json", "json")), remove);
     this._detail.replaceChildren(back,
-      makeElement("h3", { dir: "auto", text: kept.title || text("history.untitled") }),
+      title,
       makeElement("p", { class: "hint", text: text("history.began", { date: formatDate(kept.began_at) }) }),
       buttons, error, transcript(kept.messages));
     back.focus();
+  }
+
+  /** Puts a field in place of the title. Enter keeps the name, Escape the former one; an empty one gives the first message back. */
+  _startRename(title, kept, store, error) {
+    const field = makeElement("input", { type: "text", class: "rename", dir: "auto", maxlength: "80", "aria-label": text("history.name") });
+    field.value = kept.title;
+    let open = true;
+    const close = async (keep) => {
+      if (!open) return;
+      open = false;
+      try {
+        if (keep && field.value.trim() !== kept.title) kept.title = await store.rename(kept.id, field.value.trim());
+      } catch (problem) {
+        error.textContent = problem.message;
+      }
+      title.textContent = kept.title || text("history.untitled");
+      field.replaceWith(title);
+    };
+    field.onblur = () => close(true);
+    field.onkeydown = (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation(); // Escape must not leave the conversation
+      close(event.key === "Enter");
+    };
+    title.replaceWith(field);
+    field.focus();
+    field.select();
   }
 
   async _delete(id, store) {

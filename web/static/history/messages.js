@@ -6,7 +6,7 @@ import { text as translated } from "../texts/texts.js";
 
 export const MAX_MESSAGES = 400;
 const MAX_CHARS = 400_000;
-const MAX_TITLE = 80;
+export const MAX_TITLE = 80;
 
 /**
  * @typedef {object} Message

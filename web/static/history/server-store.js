@@ -32,6 +32,12 @@ export class ServerStore {
     return (await this._fetch(`/${id}/export`, { format })).blob();
   }
 
+  /** @returns {Promise<string>} the title as it is kept; "" gives the first message back */
+  async rename(id, title) {
+    const url = new URL("conversation_title", this._url);
+    return (await (await this._request(url, "POST", JSON.stringify({ conversation: id, title }))).json()).title;
+  }
+
   async delete(id) {
     await this._fetch(`/${id}`, {}, "DELETE");
   }
@@ -40,14 +46,18 @@ export class ServerStore {
     await this._fetch("", {}, "DELETE");
   }
 
-  async _fetch(path, query = {}, method = "GET") {
+  _fetch(path, query = {}, method = "GET") {
     const url = new URL(this._url.href + path);
     for (const [name, value] of Object.entries(query)) if (value) url.searchParams.set(name, value);
-    const headers = { "Repartee-Browser": browserSecret() };
+    return this._request(url, method);
+  }
+
+  async _request(url, method, body) {
+    const headers = { "Repartee-Browser": browserSecret(), ...(body && { "Content-Type": "application/json" }) };
     if (storedToken()) headers.Authorization = `Bearer ${storedToken()}`;
     let response;
     try {
-      response = await fetch(url, { method, headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+      response = await fetch(url, { method, headers, body, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch {
       throw new Error(text("server.unreachable"));
     }

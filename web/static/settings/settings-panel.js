@@ -5,6 +5,7 @@ import { byId, makeElement } from "../view/dom.js";
 import { preferences, storedToken } from "../view/preferences.js";
 import { Answers } from "./answers.js";
 import { Choices, MAX_INSTRUCTIONS } from "./choices.js";
+import { ModelsGroup } from "./models-group.js";
 import { makeGroup, Row, setOptions } from "./rows.js";
 import { keepField, keysHint, pageLanguageField, pushToTalkSwitch, soundRows } from "./sections.js";
 import { fetchSettings } from "./server-settings.js";
@@ -98,6 +99,7 @@ export class SettingsPanel {
 
   _build() {
     this._makeRows();
+    this._models = new ModelsGroup(() => this.load());
     this._keep = keepField();
     const close = makeElement("button", { type: "button", class: "quiet icon", id: "settings-close", "aria-label": text("settings.close"), text: "×" });
     close.onclick = () => byId("settings-open").click();
@@ -109,6 +111,7 @@ export class SettingsPanel {
       makeGroup("settings-answers", text("settings.answers_group"), endpoint.element, this._noEndpoint, instructions.element),
       makeGroup("settings-turns", text("settings.turns_group"), profile.element, pushToTalkSwitch()),
       makeGroup("settings-sound", text("settings.sound_group"), ...soundRows()),
+      this._models.element,
       makeGroup("settings-privacy", text("settings.privacy_group"), words.element, this._keep.field),
       keysHint(),
     );
@@ -159,6 +162,7 @@ export class SettingsPanel {
       if (byId("settings").hidden) this._sample.stop();
       else {
         this._keep.draw();
+        this._models.load();
         this.load();
       }
     }).observe(byId("settings"), { attributeFilter: ["hidden"] });
