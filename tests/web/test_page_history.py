@@ -239,6 +239,21 @@ def test_deleting_the_running_conversation_ends_its_keeping(page: Page, choice: 
     assert listed(page) == []
 
 
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_conversation_is_renamed(page: Page, choice: Choice) -> None:
+    choose(page, choice)
+    say(page, "what is two plus twelve")
+    page.click("#start")
+    listed(page)
+    page.click("#history .kept-row")
+    page.click("#history .actions >> text=Rename")
+    page.fill("#history .rename", "  My   sums ")
+    page.press("#history .rename", "Enter")
+    page.wait_for_selector("#history h3 >> text=My sums")
+    page.keyboard.press("Escape")
+    wait_until(page, lambda: page.locator("#history .name").first.inner_text() == "My sums", "the name in the list")
+
+
 def test_panel_covers_a_phone_and_closes_by_escape_and_back(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for close in (
