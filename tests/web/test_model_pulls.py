@@ -90,11 +90,13 @@ def test_download_ends_when_the_page_leaves_it(tmp_path: Path, monkeypatch: pyte
     async def test(asker: Asker) -> None:
         use(monkeypatch, pull)
         headers = {"origin": asker.origin, "sec-fetch-site": "same-origin"}
-        async with httpx.AsyncClient(trust_env=False, base_url=asker.origin) as client:
-            async with client.stream("POST", PULL, json={"name": VOICE}, headers=headers) as answer:
-                await anext(answer.aiter_lines())
-                second = await asker.ask("POST", PULL, {"name": VOICE})
-                assert (second.status_code, second.json()["error"]["code"]) == (409, "pull_running")
+        async with (
+            httpx.AsyncClient(trust_env=False, base_url=asker.origin) as client,
+            client.stream("POST", PULL, json={"name": VOICE}, headers=headers) as answer,
+        ):
+            await anext(answer.aiter_lines())
+            second = await asker.ask("POST", PULL, {"name": VOICE})
+            assert (second.status_code, second.json()["error"]["code"]) == (409, "pull_running")
         async with asyncio.timeout(10):
             while not ended:  # noqa: ASYNC110 - another thread
                 await asyncio.sleep(0.02)

@@ -149,10 +149,9 @@ class PageSetup:
                 "why_not": problem,
                 "command": COMMAND,
                 "restart": self._saved,
-                "process": PROCESS,
             }
             if not problem:
-                body |= await self._possible()
+                body |= {"process": PROCESS, **await self._possible()}
         await respond(request, JSONResponse(body), send)
 
     async def test(self, request: Request, send: Send) -> None:

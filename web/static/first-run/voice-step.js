@@ -1,5 +1,6 @@
 /** Step 1: hear the voices and choose one, with the language. */
 
+import { ModelDownload } from "../settings/model-download.js";
 import { voiceName } from "../settings/voice-name.js";
 import { capitalized, languageName, preferredLanguages, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
@@ -30,6 +31,7 @@ export class VoiceStep {
     this._language = makeElement("select", { id: "first-run-language" });
     this._voices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": text("settings.voice") });
     this._better = makeElement("p", { class: "hint" });
+    this._download = new ModelDownload(() => this._loadVoices());
     this._note = makeElement("p", { class: "hint" });
     this._status = makeElement("p", { class: "status", role: "status" });
     this._audio = null; // AudioContext, made by the first press of Listen
@@ -43,6 +45,7 @@ export class VoiceStep {
       makeElement("label", { class: "field" }, makeElement("span", { text: text("settings.language") }), this._language),
       this._voices,
       this._better,
+      this._download.element,
       this._note,
       this._status,
     );
@@ -66,6 +69,17 @@ export class VoiceStep {
     const languages = language.choices.map(({ code, name }) => ({ code, name: capitalized(languageName(code, name)) })).sort((a, b) => a.name.localeCompare(b.name));
     this._language.replaceChildren(...languages.map(({ code, name }) => makeElement("option", { value: code, text: name })));
     this._language.value = offered(chosen) ? chosen : language.default;
+    this._drawVoices();
+  }
+
+  /** Shows the voices again, because one was downloaded. */
+  async _loadVoices() {
+    try {
+      this._settings = await serverSettings();
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      return; // the list stays as it was
+    }
     this._drawVoices();
   }
 
@@ -102,7 +116,11 @@ export class VoiceStep {
     const better = voice.not_installed?.[spoken];
     const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : `${text("first.no_skills")} `;
     this._note.textContent = skills + (language.why_one ? text("first.one_language", { why: language.why_one }) : "");
-    this._better.replaceChildren(...(better ? commandParts(text("first.better_voice"), `repartee models pull ${better}`) : []));
+    const here = this._context.offer.writable;
+    this._download.element.hidden = !here;
+    if (here) this._download.offer(better ?? "");
+    if (better && here) this._better.textContent = text("first.better_voice_here", { name: voiceName(better) });
+    else this._better.replaceChildren(...(better ? commandParts(text("first.better_voice"), `repartee models pull ${better}`) : []));
   }
 
   _row(name, checked) {

@@ -495,6 +495,7 @@ export default {
   "first.no_skills": "The built-in skills do not know this language: a language model has to answer.",
   "first.one_language": "One language only: {why}.",
   "first.better_voice": "A better voice, to run where the server runs: ",
+  "first.better_voice_here": "A better voice, {name}, can be downloaded.",
   "first.selected": "Selected",
   "first.cannot_play": "This voice cannot be played in this browser.",
   "first.say_a_sentence": "Press the button and say a sentence.",
