@@ -18,6 +18,7 @@ from rich.console import Console
 
 from assistant.models.catalogue import named
 from assistant.models.needs import ModelError
+from assistant.models.pull import PullCancelledError
 from web.page_api import model_pulls
 
 PULL, RESTART = "/v1/repartee/models/pull", "/v1/repartee/restart"
@@ -84,7 +85,7 @@ def test_download_ends_when_the_page_leaves_it(tmp_path: Path, monkeypatch: pyte
             while True:
                 on_progress(1, 2)
                 time.sleep(0.02)
-        except model_pulls.PullCancelledError:
+        except PullCancelledError:
             ended.append("cancelled")
 
     async def test(asker: Asker) -> None:
