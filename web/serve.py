@@ -39,7 +39,6 @@ from web.http_api.serving import ServerState
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
-from web.page_api.restart import replace_process
 from web.page_api.setup import SetupParts
 from web.server_log import LOGGING
 from web.services import ServicesFactory, create_services
@@ -369,3 +368,8 @@ class Server(uvicorn.Server):
         if self.restarts:
             replace_process()
         os._exit(0)
+
+
+def replace_process() -> None:
+    """Replaces this process by one with the same arguments. A service manager notices nothing."""
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the arguments of this process

@@ -124,7 +124,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
-    from web.page_api.restart import replace_process
+    from web.serve import replace_process
     from web.serve import serve as run_server
 
     async def run() -> bool:

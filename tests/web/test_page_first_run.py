@@ -1,6 +1,7 @@
 """The first steps of the page: shown once, each can be skipped, and what they leave in browser and configuration."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
@@ -160,14 +161,52 @@ def test_command_for_a_better_voice_can_be_copied(browser: Browser, setup: Setup
         body["voice"]["not_installed"] = {body["language"]["default"]: "en_US-joe-medium"}
         route.fulfill(response=answer, json=body)
 
+    def elsewhere(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"writable": False})
+
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.route("**/v1/repartee/settings", with_better_voice)
     page.goto(setup.server.url)
+    page.wait_for_selector("#first-run .download-model:text-is('Download')")  # on the server's own machine
+    assert "Joe (US, medium), can be downloaded" in page.inner_text("#first-run .body")
+    page.route("**/v1/repartee/setup", elsewhere)
+    page.reload()
     page.click("#first-run .hint button:text-is('Copy')")
     wait_until(page, lambda: page.evaluate("window.copied") == "repartee models pull en_US-joe-medium", "the command")
     context.close()
+
+
+def test_model_is_downloaded_in_the_settings_and_the_server_restarted(browser: Browser, setup: Setup) -> None:
+    def answer_pull(*lines: dict[str, object]) -> None:
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        page.unroute("**/models/pull")
+        page.route("**/models/pull", lambda route: route.fulfill(body=body))
+
+    with opened(browser, setup) as page:
+        page.keyboard.press("Escape")
+        page.click("#settings-open")
+        page.wait_for_selector("#settings-models:not([hidden])")
+        page.select_option("#model-choice", "qwen3-0.6b")
+        assert "licence: Apache-2.0" in page.inner_text("#settings-models")
+        answer_pull({"done_bytes": 1, "total_bytes": 2}, {"problem": "The disk is full; free some space there."})
+        page.click(".download-model")
+        page.wait_for_selector("#settings-models .error >> text=free some space")
+        answer_pull({"ready": "qwen3-0.6b", "restart": True, "note": "From now on it answers."})
+        page.click(".download-model")
+        page.wait_for_selector("#settings-models >> text=qwen3-0.6b is there. From now on it answers.")
+        asked: list[object] = []
+
+        def restart(route: Route) -> None:
+            asked.append(route.request.post_data_json)
+            talk = {"error": {"code": "others_talk", "message": "another conversation is running and would end"}}
+            route.fulfill(status=200, json=talk)  # a 409 would be a message in the console
+
+        page.route("**/v1/repartee/restart", restart)
+        page.click(".restart-now")
+        wait_until(page, lambda: asked == [{"own": False, "anyway": False}], "the request")
 
 
 def test_microphone_is_judged_in_words(browser: Browser, setup: Setup) -> None:

@@ -1,7 +1,5 @@
 """POST /v1/repartee/restart: the server starts again with the same arguments, for this machine only."""
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -54,8 +52,3 @@ class Restart:
 def restart_routes(restart: Restart, answered: Callable[[str, Handler], ASGIApp]) -> list[BaseRoute]:
     """Returns the route. `answered`: makes the endpoint for a method and a handler."""
     return [Route(RESTART_PATH, answered("POST", restart.post))]
-
-
-def replace_process() -> None:
-    """Replaces this process by one with the same arguments. A service manager notices nothing."""
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the arguments of this process

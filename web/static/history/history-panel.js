@@ -203,7 +203,7 @@ export class HistoryPanel {
       }
     };
     const title = makeElement("h3", { dir: "auto", text: kept.title || text("history.untitled") });
-    const rename = button(text("history.rename"), () => this._startRename(title, kept, store, error));
+    const rename = button(text("history.rename"), () => this._startRename(title, rename, kept, store, error));
     const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": text("history.this") },
       go, rename, button(text("history.save_markdown"), () => save("markdown", "md")), button(text("history.save_json"), () => save("json", "json")), remove);
     this._detail.replaceChildren(back,
@@ -214,7 +214,7 @@ export class HistoryPanel {
   }
 
   /** Puts a field in place of the title. Enter keeps the name, Escape the former one; an empty one gives the first message back. */
-  _startRename(title, kept, store, error) {
+  _startRename(title, button, kept, store, error) {
     const field = makeElement("input", { type: "text", class: "rename", dir: "auto", maxlength: "80", "aria-label": text("history.name") });
     field.value = kept.title;
     let open = true;
@@ -227,7 +227,9 @@ export class HistoryPanel {
         error.textContent = problem.message;
       }
       title.textContent = kept.title || text("history.untitled");
+      const focused = document.activeElement === field;
       field.replaceWith(title);
+      if (focused) button.focus();
     };
     field.onblur = () => close(true);
     field.onkeydown = (event) => {
