@@ -64,7 +64,7 @@ def test_text_only_needs_neither_microphone_nor_loudspeaker(page: Page) -> None:
     assert page.is_hidden("#mute")
     assert page.is_hidden("#volume")
     write(page, TWO)
-    assert shown(page) == [TWO, "That's four."]
+    assert shown(page) == [TWO, "That's 4."]
     assert page.inner_text("#phase") == "Text only: type a message"
     assert page.evaluate("window.repartee.tap.player") is None
     assert "from Enter to the first word" in (page.text_content("#strip-latency") or "")
@@ -77,7 +77,7 @@ def test_voice_returns_and_the_conversation_goes_on(page: Page) -> None:
     page.uncheck("#text-only")
     page.wait_for_selector("body[data-phase=listening]")
     page.keyboard.press("Escape")
-    assert shown(page) == [TWO, "That's four."]
+    assert shown(page) == [TWO, "That's 4."]
     assert page.evaluate("window.repartee.tap.player !== null")
     page.fill("#text-input", TWO)
     page.press("#text-input", "Enter")
@@ -93,7 +93,7 @@ def test_edited_message_is_asked_again_and_what_follows_is_deleted(page: Page, s
     assert Axe().run(page).response["violations"] == []
     page.fill(".edit-text", "what is five plus five")
     page.press(".edit-text", "Enter")
-    page.wait_for_selector(".item.assistant:not(.in-progress) >> text=ten")
+    page.wait_for_selector(".item.assistant:not(.in-progress) >> text=10")
     wait_until(page, lambda: len(history_of(server)) == 2, "the server's history")
     assert shown(page)[0] == "what is five plus five"
     assert len(shown(page)) == 2
@@ -106,7 +106,7 @@ def test_edit_is_left_by_escape(page: Page) -> None:
     page.click(".item.user .edit")
     page.press(".edit-text", "Escape")
     assert page.locator(".edit-text").count() == 0
-    assert shown(page) == [TWO, "That's four."]
+    assert shown(page) == [TWO, "That's 4."]
     assert page.evaluate("document.activeElement.classList.contains('edit')")
 
 
@@ -122,7 +122,7 @@ def test_reply_is_made_again(page: Page, server: Running) -> None:
         ),
         "another reply",
     )
-    assert shown(page) == [TWO, "That's four."]
+    assert shown(page) == [TWO, "That's 4."]
     assert len(history_of(server)) == 2
 
 
