@@ -31,7 +31,7 @@ def hushed(for_good: Callable[[], bool] = _restored) -> Generator[TextIO]:
             yield nobody
         return
     kept = os.dup(_STDERR)
-    screen = os.fdopen(kept, "w", encoding="utf-8", errors="replace")
+    screen = os.fdopen(kept, "w", buffering=1, encoding="utf-8", errors="replace")
     leading_to: Callable[[TextIO], TextIO] = getattr(sys.stderr, "leading_to", lambda stream: stream)
     python = leading_to(screen)
     nowhere = os.open(os.devnull, os.O_WRONLY)

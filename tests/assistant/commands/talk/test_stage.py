@@ -46,7 +46,7 @@ def terminal(card: VirtualCard, tmp_path: Path) -> Generator[Terminal]:
     # Readline sets them for the terminal of the test; this one is separate.
     environ = {name: value for name, value in card.environ.items() if name not in {"COLUMNS", "LINES"}}
     environ |= {"TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
-    one = Terminal([sys.executable, "-c", NOISY, "talk", *flags], environ, tmp_path)
+    one = Terminal([sys.executable, "-c", NOISY, "talk", *flags], environ, tmp_path, rows=20)
     try:
         yield one
     finally:
