@@ -11,8 +11,9 @@ from audio.errors import AudioFileError
 from audio.units import MIC_RATE_HZ, Pcm
 from audio.upload_decoder_process import TOO_LONG
 
-STEP_TIMEOUT_S = 30.0
-"""Time limit for the next part of the sound, including the start of the process; it takes 0.5 s."""
+STEP_TIMEOUT_S = 120.0
+"""Time limit for the next part of the sound, including the start of the process; it takes 0.5 s, and on a busy machine
+tens of seconds. The process limits its own processor time."""
 
 _READ_BYTES = 2 * MIC_RATE_HZ
 """One second."""

@@ -28,7 +28,7 @@ MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_BYTES_OF_ALL = 128 << 20
 """Their size in all conversations of a server. From half of it on, one recording of each conversation may wait."""
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 600.0
 """Time limit for one recording. A response may be waiting for it."""
 
 

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
+from assistant.models.language_hint import NAMES
 from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics
@@ -32,6 +33,7 @@ from audio.level import amplified
 from audio.speaker import Speaker
 from audio.time_limit import engine_time_limit
 from audio.tts import Chunk, Voice
+from audio.tts.speakable import speakable, unspoken_notice
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from llm.chat import (
     REPETITION,
@@ -58,6 +60,8 @@ MAX_QUEUED_CHUNKS = 256
 Pausing it earlier would save nothing, because the server has already generated the text. And the rest of a reply can be
 resumed after a false interruption only if its text is complete.
 """
+
+UNSPEAKABLE = "I can't read these letters aloud. The answer is on the screen."
 
 ANNOUNCEMENT = -1
 """Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
@@ -115,6 +119,7 @@ class Reply:
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
         unsynthesized: Text that could not be synthesized.
+        unspoken_scripts: Scripts of letters that the voice cannot speak, in order.
         calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
         ring: What the reply rings; None for any other reply. It rings until it is stopped.
@@ -150,6 +155,7 @@ class Reply:
     apology: bool = field(init=False)
     voice_failed: bool = False
     unsynthesized: list[str] = field(default_factory=list)
+    unspoken_scripts: dict[str, None] = field(default_factory=dict)
     calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
     ring: RingSound | None = None
@@ -183,7 +189,13 @@ class Reply:
             chunk = self._chunks.get_nowait()
             self.unsynthesized += [chunk.text] if chunk is not None else []
         if self.unsynthesized and self.error is None:
-            self.error = f"the voice {self.voice.name} could not speak a part of the answer"
+            self.error = self.unspoken_notice or f"the voice {self.voice.name} could not speak a part of the answer"
+
+    @property
+    def unspoken_notice(self) -> str:
+        """The line about letters that the voice cannot speak; "" if there were none."""
+        language = NAMES.get(self.language.partition("-")[0], self.language)
+        return unspoken_notice(tuple(self.unspoken_scripts), language) if self.unspoken_scripts else ""
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
         """Runs a subtask. If it fails, both subtasks end.
@@ -447,8 +459,18 @@ class Reply:
                     self.on_event(ChunkSpoken(self.id, chunk.text))
                 if words:
                     self.on_event(WordsTimed(self.id, words))
+        if unspoken := speakable(said, self.language).unspoken:
+            is_first, self.unspoken_scripts = not self.unspoken_scripts, self.unspoken_scripts | dict.fromkeys(unspoken)
+            if is_first and not is_audible:
+                await self._say_unspeakable()
         if not is_audible:
             self.unsynthesized.append(chunk.text)
+
+    async def _say_unspeakable(self) -> None:
+        """Says once in a reply why a whole chunk is not spoken."""
+        await self.gate.wait()
+        sentence = failure_sentence(UNSPEAKABLE, self.language)
+        await self._play_announcement(TextChunk(text=sentence, index=ANNOUNCEMENT, ends_sentence=True))
 
     async def _timed_audio_chunk(self, audio_chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         """Returns the next audio chunk and records its length and synthesis time."""

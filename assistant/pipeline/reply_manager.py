@@ -223,6 +223,8 @@ class ReplyManager:
         self._reports.report(reply)
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
+        if reply.unspoken_notice and reply.unspoken_notice != reply.error:
+            self.context.on_event(Problem(reply.unspoken_notice))
         if reply.unsynthesized:
             self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
         self._source.report_calls(reply, options)

@@ -16,6 +16,7 @@ from assistant.models.language_hint import language_hint
 from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
+from assistant.setup.llm_clients import LOCAL_TIMEOUT_S
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
@@ -145,6 +146,8 @@ def stuck_after_s(settings: Settings) -> float:
     """Returns how long no progress is tolerated before the assistant listens again: longer than every timeout."""
     llm = settings.llm
     max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
+    if any(endpoint.kind == "local" for endpoint in llm.endpoints):
+        max_s = max(max_s, LOCAL_TIMEOUT_S)
     return max(settings.turn.stuck_after_s, max_s + STUCK_MARGIN_S)
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 INSTRUCTION_TOKENS = 640
 """Room in the context of a local model for the instructions and the tools."""
 
+LOCAL_TIMEOUT_S = 120.0
+"""Longest wait for a token of a local model, in seconds: ten times its slowest on a machine that others keep busy. The
+process is watched: one that hangs is replaced before."""
+
 CONTEXT_STEP = 512
 
 
@@ -239,6 +243,8 @@ def _local(spec: _ClientSpec) -> ChatModel:
     recommended = {} if need.model is None else need.model.parameters
     common = spec.common
     common["parameters"] = {**recommended, **common["parameters"]}
+    common["first_token_timeout_s"] = max(common["first_token_timeout_s"], LOCAL_TIMEOUT_S)
+    common["token_gap_timeout_s"] = max(common["token_gap_timeout_s"], LOCAL_TIMEOUT_S)
 
     def client_of(address: ServerAddress) -> ChatModel:
         return OpenAIChat(endpoint.name, address.url, ALIAS, api_key=address.key, **common)

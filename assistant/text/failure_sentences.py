@@ -18,6 +18,11 @@ _TRANSLATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "Mon modèle de langage a refusé la demande : la clé n'est pas acceptée.",
             "Mi modelo de lenguaje ha rechazado la petición: no acepta la clave.",
         ),
+        "I can't read these letters aloud. The answer is on the screen.": (
+            "Diese Buchstaben kann ich nicht vorlesen. Die Antwort steht auf dem Bildschirm.",
+            "Je ne peux pas lire ces lettres à voix haute. La réponse est à l'écran.",
+            "No puedo leer estas letras en voz alta. La respuesta está en la pantalla.",
+        ),
         "My language model was not found at its address.": (
             "Mein Sprachmodell wurde unter seiner Adresse nicht gefunden.",
             "Mon modèle de langage est introuvable à son adresse.",

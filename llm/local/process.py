@@ -19,14 +19,15 @@ from urllib.parse import urlsplit
 from llm.extra import installing
 from llm.local.gguf_header import GgufError, GgufHeader, read_header
 from llm.local.memory import available_bytes
+from llm.local.processor_time import IDLE_SHARE, is_starved, processor_s
 
 log = logging.getLogger(__name__)
 
 PROGRAM = Path(__file__).with_name("server.py")
 PACKAGE = "xllamacpp"
 
-START_TIMEOUT_S = 60.0
-"""Longest time to load a model: 1 GB from a slow disk."""
+START_TIMEOUT_S = 300.0
+"""Longest time to load a model: 3 GB from a disk that reads 10 MB a second."""
 
 STOP_TIMEOUT_S = 1.0
 """Time for the process to end after its input was closed. It ends within milliseconds unless it is stuck."""
@@ -41,7 +42,12 @@ HEALTHY_AFTER_S = 60.0
 HEALTH_INTERVAL_S = 5.0
 HEALTH_TIMEOUT_S = 3.0
 MAX_MISSED = 3
-"""The process is killed after this number of health checks without an answer: it hangs."""
+"""The process is killed after this number of health checks without an answer in which it neither computed nor waited
+for a processor: it hangs."""
+
+MAX_COMPUTING_S = 300.0
+"""Processor time, in seconds, after which a process that computes and answers no health check hangs, too. Its thread
+for requests answers while the model computes."""
 
 RESERVE_BYTES = 250_000_000
 """Memory needed besides the weights and the cache: buffers of the computation, Python and the library."""
@@ -306,13 +312,21 @@ class ServerProcess:
         process = self._process
         assert process is not None
         ending = asyncio.get_running_loop().create_task(process.wait(), name="server end")
-        missed = 0
+        missed, answered_s = 0, processor_s(process.pid)
+        before_s = answered_s
         try:
             while missed < MAX_MISSED:
                 await asyncio.wait({ending}, timeout=HEALTH_INTERVAL_S)
                 if ending.done():
                     return _ended(ending.result())
-                missed = 0 if await _answers(self._port) else missed + 1
+                used_s = processor_s(process.pid)
+                if await _answers(self._port):
+                    missed, answered_s = 0, used_s
+                elif not (is_starved(process.pid) or used_s - before_s > IDLE_SHARE * HEALTH_INTERVAL_S):
+                    missed += 1  # a busy machine answers late
+                elif used_s - answered_s > MAX_COMPUTING_S:
+                    break
+                before_s = used_s
         finally:
             ending.cancel()
         return "did not answer"

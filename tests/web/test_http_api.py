@@ -242,6 +242,7 @@ def test_speech_is_streamed_as_events(tmp_path: Path) -> None:
         ({}, "missing_required_parameter", "input"),
         ({"input": ""}, "invalid_value", "input"),
         ({"input": "…"}, "invalid_value", "input"),
+        ({"input": "สวัสดีครับ"}, "invalid_value", "input"),
         ({"input": "a" * 4097}, "invalid_value", "input"),
         ({"input": 7}, "invalid_type", "input"),
         ({"input": "a", "response_format": "midi"}, "invalid_value", "response_format"),

@@ -43,7 +43,7 @@ def time_of_sentences(server: ServerState) -> list[float]:
                 return super().speak(text, speed)
 
         voice = Voice()
-        speech = Speech(lambda: voice, str, str, BodyReader(), AudioSlots(1), server)
+        speech = Speech(lambda: voice, str, str, str, BodyReader(), AudioSlots(1), server)
         async for _pcm in speech._sound(SENTENCES, 1.0):
             pass
         return times

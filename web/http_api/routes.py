@@ -104,6 +104,7 @@ def api_routes(
     speech = Speech(
         lambda: engine_loader.voice,
         lambda: _configured_voice(engine_loader),
+        lambda: engine_loader.settings.assistant.language,
         engine_loader.spoken_text,
         bodies,
         slots,

@@ -11,10 +11,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Send
 
+from assistant.models.language_hint import NAMES
 from assistant.text.chunker import Chunker
 from audio.errors import EngineLoadError, TtsError
 from audio.stream_encoder import FileFormat, StreamEncoder
 from audio.tts import Voice
+from audio.tts.espeak_text import pronounceable
+from audio.tts.speakable import speakable
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 from web.http_api.bodies import BodyReader
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
@@ -50,6 +53,7 @@ class Speech:
     Attributes:
         voice: Returns the voice that the conversations share.
         configured_voice: Returns the setting tts.voice.
+        language: Returns the language of the voice.
         normalize_text: Converts written to spoken text.
         bodies: Reads the requests.
         slots: Limits the audio requests.
@@ -58,6 +62,7 @@ class Speech:
 
     voice: Callable[[], Voice]
     configured_voice: Callable[[], str]
+    language: Callable[[], str]
     normalize_text: Callable[[str], str]
     bodies: BodyReader
     slots: AudioSlots
@@ -74,8 +79,18 @@ class Speech:
         sentences = await _sentences(wanted["input"])
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")
+        self._check_script(wanted["input"])
         with self.slots.one():
             await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
+
+    def _check_script(self, text: str) -> None:
+        """Raises ApiError if the voice can speak nothing of the text. Of other texts it speaks what it can."""
+        language = self.language()
+        found = speakable(text, language)
+        if found.unspoken and not pronounceable(found.text):
+            name = NAMES.get(language.partition("-")[0], language)
+            what = f"input is in {' and '.join(found.unspoken)}, and the voice speaks {name}"
+            raise ApiError(400, "invalid_value", f"{what}: send text in that language", "input")
 
     def _fields(self) -> Table:
         own = tuple(filter(None, (self.voice().name, self.configured_voice())))

@@ -48,8 +48,8 @@ QUIET_MS = 200
 MIN_SEGMENT_MS = 100
 """A shorter rest has no word."""
 
-SEGMENT_TIMEOUT_S = 60.0
-"""Time limit for one segment; conversations are served first."""
+SEGMENT_TIMEOUT_S = 600.0
+"""Time limit for one segment; conversations are served first, and a busy machine is late."""
 LOAD_TIMEOUT_S = 60.0
 
 CUE_S = 6.0

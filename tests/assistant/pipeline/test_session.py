@@ -11,7 +11,7 @@ from virtual_time import run_virtual
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import MAX_HOLD_S
+from assistant.pipeline.reply import MAX_HOLD_S, UNSPEAKABLE
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
@@ -816,6 +816,23 @@ def test_answer_without_audio_fails_and_is_reported() -> None:
     assert record.outcome == "failed"
     assert record.error is not None
     assert "not spoken: Yes." in result.problems
+
+
+def test_reply_in_unknown_script_is_told_once_and_shown() -> None:
+    simulation = Simulation([TIME], replies=("สวัสดีครับ. ลาก่อน.",), length_ms=12_000)
+    simulation.voice.silent = {"สวัสดีครับ. ลาก่อน.", "สวัสดีครับ.", "ลาก่อน."}
+    result = simulation.run()
+    (record,) = result.records
+    assert record.error == "the reply is in Thai; this voice speaks English"
+    assert [text for text in simulation.voice.spoken if text.isascii()] == [UNSPEAKABLE]
+    assert "not spoken: สวัสดีครับ. ลาก่อน." in result.problems
+
+
+def test_name_in_unknown_script_is_told_and_the_rest_spoken() -> None:
+    result = Simulation([TIME], replies=("He is called สมชาย by his friends.",)).run()
+    (record,) = result.records
+    assert record.outcome == "answered"
+    assert "the reply is in Thai; this voice speaks English" in result.problems
 
 
 def test_error_of_a_dropped_attempt_is_not_recorded_on_the_turn() -> None:
