@@ -11,9 +11,9 @@ class Degradation(IntEnum):
     NO_INTERIMS = 1
     """The recognizer decodes only what is requested, or will be if the pause is the end: no interim transcripts."""
     SMALL_WINDOW = 2
-    """The recognizer encodes a shorter window, and repeats no decode in the full one."""
+    """The recognizer repeats no decode in the full window of 30 s."""
     SHORT_CHUNKS = 3
-    """Replies are cut into shorter text chunks, so that the first one is heard sooner."""
+    """The voice synthesizes sentences in shorter parts, so that the first one is heard sooner."""
     CHEAP_VOICE = 4
     """espeak-ng speaks instead of a neural voice."""
     TONE = 5

@@ -142,6 +142,12 @@ class Metrics:
             registry=registry,
             buckets=LAG_BUCKETS_S,
         )
+        self._degradation = Gauge(
+            "repartee_degradation_level",
+            "What is left out because the engines are late: 0 nothing, 1 interim transcripts, 2 the full window, 3 "
+            "long chunks, 4 the neural voice, 5 prompt replies.",
+            registry=registry,
+        )
         self._load = Gauge(
             "repartee_load_seconds",
             "Figures by which conversations are admitted, of the last minute; absent if nothing was measured.",
@@ -179,6 +185,10 @@ class Metrics:
             self._handovers.labels(handover)
         for lookup in get_args(CacheOutcome):
             self._cache.labels(lookup)
+
+    def watch_degradation(self, level: Callable[[], int]) -> None:
+        """Reads the level of degradation whenever the metrics are read."""
+        self._degradation.set_function(level)
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         """Returns all metrics in a format that the client accepts, and its content type.

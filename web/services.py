@@ -73,6 +73,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         engine_loader.make_timers = timers.timers.join
     conversations = kept_conversations(settings, environ)
     engine_pool = EnginePool(engine_loader, metrics)
+    metrics.watch_degradation(lambda: engine_loader.lateness.level)
     metrics.load.queue_waits = lambda: engine_loader.queue_waits
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
     handovers = handovers_of(settings.server, environ, metrics)

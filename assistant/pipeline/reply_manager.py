@@ -45,6 +45,7 @@ from assistant.turns.effects import (
 )
 from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId
 from audio.speaker import Speaker
+from audio.tts.relief_voice import relief_of
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
 
@@ -119,6 +120,7 @@ class ReplyManager:
     _source: ReplySource = field(init=False)
     _reports: AnswerReports = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
+    _relief_reported: bool = False
 
     def __post_init__(self) -> None:
         voice = self.context.engines.voice
@@ -211,6 +213,13 @@ class ReplyManager:
             reply.announce_wait(tools.moment)
         self._report_progress(reply)
 
+    def _report_relief(self) -> None:
+        """Reports once that the cheap voice speaks, until the voice itself speaks again."""
+        relief = relief_of(self.context.engines.voice)
+        if relief and not self._relief_reported:
+            self.context.on_event(Problem(f"the simple voice speaks: {relief}"))
+        self._relief_reported = bool(relief)
+
     def _report_progress(self, reply: Reply) -> None:
         position = self.context.position()
         self.context.dispatch(PlaybackProgress(position, reply.id, reply.words_heard, reply.any_sound_heard))
@@ -223,6 +232,7 @@ class ReplyManager:
         self._reports.report(reply)
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
+        self._report_relief()
         if reply.unspoken_notice and reply.unspoken_notice != reply.error:
             self.context.on_event(Problem(reply.unspoken_notice))
         if reply.unsynthesized:

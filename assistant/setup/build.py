@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from audio.cluster import ClusterConnection as ClusterConnection  # noqa: PLC0414 - for engine_loader.py
     from audio.cluster.turn_end import ClusterTurnEnd
     from audio.end_of_turn.smart_turn_service import SmartTurnService
+    from audio.engine_lateness import EngineLateness
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
     from audio.tts.piper import PiperTts
@@ -151,11 +152,11 @@ def cluster_smart_turn(connection: "ClusterConnection") -> "ClusterTurnEnd":
 # ---- speech to text ----
 
 
-def whisper(settings: Settings, place: Path) -> "SharedWhisper":
+def whisper(settings: Settings, place: Path, lateness: "EngineLateness | None" = None) -> "SharedWhisper":
     """Returns the Whisper model at `place`, shared by all conversations; each has its own recognizer."""
     from audio.stt.whisper.shared_model import SharedWhisper
 
-    return SharedWhisper(whisper_settings(settings, place))
+    return SharedWhisper(whisper_settings(settings, place), lateness)
 
 
 def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
@@ -188,7 +189,7 @@ def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
 # ---- text to speech ----
 
 
-def piper(settings: Settings, place: Path) -> "PiperTts":
+def piper(settings: Settings, place: Path, lateness: "EngineLateness | None" = None) -> "PiperTts":
     """Returns the Piper voice at `place`. Raises EngineLoadError."""
     from audio.tts.piper import PiperTts
 
@@ -202,6 +203,7 @@ def piper(settings: Settings, place: Path) -> "PiperTts":
         provider=voice_provider(settings),
         threads=piper_threads(settings.stt.threads, cores()),
         pronunciations=pronunciations(settings),
+        lateness=lateness,
     )
 
 

@@ -37,12 +37,14 @@ from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
+from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError
 from audio.execution_provider import SHOWN, ProviderRequest, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueuedEngine, QueueWait
 from audio.stt import Recognizer
 from audio.tts import Voice
+from audio.tts.relief_voice import relief_of
 from audio.vad import NetworkVad, Vad
 from llm.cache import CacheStoreError
 from llm.chat import ChatModel, Message
@@ -84,6 +86,7 @@ class EngineLoader:
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
+    lateness: EngineLateness = field(default_factory=EngineLateness)  # of the engines on this machine
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
@@ -219,6 +222,13 @@ class EngineLoader:
         why = {"stt_model": self._why_model} if self._why_model else {}
         return {chosen.stage: chosen.name for chosen in self.chosen} | why | self.providers
 
+    @property
+    def degraded(self) -> dict[str, str]:
+        """The level of degradation, and why another voice spoke, for the trace of a turn; empty without either."""
+        level, relief = self.lateness.level, relief_of(self._voice)
+        found = {"degradation": level.name.lower()} if level else {}
+        return found | ({"tts_relief": relief} if relief else {})
+
     # ---- voice activity ----
 
     def _make_vads(self) -> tuple[Vad, Vad]:
@@ -276,7 +286,8 @@ class EngineLoader:
             choice = whisper_choice(self.settings, measured)
             settings = replace(self.settings, stt=replace(self.settings.stt, model=choice.name))
             need = next(need for need in needs(settings) if need.kind == "whisper")
-            self.shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
+            self.shared_whisper = build.whisper(settings, build.place_of(need), self.lateness)
+            self._why_model = choice.why
         shared = self.shared_whisper
         if not shared.works:
             began_s = now_s()

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from assistant.config.settings import Settings
 from assistant.setup import services
+from audio.engine_lateness import EngineLateness
 from audio.execution_provider import ProviderRequest, ProviderUser
 
 CLOSE_TIMEOUT_S = 3.0
@@ -18,11 +19,13 @@ class Loading(Protocol):
         settings: The settings. A loader leaves out what cannot be used.
         environ: Environment variables.
         local_problem: Why the installed model on this machine does not answer; "" if none is there or it does.
+        lateness: Decides what is left out when the engines on this machine are late.
     """
 
     settings: Settings
     environ: Mapping[str, str]
     local_problem: str
+    lateness: EngineLateness
 
     async def with_timeout(self, name: str, loading: Awaitable[None], provider: ProviderRequest | None = None) -> None:
         """Waits for a load. Raises EngineLoadError if it takes too long.

@@ -78,7 +78,7 @@ def session(
             "dropped_exports": 0 if export is None else export.dropped,
             **counters(),
         },
-        in_use=in_use,
+        in_use=lambda: {**in_use(), **loader.degraded},
         write=write,
         on_event=on_event,
         started_s=asyncio.get_running_loop().time(),

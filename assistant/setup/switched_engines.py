@@ -19,6 +19,7 @@ from audio.stt import (
 )
 from audio.time_limit import ends_requests
 from audio.tts import Chunk, Voice
+from audio.tts.relief_voice import relief_of
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 
 Engine = TypeVar("Engine", bound=Recognizer | Voice | ChatModel)
@@ -173,6 +174,10 @@ class _SwitchedRecognizer(_Switched[Recognizer]):
 
 class _SwitchedVoice(_Switched[Voice]):
     """Implements `Voice`."""
+
+    @property
+    def relief(self) -> str:
+        return relief_of(self._current())
 
     def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         return self._current().speak(text, speed, ahead_s)

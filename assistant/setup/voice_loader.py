@@ -1,6 +1,7 @@
 """Loads the voice on this machine: Piper, or espeak-ng in its place."""
 
 import logging
+from dataclasses import replace
 
 from assistant.models.needs import Need, is_piper_voice, other_voice
 from assistant.setup import build
@@ -9,6 +10,7 @@ from assistant.setup.providers import voice_provider
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderUnavailableError
 from audio.tts import Voice
+from audio.tts.relief_voice import ReliefVoice
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +46,23 @@ async def load_voice(loading: Loading, need: Need | None, lacking: str) -> Voice
 
 async def _piper(loading: Loading, need: Need, why: str) -> Voice:
     began_s = now_s()
-    voice = build.piper(loading.settings, build.place_of(need))
+    voice = build.piper(loading.settings, build.place_of(need), loading.lateness)
     await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings))
     loading.provider_of("tts", voice)
     why = voice.fallback or why
     loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))
-    return voice
+    return await _with_relief(loading, voice)
+
+
+async def _with_relief(loading: Loading, voice: Voice) -> Voice:
+    """Returns the voice with espeak-ng beside it, for a machine that is too slow for it; alone if that has none."""
+    cheap = build.espeak(replace(loading.settings, tts=replace(loading.settings.tts, voice="")))
+    try:
+        await cheap.load()
+    except EngineLoadError as error:
+        log.info("tts: no other voice can speak if %s is too slow: %s", voice.name, error)
+        return voice
+    return ReliefVoice(voice, cheap, loading.lateness)
 
 
 async def _espeak(loading: Loading, lacking: str) -> Voice:

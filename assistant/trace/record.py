@@ -150,7 +150,8 @@ class TurnRecord:
     engines: Annotated[
         dict[str, str],
         "engine per stage; `answered_by`: what answered this turn; `stt_model`: why this Whisper model was chosen; "
-        "`tts_provider`, `turn_provider`: where Piper and Smart Turn compute",
+        "`tts_provider`, `turn_provider`: where Piper and Smart Turn compute; `degradation`: what was left out because "
+        "the engines were late; `tts_relief`: why espeak-ng spoke in place of another voice",
     ]
     fallbacks: Annotated[tuple[str, ...], "engines that replaced configured ones, and why"]
     error: Annotated[str | None, "what went wrong in this turn; null: nothing"]

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from audio.degradation import Degradation
+from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import SHOWN, ProviderInUse, ProviderRequest
 from audio.hang_detection import SPIN_FACTOR
@@ -24,7 +26,7 @@ from audio.thread_times import ThreadTimes
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineHungError, EngineThread, SynthesisStream, due_s
 from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
-from audio.tts.piper_bounds import bounded
+from audio.tts.piper_bounds import FEW_PHONEMES, MAX_PHONEMES, bounded
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
@@ -73,6 +75,7 @@ class _Job(Generic[T]):
         *,
         awaited: bool = False,
         length_s: Callable[[T], float] = lambda _part: 0.0,
+        lateness: EngineLateness | None = None,
     ) -> None:
         """Creates a job.
 
@@ -82,6 +85,7 @@ class _Job(Generic[T]):
             due_s: When its first part is due.
             awaited: See `EngineThread.submit`.
             length_s: Returns the playing time of a part.
+            lateness: Is told how long it took; None: nobody is.
         """
         self.stream: SynthesisStream[T] = SynthesisStream(
             _WAITING_PARTS, "Piper made more sound from a chunk than its letters can have"
@@ -91,7 +95,8 @@ class _Job(Generic[T]):
         self._due_s = due_s
         self._awaited = awaited
         self._length_s = length_s
-        self._last_part_s = 0.0
+        self._last_part_s = self._took_s = self._made_s = 0.0
+        self._lateness = lateness
         self._items: Iterator[T] | None = None
         self._switch = StopSwitch()
 
@@ -110,14 +115,19 @@ class _Job(Generic[T]):
             return
         if self._items is None:
             self._items = self._work(model, self._switch)
+        began_s = time.monotonic()
         try:
             item = next(self._items)
+            self._took_s += time.monotonic() - began_s
             self.thread.made += 1
             self.stream.put(item)
             self._due_s += self._last_part_s
             self._last_part_s = self._length_s(item)
+            self._made_s += self._last_part_s
             self.begin()
         except StopIteration:
+            if self._lateness is not None:
+                self._lateness.record_job(self._took_s, self._made_s)
             self.stream.put(None)
         except StoppedError:
             return
@@ -159,6 +169,7 @@ class PiperTts:
         provider: ProviderRequest = DEFAULT_PROVIDER,
         threads: int | None = None,
         pronunciations: Pronunciations | None = None,
+        lateness: EngineLateness | None = None,
     ) -> None:
         """Creates the voice without loading it.
 
@@ -171,6 +182,7 @@ class PiperTts:
             provider: Where it computes.
             threads: Threads of onnxruntime for one operator; None: one per core.
             pronunciations: Words with their phonemes.
+            lateness: Decides what is left out when the sound is late; None: nothing ever is.
 
         Raises:
             ValueError: A number outside its range.
@@ -188,6 +200,7 @@ class PiperTts:
         self.fallback = ""
         self._threads = threads
         self._pronunciations = pronunciations or Pronunciations()
+        self._lateness = lateness
         self._thread: EngineThread[PiperModel] | None = None
         self._backoff = RestartBackoff("Piper")
         self._gain = 1.0
@@ -302,7 +315,14 @@ class PiperTts:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
             first_due_s = due_s(asyncio.get_running_loop().time(), piece.text, ahead_s)
             awaited = given == 0 and ahead_s == 0
-            job = _Job(thread, self._parts(piece, speed), first_due_s, awaited=awaited, length_s=_playing_s)
+            job = _Job(
+                thread,
+                self._parts(piece, speed),
+                first_due_s,
+                awaited=awaited,
+                length_s=_playing_s,
+                lateness=self._lateness,
+            )
             async with aclosing(self._results(job)) as results:
                 async for part in results:
                     if not part.pcm.size:
@@ -349,6 +369,8 @@ class PiperTts:
         pronounced = self._pronunciations.pronounced(piece.text)
         last_pause_ms = SENTENCE_PAUSE_MS if ends_sentence(piece.text) else CLAUSE_PAUSE_MS
         gain = self._gain
+        shorter = self._lateness is not None and self._lateness.level >= Degradation.SHORT_CHUNKS
+        most = FEW_PHONEMES if shorter else MAX_PHONEMES
 
         def alone(model: PiperModel) -> Callable[[str], list[list[str]]]:
             def phonemes_of(word: str) -> list[list[str]]:
@@ -358,7 +380,7 @@ class PiperTts:
             return phonemes_of
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplyAudio]:
-            cut = [bounded(phonemes) for phonemes in model.phonemes(piece.text)]
+            cut = [bounded(phonemes, most) for phonemes in model.phonemes(piece.text)]
             parts = [(part, part is not of[-1]) for of in cut for part in of if any(map(is_audible, part))]
             sentences: list[Phonemes] = [part for part, _ in parts]
             placed = place_words(piece.text, spans, sentences, model.phonemes)

@@ -8,6 +8,9 @@ MAX_PHONEMES = 300
 Memory grows with the square of their number: 1,319 phonemes take 1 GB with a medium voice.
 """
 
+FEW_PHONEMES = 60
+"""Most phonemes that are synthesized at once on a machine that is too slow: 5 s of sound."""
+
 _PAUSES = frozenset(",.;:!?")
 
 

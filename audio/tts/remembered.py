@@ -7,6 +7,7 @@ from contextlib import aclosing
 from audio.queue_wait import QueuedEngine, QueueWait
 from audio.time_limit import ends_requests
 from audio.tts import Chunk, Voice
+from audio.tts.relief_voice import relief_of
 
 MAX_BYTES = 16 << 20
 """Audio that is kept: nearly six minutes. The least recently spoken is removed first."""
@@ -41,6 +42,11 @@ class RememberedVoice:
         """See `SelfWatching`."""
         return ends_requests(self._voice)
 
+    @property
+    def relief(self) -> str:
+        """See `Relieved`."""
+        return relief_of(self._voice)
+
     async def load(self) -> None:
         """Loads the voice. Raises EngineLoadError."""
         await self._voice.load()
@@ -58,7 +64,8 @@ class RememberedVoice:
             async for chunk in audio_chunks:
                 chunks.append(chunk)
                 yield chunk
-        self._keep(key, tuple(chunks))
+        if not self.relief:
+            self._keep(key, tuple(chunks))
 
     async def aclose(self) -> None:
         """Closes the voice and forgets the audio."""

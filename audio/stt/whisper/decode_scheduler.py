@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from audio.degradation import Degradation
+from audio.engine_lateness import EngineLateness
 from audio.errors import LateError, SttError
 from audio.hang_detection import STEP_S, HangDetector
 from audio.queue_wait import QueueWait
@@ -175,8 +177,9 @@ class DecodeScheduler:
         abandoned: The threads of the model that failed or hung last; None: there was none.
     """
 
-    def __init__(self) -> None:
-        """Creates a scheduler without a model."""
+    def __init__(self, lateness: EngineLateness | None = None) -> None:
+        """Creates a scheduler without a model. `lateness`: see `SharedWhisper`."""
+        self._lateness = lateness
         self._pool: ModelWorkers | None = None
         # A message and not an exception: an exception raised repeatedly accumulates the frames of its tracebacks.
         self._closed: str | None = "faster-whisper is not loaded; load the recognizer first."
@@ -261,12 +264,18 @@ class DecodeScheduler:
         wanted = []
         for client in self._clients:
             kind = client.needed_decode(self._segments_per_worker(pool))
+            if kind == "interim" and self._degradation >= Degradation.NO_INTERIMS:
+                continue
             if kind is not None and self._may_begin(pool, client, kind):
                 wanted.append((_urgency(client, kind), client, kind))
         if not wanted:
             return None
         _, client, kind = min(wanted, key=lambda one: one[0])
         return client, kind
+
+    @property
+    def _degradation(self) -> Degradation:
+        return Degradation.NONE if self._lateness is None else self._lateness.level
 
     def _preempt(self, pool: ModelWorkers) -> None:
         """Aborts decodes whose result is no longer useful, in favour of transcripts that are or soon will be requested.
@@ -314,6 +323,7 @@ class DecodeScheduler:
         decode = client.start_decode(kind)
         share = client.share
         language = share.language
+        retry = kind not in WITHOUT_RETRY and self._degradation < Degradation.SMALL_WINDOW
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.
@@ -347,7 +357,7 @@ class DecodeScheduler:
         self._watch(pool, running)
         try:
             pool.thread.submit(
-                lambda: _result(pool.model, decode, share, language, running.is_wanted),
+                lambda: _result(pool.model, decode, share, language, running.is_wanted, retry=retry),
                 done,
                 failed,
             )
@@ -363,6 +373,8 @@ class DecodeScheduler:
         requested_s, self._requested_s[place] = self._requested_s[place], None
         if requested_s is not None:
             self.queue_wait.record(now_s - requested_s)
+            if self._lateness is not None:
+                self._lateness.record_wait(now_s - requested_s)
 
     def _is_remembered(self, ticket: int) -> bool:
         return ticket > self._tickets - _REMEMBERED_TICKETS
@@ -429,12 +441,17 @@ def _without_encoding(decoded: Decoded) -> Decoded:
 
 
 def _result(
-    model: SegmentDecoder, decode: Decode, share: ConversationShare, language: str | None, wanted: Callable[[], bool]
+    model: SegmentDecoder,
+    decode: Decode,
+    share: ConversationShare,
+    language: str | None,
+    wanted: Callable[[], bool],
+    *,
+    retry: bool,
 ) -> Decoded | None:
     """Decodes in a thread of the model."""
     if decode.kind == "first_word" and language is not None:
         return model.first_word(decode.pcm, language)
-    retry = decode.kind not in WITHOUT_RETRY
     with_tokens, prompt = share.tokens.wanted, share.prompt
     return model.decode(decode.pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, SttError
 from audio.queue_wait import QueueWait
 from audio.restart_backoff import RestartBackoff
@@ -51,11 +52,16 @@ class SharedWhisper:
 
     name = NAME
 
-    def __init__(self, settings: WhisperSettings) -> None:
-        """Creates it without loading the model. The language of the settings is the initial one of conversations."""
+    def __init__(self, settings: WhisperSettings, lateness: EngineLateness | None = None) -> None:
+        """Creates it without loading the model.
+
+        Args:
+            settings: The model's settings; its language is the initial one of each conversation.
+            lateness: Decides what is left out when decodes are late; None: nothing ever is.
+        """
         self.settings = settings
         self.closed = False
-        self._scheduler = DecodeScheduler()
+        self._scheduler = DecodeScheduler(lateness)
         self._loading: _Loading | None = None
         self._abandoned: WhisperThread | None = None
         self._backoff = RestartBackoff(NAME)

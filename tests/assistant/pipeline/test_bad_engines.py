@@ -22,6 +22,7 @@ from assistant.pipeline.engines import Engines
 from assistant.setup.derived_settings import session_settings, turn_settings
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
+from audio import hang_detection
 from audio.recording import open_recording
 from audio.tts.espeak_library import EspeakLibrary
 from audio.tts.espeak_worker import SHARED
@@ -81,6 +82,7 @@ def check_time_answer(result: SimulationResult, turn: int) -> None:
 @pytest.mark.calm
 def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script_recognizer(monkeypatch, "what time is it")
+    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.6)
     released = threading.Event()
 
     def hang(_library: EspeakLibrary) -> None:
@@ -91,7 +93,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path, monkeypatc
 
     try:
         twice = question_twice(tmp_path / "twice.wav", 2.5)
-        result = asyncio.run(run_conversation(twice, MID_TURN_S, action, "tts.timeout_s=0.6"))
+        result = asyncio.run(run_conversation(twice, MID_TURN_S, action))
     finally:
         released.set()
     assert [record.turn for record in result.records] == [1, 2]

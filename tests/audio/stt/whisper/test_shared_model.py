@@ -14,6 +14,7 @@ from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from virtual_time import run_virtual
 
 from audio import hang_detection
+from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, LateError, SttError
 from audio.hang_detection import HangDetector
 from audio.stt import LanguageDetector, SegmentId, Transcript
@@ -266,6 +267,23 @@ def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: Decode
             assert asking.done()
             assert monitor.order[2 * round_ + 1] == (7, "final")
         monitor.release_all()
+
+    run_scene(shared, scene)
+
+
+@pytest.mark.usefixtures("interims_at_any_speed")
+def test_late_recognizer_makes_no_interim_transcripts(model: Path, monitor: DecodeMonitor) -> None:
+    lateness = EngineLateness()
+    shared = SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)
+
+    async def scene() -> None:
+        lateness.record_wait(1.0)
+        person = Conversation(shared, 1)
+        person.say(ENOUGH_S)
+        await asyncio.sleep(0.05)
+        assert monitor.begun == []
+        assert await person.words() == "what time is"
+        assert [kind for _, kind in monitor.order] == ["interim"], "and no decode is repeated in the full window"
 
     run_scene(shared, scene)
 
