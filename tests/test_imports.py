@@ -59,6 +59,8 @@ PORTS = frozenset(
         "assistant.skills.stored_timers",
         "assistant.skills.timers",
         "assistant.skills.user_timers",
+        "audio.tts.relief_voice",
+        "audio.tts.speakable",
         "llm.cache",
         "llm.chat",
         "llm.discovery",

@@ -16,7 +16,6 @@ from assistant.text.chunker import Chunker
 from audio.errors import EngineLoadError, TtsError
 from audio.stream_encoder import FileFormat, StreamEncoder
 from audio.tts import Voice
-from audio.tts.espeak_text import pronounceable
 from audio.tts.speakable import speakable
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 from web.http_api.bodies import BodyReader
@@ -87,7 +86,7 @@ class Speech:
         """Raises ApiError if the voice can speak nothing of the text. Of other texts it speaks what it can."""
         language = self.language()
         found = speakable(text, language)
-        if found.unspoken and not pronounceable(found.text):
+        if found.unspoken and not any(map(str.isalnum, found.text)):
             name = NAMES.get(language.partition("-")[0], language)
             what = f"input is in {' and '.join(found.unspoken)}, and the voice speaks {name}"
             raise ApiError(400, "invalid_value", f"{what}: send text in that language", "input")
