@@ -28,12 +28,12 @@ class EngineLateness:
 
     @property
     def level(self) -> Degradation:
-        """What is left out now."""
+        """The parts that are left out now."""
         return self._policy.level
 
     @property
     def cause(self) -> str:
-        """Why the engines are late, as a clause: other programs, or more conversations than they can serve."""
+        """The reason why the engines are late, as a clause: other programs, or more conversations than they can serve."""
         load = self._reader.read()
         if load is not None and load.busy:
             return f"this machine is busy: {load.text}"
