@@ -33,7 +33,7 @@ class EngineLateness:
 
     @property
     def cause(self) -> str:
-        """The reason why the engines are late, as a clause: other programs, or more conversations than they can serve."""
+        """The reason for late engines, as a clause: other programs, or more conversations than they can serve."""
         load = self._reader.read()
         if load is not None and load.busy:
             return f"this machine is busy: {load.text}"
