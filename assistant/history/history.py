@@ -258,9 +258,17 @@ class History:
         return item
 
     def set_heard(
-        self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()
+        self,
+        reply: ReplyId,
+        audio_end: ReplySamples,
+        *,
+        complete: bool,
+        unheard: Sequence[Stretch] = (),
+        answer: str = "",
     ) -> str:
         """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them.
+
+        `answer`: the words of the reply, also those that were not synthesized.
 
         A notice of the program at their beginning is returned, but not stored: the LLM has not said it.
         """
@@ -268,6 +276,7 @@ class History:
         transcript = None if item is None else self._transcripts.get(item)
         if item is None or transcript is None:
             return ""
+        transcript.whole_answer = answer or transcript.whole_answer
         words = transcript.answer_heard(audio_end, unheard)
         whole = complete and transcript.all_heard(audio_end, unheard)
         self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=whole))

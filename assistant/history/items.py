@@ -99,6 +99,7 @@ class AssistantMessage:
         complete: Whether the whole reply was heard.
         tool_uses: Calls of the assistant's own tools, in order.
         markup: The same as the LLM wrote it, with its Markdown; "" if that is unknown or the same as `text`.
+        unheard: What was written after it and not heard. Screens and exports show it; the LLM does not get it.
     """
 
     id: ItemId
@@ -106,6 +107,7 @@ class AssistantMessage:
     complete: bool = True
     tool_uses: tuple[ToolUse, ...] = ()
     markup: str = ""
+    unheard: str = ""
 
     @property
     def written(self) -> str:

@@ -36,9 +36,11 @@ class SpokenTranscript:
 
     Attributes:
         written: The reply as the LLM wrote it, where the user sees its Markdown; None where they do not.
+        whole_answer: The words of the answer, also those that were not synthesized; "" until the reply ends.
     """
 
     written: WrittenReply | None = None
+    whole_answer: str = ""
     _text: str = ""
     _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples
     _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
@@ -134,8 +136,12 @@ class SpokenTranscript:
 
     def message(self, item: ItemId, words: str, used: tuple[ToolUse, ...], *, complete: bool) -> AssistantMessage:
         """Returns the item of the reply with these heard words, and the calls of tools during it."""
-        markup = "" if self.written is None else self.written.heard(words)
-        return AssistantMessage(item, words, complete, used, "" if markup == words else markup)
+        markup, unheard = ("", "") if self.written is None else self.written.split(words)
+        if not unheard and not markup and self.whole_answer.startswith(words):
+            unheard = self.whole_answer[len(words) :]
+        if complete or not unheard.strip():
+            unheard = ""
+        return AssistantMessage(item, words, complete, used, "" if markup == words else markup, unheard)
 
     def _words_between(self, first: int, end: int, unheard: Sequence[Stretch]) -> str:
         """Returns the text of the words from number `first` to before `end`, without those not played."""

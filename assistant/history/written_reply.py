@@ -65,12 +65,23 @@ class WrittenReply:
 
     def heard(self, words: str) -> str:
         """Returns the text up to the words that were heard, or "" where it does not contain them, as with gaps."""
+        return self.split(words)[0]
+
+    def split(self, words: str) -> tuple[str, str]:
+        """Returns the text up to the words that were heard, and what follows, with the space between them.
+
+        Both are "" where the text does not contain the words.
+        """
         if self._chars > MAX_CHARS:
-            return ""
-        rest, kept = _Letters(words), []
+            return "", ""
+        rest, unheard = _Letters(words), ""
+        kept: list[str] = []
         parts = [part for part in self._parts if part.text.strip()]
         for number, part in enumerate(parts):
             if not rest.left:
+                later = _joined([one.text for one in parts[number:] if not one.own])
+                gap = "\n\n" if later and (kept or unheard) else ""
+                unheard = unheard.rstrip() + gap + later
                 break
             spoken = _Spoken(part.text, self.notes, as_it_is=part.own)
             matching = rest.matching(spoken.letters)
@@ -81,11 +92,12 @@ class WrittenReply:
                 after = parts[number + 1 : number + 2]
                 found = rest.place_of(_letters_of(after[0].text), matching) if after and after[0].own else None
                 if found is None:
-                    return ""
+                    return "", ""
                 matching = found
-            kept.append(spoken.until(matching, rest.words_until(matching)))
+            heard, unheard = spoken.split(matching, rest.words_until(matching))
+            kept.append(heard)
             rest.skip(matching)
-        return "" if rest.left else _joined(kept)
+        return ("", "") if rest.left else (_joined(kept), unheard)
 
 
 @dataclass(slots=True)
@@ -158,12 +170,15 @@ class _Spoken:
     def __post_init__(self) -> None:
         self.letters = _letters_of(self.written) if self.as_it_is else self._read(_LINE)[2]
 
-    def until(self, count: int, heard: _Words) -> str:
-        """Returns the written text whose spoken form has `count` letters, with the silent blocks after it."""
+    def split(self, count: int, heard: _Words) -> tuple[str, str]:
+        """Returns the text whose spoken form has `count` letters, with the silent blocks after it, and the rest.
+
+        A link, formula or block that was heard in part is in both.
+        """
         if count == len(self.letters):
-            return _with_closed_fence(self.written.strip())
+            return _with_closed_fence(self.written.strip()), ""
         if self.as_it_is:
-            return heard.after(0)
+            return heard.after(0), ""
         counts, places, _ = self._read(_WORD)
         reached = bisect_left(counts, count)
         if counts[reached] != count:  # in the middle of a link, a formula or the sentence of a block
@@ -171,13 +186,15 @@ class _Spoken:
             written = self.written[: places[before]].rstrip()
             is_block = written.rpartition("\n")[2].lstrip().startswith(("```", "~~~", "|"))
             space = "\n\n" if is_block else " "  # nothing may stand in the last line of a block
-            return f"{written}{space}{heard.after(counts[before])}".strip()
+            unheard = self.written[len(written) :].rstrip()
+            return f"{written}{space}{heard.after(counts[before])}".strip(), unheard
         word_end = _rest_of_word(self.written, places[reached])
         silent_until = places[bisect_right(counts, count) - 1]
         next_word = len(self.written) - len(self.written[silent_until:].lstrip())
         next_line = self.written.rfind("\n", 0, next_word) + 1
-        kept = _with_closed_fence(self.written[: max(word_end, next_line)].strip())
-        return kept if next_line >= word_end else _without_open_marks(kept)
+        end = len(self.written[: max(word_end, next_line)].rstrip())
+        kept, unheard = _with_closed_fence(self.written[:end].strip()), self.written[end:].rstrip()
+        return (kept, unheard) if next_line >= word_end else _with_marks_closed(kept, unheard)
 
     def _read(self, pieces: re.Pattern[str]) -> tuple[list[int], list[int], str]:
         """Converts the text piece by piece. Returns letters spoken and place reached after each, and all letters."""
@@ -222,12 +239,15 @@ def _with_closed_fence(text: str) -> str:
     return f"{text}\n{fence}" if fence else text
 
 
-def _without_open_marks(text: str) -> str:
-    """Removes the marks of emphasis, code or a link that begin in the last paragraph and whose end was cut off."""
+def _with_marks_closed(text: str, unheard: str) -> tuple[str, str]:
+    """Moves the marks of emphasis, code or a link that begin in the last paragraph of `text` to what follows it."""
     above, gap, last = text.rpartition("\n\n")
-    last = _OPEN_LINK.sub(r"\1", last)
+    space = unheard[: len(unheard) - len(unheard.lstrip())]
+    unheard = unheard[len(space) :]
+    if _OPEN_LINK.search(last):
+        last, unheard = _OPEN_LINK.sub(r"\1", last), f"[{unheard}"
     for mark in ("**", "__", "`"):
         if last.count(mark) % 2:
             before, _, after = last.rpartition(mark)
-            last = before + after
-    return above + gap + last
+            last, unheard = before + after, mark + unheard
+    return above + gap + last, space + unheard

@@ -383,7 +383,9 @@ class ReplyManager:
 
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
-        return self.history.set_heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
+        return self.history.set_heard(
+            reply.id, reply.played, complete=complete, unheard=reply.unheard, answer=reply.answer_text
+        )
 
     def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:

@@ -10,18 +10,19 @@ _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127)
 
 
 def message_objects(kept: KeptConversation) -> list[dict[str, object]]:
-    """Returns what was said. Of a reply that was not heard to its end, only the words heard; `complete` is false.
+    """Returns what was said. Of a reply that was not heard to its end, `text` has the words heard; `complete` is false.
 
-    A reply that was written in another form than it was spoken also has `markup`.
+    A reply that was written in another form than it was spoken also has `markup`, and `unheard` if it was not heard to
+    its end: what was written after the words heard.
     """
     messages: list[dict[str, object]] = []
     for item in kept.items:
         if isinstance(item, UserMessage) and item.text:
             messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True})
-        elif isinstance(item, AssistantMessage) and item.text:
-            markup = {"markup": item.markup} if item.markup else {}
+        elif isinstance(item, AssistantMessage) and (item.text or item.unheard):
+            others = {"markup": item.markup, "unheard": item.unheard}
             message = {"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete}
-            messages.append({**message, **markup})
+            messages.append({**message, **{name: text for name, text in others.items() if text}})
     return messages
 
 
@@ -40,7 +41,9 @@ def as_markdown(kept: KeptConversation) -> str:
         note = "" if message["complete"] else "*(interrupted)*"
         text = str(message.get("markup", message["text"])).translate(_UNSAFE)
         begin, end = ("\n\n", "\n\n") if _has_blocks(text) else (" ", " ")
-        lines.append(f"**{who}:**{begin}{text}{end + note if note else ''}")
+        lines.append(f"**{who}:**{begin}{text}{end + note if note else ''}" if text else f"**{who}:** {note}")
+        if unheard := str(message.get("unheard", "")).translate(_UNSAFE).strip():
+            lines.append(f"*(not heard)*{chr(10) * 2 if _has_blocks(unheard) else ' '}{unheard}")
     return "\n\n".join(filter(None, lines)) + "\n"
 
 

@@ -181,7 +181,7 @@ class ConversationFile:
         for item in items:
             if not isinstance(item, McpItem):
                 words = item.text if isinstance(item, UserMessage) else ""
-                words = item.written if isinstance(item, AssistantMessage) else words
+                words = f"{item.written} {item.unheard}".strip() if isinstance(item, AssistantMessage) else words
                 database.execute(
                     "INSERT INTO items (conversation, line, words) VALUES (?, ?, ?)",
                     (number, item_lines([item]), folded(words)),

@@ -121,6 +121,8 @@ def _item_to_json(item: PlainItem) -> dict[str, object]:
                 non_default["used"] = [_tool_use_to_json(used) for used in item.tool_uses]
             if item.markup:
                 non_default["markup"] = item.markup
+            if item.unheard:
+                non_default["unheard"] = item.unheard
             return {"answered": item.text, "id": item.id, **non_default}
         case SystemMessage():
             return {"instructed": item.text, "id": item.id}
@@ -166,7 +168,8 @@ def _item(fields: object) -> Item:
                 raise TypeError("what was used is a list")
             complete = _flag(fields, "complete", default=True)
             markup = _text(fields, "markup") if "markup" in fields else ""
-            return AssistantMessage(item, _text(fields, kind), complete, tuple(map(_tool_use, used)), markup)
+            unheard = _text(fields, "unheard") if "unheard" in fields else ""
+            return AssistantMessage(item, _text(fields, kind), complete, tuple(map(_tool_use, used)), markup, unheard)
         case "instructed":
             return SystemMessage(item, _text(fields, kind))
         case "called":

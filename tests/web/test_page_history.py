@@ -311,3 +311,65 @@ def test_reopened_conversation_shows_code(browser: Browser, tmp_path: Path, choi
         say(page, "change its second line")
         assert page.inner_text("#transcript .rich pre code").strip() == code
         page.context.close()
+
+
+def words(page: Page) -> list[list[str]]:
+    """Returns the words of each line, without the label of what was not heard."""
+    return [text.replace("(not heard)", "").split() for text in shown(page)]
+
+
+@pytest.mark.parametrize("choice", ["server", "browser", "no"])
+def test_unheard_text_is_shown_after_a_reload(browser: Browser, tmp_path: Path, choice: Choice) -> None:
+    code = "def f(n):\n    return n"
+    long = " ".join(f"Sentence number {n} is here." for n in range(40))
+    answer = f"Read **this** now. {long}\n\n```python\n{code}\n```\n\nThe end."
+    file = ConversationFile(tmp_path / "c.sqlite3", time.time)
+    with page_server(
+        tmp_path / "traces", "server.resume_s=30", answers=(answer, "Fine."), conversations=file
+    ) as server:
+        page = browser.new_context(accept_downloads=True).new_page()
+        page.goto(server.url)
+        choose(page, choice)
+        page.fill("#text-input", "write a function")
+        page.press("#text-input", "Enter")
+        wait_until(page, lambda: page.locator("#transcript .word.played").count() > 2, "words that are heard")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("body[data-phase=listening]")
+        wait_until(page, lambda: "unheard" in str(tab_record(page)["messages"][-1:]), "the copy of the tab")
+        heard = page.locator("#transcript .word.played").count()
+        before = words(page)
+        assert before[-1][-2:] == ["The", "end."]
+        assert "was not heard" in page.inner_text("#transcript .item:last-child .note")
+        page.reload()
+        wait_until(page, lambda: words(page) == before, "the whole text")
+        assert abs(page.locator("#transcript .word.played").count() - heard) <= 1
+        assert page.inner_text("#transcript .rich pre code").strip() == code
+        assert page.locator("#transcript .rich .visually-hidden").inner_text().strip() == "(not heard)"
+        say(page, "thanks")
+        assert words(page)[: len(before)] == before
+        end(page)
+        if choice != "no":
+            listed(page)
+            page.click("#history .kept-row")
+            with page.expect_download() as saved:
+                page.click("text=Save as Markdown")
+            exported = Path(saved.value.path()).read_text()
+            assert "*(not heard)*" in exported
+            assert f"```python\n{code}\n```\n\nThe end." in exported
+        page.context.close()
+
+
+def test_start_after_end_keeps_the_transcript_above(page: Page) -> None:
+    choose(page, "browser")
+    say(page, "what is two plus three")
+    end(page)
+    before = shown(page)
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert shown(page) == before
+    say(page, "what is two plus nine")
+    assert shown(page)[:3] == [*before, "what is two plus nine"]
+    whole = shown(page)
+    page.reload()
+    wait_until(page, lambda: shown(page) == whole, "both conversations")
+    assert [one["text"] for one in tab_record(page)["messages"] if one["role"] == "user"] == ["what is two plus nine"]

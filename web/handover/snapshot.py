@@ -39,7 +39,7 @@ from web.wire.session_config import (
     Truncation,
 )
 
-VERSION = 1
+VERSION = 2
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields."""
 
 MAX_BYTES = 4_000_000

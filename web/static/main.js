@@ -169,7 +169,10 @@ class Page {
     this._settings.startSession();
     this._session.withChoices = (session) => this._settings.withChoices(session);
     this._showsPast ||= this._history.continues && this._transcript.hasLines;
-    if (!this._showsPast) this._transcript.start(this._session.conversation);
+    if (!this._showsPast) {
+      if (!this._history.continues) this._session.conversation.showEarlier(this._transcript.items);
+      this._transcript.start(this._session.conversation);
+    }
     this._userLevel.clear();
     this._replyLevel.clear();
     this._watchSession(this._session);
@@ -238,6 +241,7 @@ class Page {
     on("session", ({ repartee }) => {
       if (this._showsPast) {
         this._showsPast = false;
+        session.conversation.showEarlier(this._transcript.items.filter(({ earlier }) => earlier));
         this._transcript.start(session.conversation);
         this._transcript.draw();
       }

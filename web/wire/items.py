@@ -144,9 +144,11 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
         case AssistantMessage(item_id, words, complete):
-            status, extension = "completed" if complete else "incomplete", {"repartee": {"markup": item.markup}}
+            status = "completed" if complete else "incomplete"
+            shown = {"markup": item.markup, "unheard": item.unheard}
+            extension = {"repartee": {name: text for name, text in shown.items() if text}}
             answered = message_object(item_id, "assistant", answer_part(words, spoken=not written), status)
-            return {**answered, **(extension if markup and item.markup else {})}
+            return {**answered, **(extension if markup and extension["repartee"] else {})}
         case FunctionCallItem(item_id, call_id, name, arguments):
             return call_object(item_id, call_id, name, arguments)
         case FunctionOutput(item_id, call_id, output):

@@ -256,7 +256,7 @@ class Realtime:
     def reply_heard(self, item: AssistantMessage) -> None:
         """Tells a client that shows Markdown which of a stopped reply was heard."""
         if self._shows_markup:
-            self._tell_extension("repartee.heard", {"item_id": item.id, "markup": item.markup})
+            self._tell_extension("repartee.heard", {"item_id": item.id, "markup": item.markup, "unheard": item.unheard})
 
     def output_cleared(self, command: ClearOutput, reply: ReplyId | None) -> None:
         """Confirms that unplayed audio of the reply was dropped; None: nothing was playing."""

@@ -57,6 +57,41 @@ def test_interrupted_reply_is_kept_up_to_what_was_heard(heard: str, kept: str) -
     assert written(f"Look at **this**:\n\n{CODE}\n\n- It counts.\n\n{TABLE}\n\nBye.").heard(heard) == kept
 
 
+@pytest.mark.parametrize(
+    ("heard", "unheard"),
+    [
+        ("", f"Look at **this**:\n\n{CODE}\n\n- It counts.\n\n{TABLE}\n\nBye."),
+        ("Look at", f" **this**:\n\n{CODE}\n\n- It counts.\n\n{TABLE}\n\nBye."),
+        ("Look at this: Here is the", f"\n\n{CODE}\n\n- It counts.\n\n{TABLE}\n\nBye."),
+        ("Look at this: Here is the Python code. It", f" counts.\n\n{TABLE}\n\nBye."),
+        ("Look at this: Here is the Python code. It counts. Here is a table: a, b.", "\n\nBye."),
+    ],
+)  # fmt: skip
+def test_rest_of_an_interrupted_reply_is_kept_as_unheard(heard: str, unheard: str) -> None:
+    reply = written(f"Look at **this**:\n\n{CODE}\n\n- It counts.\n\n{TABLE}\n\nBye.")
+    assert reply.split(heard)[1] == unheard
+
+
+def test_emphasis_that_was_cut_begins_again_in_the_unheard_rest() -> None:
+    assert written("It is **very important** now.").split("It is very") == ("It is very", " **important** now.")
+
+
+def test_later_answers_of_a_reply_are_unheard() -> None:
+    assert written("One moment.", "It rains.").split("One moment.") == ("One moment.", "\n\nIt rains.")
+
+
+def test_unheard_text_is_kept_and_not_sent_to_the_model() -> None:
+    history = History("", max_turns=9)
+    history.add_reply(REPLY, SpokenTranscript())
+    history.set_heard(REPLY, ReplySamples(0), complete=False, answer="It is ten. Anything else?")
+    answered = history.items[-1]
+    assert isinstance(answered, AssistantMessage)
+    assert (answered.text, answered.unheard) == ("", "It is ten. Anything else?")
+    assert history.messages() == ()
+    history.retract(REPLY)
+    assert history.items == ()
+
+
 def test_block_that_is_still_written_is_closed() -> None:
     assert written("Look:\n\n```\nprint(").heard("Look: Here is the code.") == "Look:\n\n```\nprint(\n```"
 

@@ -106,7 +106,7 @@ def test_timer_is_reported_on_the_next_start_after_a_kill(path: Path) -> None:
     first.kill()
     world.wait(3600)
     second = Program(world, path).converse()
-    assert second.hear() == ("While I was away, your timer for pasta went off at twelve ten PM.",)
+    assert second.hear() == ("While I was away, your timer for pasta went off at 12:10 PM.",)
 
 
 def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path: Path) -> None:
@@ -438,7 +438,7 @@ def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path
     world.wait(72 * 3600)  # Monday at noon: three were missed
     again = Program(world, path)
     desk = again.converse()
-    assert desk.hear() == ("While I was away, your alarm went off at one PM on Sunday.",)
+    assert desk.hear() == ("While I was away, your alarm went off at 1 PM on Sunday.",)
     world.wait(HEARD_AFTER_S + 1)
     again.exchange()
     again.quit()

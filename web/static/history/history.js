@@ -15,6 +15,11 @@ import { claim, newRecord, readRecord, writeRecord } from "./tab-record.js";
 
 const SAVE_EVERY_MS = 1000;
 
+/** @returns {import("../session/conversation.js").Conversation} what the tab showed */
+function shownOf({ earlier = [], messages }) {
+  return conversationOf([...earlier, ...messages]);
+}
+
 /**
  * @typedef {object} HistoryPage what the page does for the history
  * @property {() => Promise<void>} stop ends the running conversation
@@ -86,7 +91,7 @@ export class ConversationHistory {
     if (!this._session) return;
     if (!this._begun && this._record.messages.length) { // the server did not answer: the conversation to be continued stays
       this._session = null;
-      this._page.show(conversationOf(this._record.messages));
+      this._page.show(shownOf(this._record));
       return;
     }
     this._record.running = false;
@@ -144,7 +149,7 @@ export class ConversationHistory {
     if (!record?.messages) return;
     if (record.running && !(await claim(record.key))) return; // a duplicated tab: the conversation runs in the other one
     if (this._session || this._record) return; // the user has started a conversation meanwhile
-    if (record.messages.length) this._page.show(conversationOf(record.messages));
+    if (record.messages.length) this._page.show(shownOf(record));
     if (record.running) this._record = record;
     this._page.changed();
   }
@@ -158,7 +163,11 @@ export class ConversationHistory {
     this._saveTimer = 0;
     if (!this._session) return;
     const record = this._record;
-    if (this._begun) record.messages = messagesOf(this._session.conversation.items);
+    if (this._begun) {
+      const shown = messagesOf(this._session.conversation.items);
+      record.earlier = shown.filter(({ earlier }) => earlier);
+      record.messages = shown.filter(({ earlier }) => !earlier);
+    }
     if (keepChoice() === "browser" && !record.deleted && record.messages.length) this._keepInBrowser(record);
     writeRecord(record.messages.length || record.token ? record : null);
   }

@@ -1,12 +1,12 @@
 /** What was said in a conversation, as it is kept in the browser and exported. Pure. */
 
-import { Conversation } from "../session/conversation.js";
-import { splitWords } from "../session/word-timing.js";
+import { Conversation, pastReply } from "../session/conversation.js";
 import { text as translated } from "../texts/texts.js";
 
 export const MAX_MESSAGES = 400;
 const MAX_CHARS = 400_000;
 export const MAX_TITLE = 80;
+const LAST_WORDS = 4; // heard words by which their place in the Markdown is found
 
 /**
  * @typedef {object} Message
@@ -15,6 +15,8 @@ export const MAX_TITLE = 80;
  * @property {boolean} spoken
  * @property {boolean} complete false for a reply that was not heard to its end
  * @property {string} [markup] the same with its Markdown, where that is known
+ * @property {string} [unheard] what was written after it and not heard
+ * @property {boolean} [earlier] whether it is of another conversation, which has ended and is still shown
  *
  * @typedef {object} Kept a conversation
  * @property {string} id
@@ -30,14 +32,23 @@ export function messagesOf(items) {
   let chars = 0;
   for (const item of items.slice(-2 * MAX_MESSAGES).reverse()) {
     const text = (item.role === "assistant" ? item.words.slice(0, item.played).join("") : item.text).trim();
-    if (!["user", "assistant"].includes(item.role) || item.inProgress || !text) continue;
+    const unheard = item.role === "assistant" ? unheardOf(item) : "";
+    if (!["user", "assistant"].includes(item.role) || item.inProgress || !(text || unheard)) continue;
     const complete = item.role === "user" || (item.played === item.words.length && !item.interrupted);
     const markup = item.heard ?? (complete ? item.markup : "");
-    chars += text.length + markup.length;
+    chars += text.length + markup.length + unheard.length;
     if (messages.length >= MAX_MESSAGES || chars > MAX_CHARS) break;
-    messages.push({ role: item.role, text, spoken: item.spoken, complete, ...(markup && { markup }) });
+    messages.push({ role: item.role, text, spoken: item.spoken, complete, ...(markup && { markup }), ...(unheard && { unheard }), ...(item.earlier && { earlier: true }) });
   }
   return messages.reverse();
+}
+
+/** Returns what was not heard of a reply. If the connection ended before the server told it, it is looked up by the last words heard. */
+function unheardOf({ interrupted, heard, unheard, markup, words, played }) {
+  if (unheard || !interrupted || heard !== null) return unheard;
+  const last = words.slice(Math.max(0, played - LAST_WORDS), played).join("").trim();
+  const at = last ? markup.indexOf(last) : 0;
+  return markup && at >= 0 ? markup.slice(at + last.length) : words.slice(played).join("");
 }
 
 /** @param {Message[]} messages @returns {Conversation} a conversation that shows them */
@@ -48,10 +59,9 @@ export function conversationOf(messages) {
 }
 
 /** Adds a message of the past under an id. */
-export function putMessage(conversation, id, { role, text, spoken, complete, markup = "" }) {
-  const item = conversation.put(id, { role, text, spoken, markup, heard: markup });
+export function putMessage(conversation, id, { role, text = "", spoken, complete, markup = "", unheard = "", earlier = false }) {
+  const item = conversation.put(id, { role, spoken, earlier, ...pastReply(text, markup, unheard) });
   if (role !== "assistant") return;
-  item.words = splitWords(text);
   item.played = item.words.length;
   item.interrupted = !complete;
 }
@@ -69,10 +79,11 @@ export function folded(text) {
 
 /** @param {Kept} kept */
 export function asMarkdown({ title, began_at, messages }) {
-  const said = messages.map(({ role, text, markup, complete }) => {
+  const said = messages.map(({ role, text, markup, complete, unheard = "" }) => {
     const written = markup || text;
     const space = written.trim().includes("\n") ? "\n\n" : " ";
-    return `**${role === "user" ? translated("transcript.you") : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(${translated("export.interrupted")})*`}`;
+    const heard = `**${role === "user" ? translated("transcript.you") : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(${translated("export.interrupted")})*`}`;
+    return unheard ? `${heard}\n\n*(${translated("export.not_heard")})*\n\n${unheard.trim()}` : heard;
   });
   return [`# ${title || translated("export.conversation")}`, translated("export.began", { date: began_at }), ...said].join("\n\n") + "\n";
 }

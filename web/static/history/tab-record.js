@@ -12,6 +12,7 @@ const KEY = "repartee.tab";
  * @property {boolean} deleted whether the user has deleted it, so that it is not kept again
  * @property {string} began_at ISO 8601
  * @property {import("./messages.js").Message[]} messages
+ * @property {import("./messages.js").Message[]} [earlier] of conversations that ended before it and are still shown
  */
 
 /** @returns {TabRecord} of a new conversation */

@@ -3,6 +3,8 @@
 import { heardWith } from "./heard-units.js";
 import { parseMarkdown } from "./markdown.js";
 import { renderBlock } from "./render.js";
+import { pageLanguage, text } from "../texts/texts.js";
+import { makeElement } from "../view/dom.js";
 
 export class RichText {
   /** @param {HTMLElement} element receives the blocks */
@@ -36,6 +38,7 @@ export class RichText {
       this._heardWith = heardWith(this._units, words, !open && !interrupted);
     }
     this._drawHeard(spoken ? played : Infinity, words.length, interrupted);
+    this._drawMark(interrupted && spoken);
   }
 
   get _units() {
@@ -56,6 +59,14 @@ export class RichText {
       this._element.append(element);
       this._blocks.push({ source: written, element, units });
     }
+  }
+
+  /** Puts a label for screen readers before what was not heard. @param {boolean} marked whether anything may be unheard */
+  _drawMark(marked) {
+    const first = marked ? this._units.find(({ element }) => !element.classList.contains("played"))?.element : undefined;
+    if (!first) return this._mark?.remove();
+    this._mark ??= makeElement("span", { class: "visually-hidden", lang: pageLanguage, text: ` (${text("export.not_heard")}) ` });
+    if (this._mark.nextSibling !== first) first.before(this._mark);
   }
 
   _drawHeard(played, words, interrupted) {

@@ -9,6 +9,8 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {string} text
  * @property {string} markup a reply's text as the model wrote it, with its Markdown; empty where that is not known
  * @property {string | null} heard the part of it that was heard, of a reply that was stopped or is from a history
+ * @property {string} unheard what was written after it and not heard
+ * @property {boolean} earlier whether it is of another conversation, which has ended and is still shown
  * @property {boolean} inProgress whether more text may come
  * @property {boolean} speechStopped whether the speech is over and its transcript is still to come
  * @property {boolean} incomplete whether the conversation ended within it
@@ -106,7 +108,7 @@ export class Conversation {
   /** Ends the conversation: items in progress keep the words they have, and empty ones are removed. */
   end() {
     for (const item of [...this.items]) {
-      if (!item.text) this.remove(item.id);
+      if (!item.text && !item.unheard) this.remove(item.id);
       else if (item.response) this._interrupt(item);
       if (item.role === "user" && item.inProgress) item.incomplete = true;
       if (item.inProgress) this.changed.add(item);
@@ -129,9 +131,15 @@ export class Conversation {
     }
   }
 
+  /** Shows the items of a conversation that has ended above those of this one. @param {Item[]} items */
+  showEarlier(items) {
+    this.items.unshift(...items.map((item) => ({ ...item, id: "", response: null, earlier: true })));
+    for (const item of this.items) this.changed.add(item);
+  }
+
   /** Removes all items, because the server sends them again. */
   clear() {
-    for (const item of [...this.items]) this.remove(item.id);
+    for (const item of this.items.filter(({ earlier }) => !earlier)) this.remove(item.id);
   }
 
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
@@ -139,7 +147,7 @@ export class Conversation {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", markup: "", heard: null, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
+        id, role: "user", text: "", markup: "", heard: null, unheard: "", earlier: false, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
         played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
@@ -226,7 +234,7 @@ const EVENT_HANDLERS = {
   "conversation.item.deleted": (conversation, { item_id }) => conversation.remove(item_id),
   "response.output_item.added": (conversation, { item, response_id }) => {
     // A new connection sends a reply in progress again from its beginning.
-    const started = { text: "", markup: "", heard: null, wordTimes: [], inProgress: true, response: response_id };
+    const started = { text: "", markup: "", heard: null, unheard: "", wordTimes: [], inProgress: true, response: response_id };
     if (item.type === "message") conversation.put(item.id, { role: "assistant", ...started });
     else if (item.type === "function_call") conversation.put(item.id, { role: "call", text: item.name, inProgress: true });
   },
@@ -239,8 +247,8 @@ const EVENT_HANDLERS = {
     const item = conversation.item(item_id);
     if (item) conversation.put(item_id, { markup: item.markup + delta });
   },
-  "repartee.heard": (conversation, { item_id, markup }) => {
-    if (conversation.item(item_id)) conversation.put(item_id, { heard: markup });
+  "repartee.heard": (conversation, { item_id, markup, unheard = "" }) => {
+    if (conversation.item(item_id)) conversation.put(item_id, { heard: markup, unheard });
   },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
@@ -270,6 +278,16 @@ function appendText(conversation, { item_id, delta }) {
   conversation.updateWords(item);
 }
 
+/**
+ * @param {string} text the words that were heard
+ * @param {string} markup the same with its Markdown, where that is known
+ * @param {string} unheard what was written after it
+ * @returns {Partial<Item>} the fields of a reply from a history
+ */
+export function pastReply(text, markup, unheard) {
+  return { text, markup: unheard ? (markup || text) + unheard : markup, heard: markup, unheard, words: splitWords(text) };
+}
+
 /** Adds an item of the history, which may have been shown while it grew. */
 function addItem(conversation, item, previous) {
   const text = (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
@@ -282,9 +300,9 @@ function addItem(conversation, item, previous) {
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
-      const markup = item.repartee?.markup ?? "";
-      const put = conversation.put(item.id, { role: "assistant", text, markup, heard: markup, words: splitWords(text) });
-      put.played = put.words.length; // from a history, which contains only what was heard
+      const { markup = "", unheard = "" } = item.repartee ?? {};
+      const put = conversation.put(item.id, { role: "assistant", ...pastReply(text, markup, unheard) });
+      put.played = put.words.length;
       put.interrupted = item.status === "incomplete";
     }
     moveAfter(conversation, item.id, previous); // to the place where its response began

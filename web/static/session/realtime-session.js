@@ -102,6 +102,7 @@ export class RealtimeSession extends EventTarget {
     messages.forEach((message, n) => {
       const id = `past_${n + 1}`;
       putMessage(this.conversation, id, message);
+      if (!message.text) return; // the model knows only what was heard
       const content = [{ type: message.role === "user" ? "input_text" : "output_text", text: message.markup || message.text }];
       this.connection.send({ type: "conversation.item.create", item: { id, type: "message", role: message.role, content } });
     });

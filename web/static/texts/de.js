@@ -68,6 +68,7 @@ export default {
   "transcript.failed": "fehlgeschlagen: {cause}",
   "transcript.not_finished": "nicht beendet",
   "transcript.interrupted": "unterbrochen",
+  "transcript.not_heard": "Der Rest wurde nicht gehört",
   "transcript.low_confidence": "unsicher erkannt",
   "transcript.typed": "geschrieben",
 
@@ -437,6 +438,7 @@ export default {
   "export.conversation": "Gespräch",
   "export.began": "Begonnen {date}.",
   "export.interrupted": "unterbrochen",
+  "export.not_heard": "nicht gehört",
 
   "first.title": "Erste Schritte",
   "first.progress": "Erste Schritte · {step} von {count}",

@@ -72,6 +72,7 @@ export default {
   "transcript.failed": "failed: {cause}",
   "transcript.not_finished": "not finished",
   "transcript.interrupted": "interrupted",
+  "transcript.not_heard": "The rest was not heard",
   "transcript.low_confidence": "low confidence",
   "transcript.typed": "typed",
 
@@ -455,6 +456,7 @@ export default {
   "export.conversation": "Conversation",
   "export.began": "Began {date}.",
   "export.interrupted": "interrupted",
+  "export.not_heard": "not heard",
 
   // Timers and alarms
   "timers.title": "Timers and alarms",

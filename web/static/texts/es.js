@@ -68,6 +68,7 @@ export default {
   "transcript.failed": "falló: {cause}",
   "transcript.not_finished": "sin terminar",
   "transcript.interrupted": "interrumpida",
+  "transcript.not_heard": "El resto no se oyó",
   "transcript.low_confidence": "reconocimiento dudoso",
   "transcript.typed": "escrito",
 
@@ -437,6 +438,7 @@ export default {
   "export.conversation": "Conversación",
   "export.began": "Empezó {date}.",
   "export.interrupted": "interrumpida",
+  "export.not_heard": "no se oyó",
 
   "first.title": "Primeros pasos",
   "first.progress": "Primeros pasos · {step} de {count}",

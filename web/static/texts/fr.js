@@ -68,6 +68,7 @@ export default {
   "transcript.failed": "échec : {cause}",
   "transcript.not_finished": "inachevé",
   "transcript.interrupted": "interrompue",
+  "transcript.not_heard": "La suite n'a pas été entendue",
   "transcript.low_confidence": "reconnaissance incertaine",
   "transcript.typed": "écrit",
 
@@ -437,6 +438,7 @@ export default {
   "export.conversation": "Conversation",
   "export.began": "Commencée {date}.",
   "export.interrupted": "interrompue",
+  "export.not_heard": "non entendu",
 
   "first.title": "Premiers pas",
   "first.progress": "Premiers pas · {step} sur {count}",

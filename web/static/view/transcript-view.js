@@ -46,6 +46,11 @@ export class TranscriptView {
     this._scrollToEnd();
   }
 
+  /** The items that are shown. */
+  get items() {
+    return this._conversation?.items ?? [];
+  }
+
   get hasLines() {
     return this._conversation !== undefined && this._conversation.items.length > 0;
   }
@@ -92,9 +97,14 @@ export class TranscriptView {
   }
 }
 
+function hasUnheard({ unheard, played, words }) {
+  return Boolean(unheard) || played < words.length;
+}
+
 function itemNote(item) {
   if (item.failure) return text("transcript.failed", { cause: item.failure });
   if (item.incomplete) return text("transcript.not_finished");
+  if (item.interrupted && hasUnheard(item)) return `${text("transcript.interrupted")} · ${text("transcript.not_heard")}`;
   if (item.interrupted) return text("transcript.interrupted");
   if (item.role === "user" && item.lowConfidence && !item.inProgress) return text("transcript.low_confidence");
   return item.role === "user" && !item.spoken ? text("transcript.typed") : "";
