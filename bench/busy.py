@@ -106,6 +106,7 @@ async def measure(plan: LoadPlan, loads: list[Load]) -> list[BusyStep]:
         ):
             steps.append(await _step(plan, load, one, llm.log, log))
         sys.stderr.write(f"beside {load.name}: measured\n")
+        sys.stderr.writelines(f"  lost: {turn.lost}\n" for turn in steps[-1].turns if turn.lost)
     return steps
 
 

@@ -128,7 +128,13 @@ async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
         "repartee": {"duck": True},
     }
     async with connect(
-        url, compression=None, max_size=None, max_queue=None, open_timeout=CONNECT_TIMEOUT_S, close_timeout=2
+        url,
+        compression=None,
+        max_size=None,
+        max_queue=None,
+        open_timeout=CONNECT_TIMEOUT_S,
+        close_timeout=2,
+        ping_interval=None,  # a server that is late is measured, not left; browsers do not ping either
     ) as socket:
         try:
             await socket.send(json.dumps({"type": "session.update", "session": session}))

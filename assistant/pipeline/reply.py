@@ -28,6 +28,7 @@ from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered,
 from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
+from audio.failure_tone import failure_tone
 from audio.hang_detection import STEP_S
 from audio.level import amplified
 from audio.speaker import Speaker
@@ -411,6 +412,14 @@ class Reply:
                 phrases = 0
                 for chunk in said[-_MAX_REPEATED_SENTENCES:]:
                     await self._play_announcement(chunk)
+
+    async def play_failure(self) -> None:
+        """Plays a tone if the voice has failed, so that the user hears that a reply is missing. The text is shown."""
+        if self.voice_failed and self.spoken and self.ring is None:
+            pcm = amplified(failure_tone(), self.gain_db)
+            self.spoken_transcript.add_audio(pcm.size, ())
+            self._playout.add_wait_announcement(pcm.size)
+            await self.speaker.play(self.id, pcm)
 
     async def _play_tone(self, pcm: Pcm) -> bool:
         """Plays sound without words, and waits until little of it is left. Returns False if the reply was closed."""

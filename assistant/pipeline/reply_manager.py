@@ -237,6 +237,7 @@ class ReplyManager:
             self.context.on_event(Problem(reply.unspoken_notice))
         if reply.unsynthesized:
             self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
+        await reply.play_failure()
         self._source.report_calls(reply, options)
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import simulation
 from simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
@@ -16,6 +17,7 @@ from assistant.skills import ChangeVolume
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
+from audio.failure_tone import failure_tone
 from audio.speaker import OnPlayed, WavSpeaker
 from llm.chat import REPETITION
 from llm.errors import LlmBroken, LlmUnreachable
@@ -245,3 +247,14 @@ def test_apology_after_text_that_is_not_spoken_is_a_new_paragraph() -> None:
     simulation.at(0, lambda: setattr(simulation.session, "reply_options", ReplyOptions(spoken=False)))
     shown = "".join(event.text for _, event in simulation.run().events if isinstance(event, ChunkSpoken))
     assert shown == f"nine ten\n\n{APOLOGY}"
+
+
+def test_voice_that_fails_is_heard_as_a_tone_and_its_text_is_shown() -> None:
+    simulation = Simulation([TIME])
+    simulation.voice.fails = True
+    result = simulation.run()
+    (record,) = result.records
+    heard = np.concatenate([pcm for _, pcm in result.sound])
+    assert np.array_equal(heard[heard != 0], failure_tone()[failure_tone() != 0])
+    assert (record.outcome, record.response_latency_ms) == ("failed", None)
+    assert any(problem.startswith("not spoken: It is ten") for problem in result.problems)
