@@ -106,6 +106,17 @@ class ChangeVolume:
     db: float
 
 
+QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
+"""Limits of the volume in decibels relative to normal. A lower volume is inaudible in a room; a higher one clips."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetVolume:
+    """Sets the volume of later speech, in decibels relative to normal."""
+
+    db: float
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeSpeed:
     """Changes the speed of later speech in steps; positive is faster. Six steps double the speed."""
@@ -157,7 +168,7 @@ TimerEffect = (
     SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers
     | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
 )  # fmt: skip
-SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction | Remember | Several
+SkillEffect = TimerEffect | ChangeVolume | SetVolume | ChangeSpeed | HomeAction | Remember | Several
 
 
 def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:

@@ -41,6 +41,7 @@ class SpokenTime:
         repeats: Whether every such weekday is meant: "every Monday".
         half_of_day: Whether `half` belongs to the day. "tomorrow night" includes hours after midnight, while "tomorrow
             at two at night" is tomorrow.
+        coming: "next" for a weekday after today, "next week" for one of the next calendar week, else "".
         is_24_hour: Whether the hour is in 24-hour time, shown by a leading zero: "06:30", "0630".
     """
 
@@ -52,6 +53,7 @@ class SpokenTime:
     is_24_hour: bool = False
     weekdays: tuple[int, ...] = ()
     repeats: bool = False
+    coming: str = ""
 
     def hours(self, *, wake_up: bool, by_day: bool = False) -> tuple[int, ...]:
         """Returns the possible hours of the day, those of the most likely day first.
@@ -95,7 +97,8 @@ class SpokenTime:
         after_midnight = hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
         if self.weekdays:
             shift = int(self.half_of_day and after_midnight)
-            return tuple(ahead + shift for ahead in range(-1, 8) if (today + ahead) % 7 in self.weekdays)
+            days = {"next": range(1, 8), "next week": range(7 - today, 14 - today)}.get(self.coming, range(-1, 8))
+            return tuple(ahead + shift for ahead in days if (today + ahead) % 7 in self.weekdays)
         if day and self.half_of_day and after_midnight:
             return (day + 1,)
         return (day, day + 1) if self.day is None or after_midnight else (day,)
@@ -110,12 +113,14 @@ class SpokenDay:
         weekdays: The weekdays, 0 to 6, if any were named.
         repeats: Whether every such weekday is meant.
         half: Half of the day, as in `SpokenTime`; "" if not given.
+        coming: As in `SpokenTime`.
     """
 
     ahead: int | None = None
     weekdays: tuple[int, ...] = ()
     repeats: bool = False
     half: str = ""
+    coming: str = ""
 
     @property
     def is_named(self) -> bool:
@@ -139,7 +144,7 @@ def find_day(found: TemplateMatch) -> SpokenDay:
         day, _, half = values["day"].partition(" ")
         return SpokenDay(int(day), half=half)
     if "at_weekday" in values:
-        return SpokenDay(weekdays=(int(values["at_weekday"]),), half=part)
+        return SpokenDay(weekdays=(int(values["at_weekday"]),), half=part, coming=values.get("coming", ""))
     if "every" in values:
         days, _, half = values["every"].partition(" ")
         return SpokenDay(weekdays=tuple(map(int, days)), repeats=True, half=half)
@@ -257,7 +262,9 @@ def find_clock(found: TemplateMatch) -> SpokenTime | None:
     of_day = half == day.half
     if "named_hour" in values:
         named = int(values["named_hour"])
-        return SpokenTime(named, 0, "pm" if named else half, day.ahead, of_day, False, day.weekdays, day.repeats)
+        return SpokenTime(
+            named, 0, "pm" if named else half, day.ahead, of_day, False, day.weekdays, day.repeats, day.coming
+        )
     hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
     is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
@@ -277,7 +284,9 @@ def find_clock(found: TemplateMatch) -> SpokenTime | None:
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return SpokenTime(whole_hour, whole_minute, half, day.ahead, of_day, is_24_hour, day.weekdays, day.repeats)
+    return SpokenTime(
+        whole_hour, whole_minute, half, day.ahead, of_day, is_24_hour, day.weekdays, day.repeats, day.coming
+    )
 
 
 def _wrap_hour(hour: int, asked: Fraction) -> Fraction:

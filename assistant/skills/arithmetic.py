@@ -13,7 +13,7 @@ _MAX_POWER = 1000
 _Numbers = dict[str, Fraction]
 
 
-class _UnanswerableError(Exception):
+class UnanswerableError(Exception):
     """Raised if a calculation has no result; the message is the name of the answer that explains why."""
 
 
@@ -29,7 +29,7 @@ def result_of(found: TemplateMatch) -> Fraction | None:
         return None
     try:
         return _result(found)
-    except (_UnanswerableError, OverflowError):
+    except (UnanswerableError, OverflowError):
         return None
 
 
@@ -44,7 +44,7 @@ def _result(found: TemplateMatch) -> Fraction:
 def _result_sentence(language: Language, found: TemplateMatch) -> str:
     try:
         result = _result(found)
-    except _UnanswerableError as reason:
+    except UnanswerableError as reason:
         return language.say(str(reason))
     except OverflowError:  # from float arithmetic: roots, and powers with fractional exponents
         return language.say("too_big")
@@ -65,31 +65,34 @@ def _chain(operators: dict[str, str], numbers: _Numbers) -> Fraction:
         elif operator == "times":
             terms[-1] *= value
         else:
-            terms[-1] = _divide(terms[-1], value)
+            terms[-1] = divide(terms[-1], value)
     return sum(terms, Fraction(0))
 
 
-def _divide(dividend: Fraction, divisor: Fraction) -> Fraction:
+def divide(dividend: Fraction, divisor: Fraction) -> Fraction:
+    """Returns the quotient. Raises UnanswerableError for a division by zero."""
     if divisor == 0:
-        raise _UnanswerableError("division_by_zero")
+        raise UnanswerableError("division_by_zero")
     return dividend / divisor
 
 
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
+def power(base: Fraction, exponent: Fraction) -> Fraction:
+    """Returns the power. Raises UnanswerableError or OverflowError if there is none, or if it is too big."""
     if base == 0 and exponent < 0:
-        raise _UnanswerableError("division_by_zero")
+        raise UnanswerableError("division_by_zero")
     if abs(exponent) > _MAX_POWER:
-        raise _UnanswerableError("too_big")
+        raise UnanswerableError("too_big")
     if exponent.denominator == 1:
         return base ** int(exponent)
     if base < 0:
-        raise _UnanswerableError("no_real_power")
+        raise UnanswerableError("no_real_power")
     return Fraction(math.pow(base, exponent))
 
 
-def _square_root(value: Fraction) -> Fraction:
+def square_root(value: Fraction) -> Fraction:
+    """Returns the square root, exact if it is rational. Raises UnanswerableError for a negative number."""
     if value < 0:
-        raise _UnanswerableError("no_real_root")
+        raise UnanswerableError("no_real_root")
     top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
     exact = Fraction(top, bottom)
     return exact if exact * exact == value else Fraction(math.sqrt(value))
@@ -106,12 +109,12 @@ _OPERATIONS: dict[str, Callable[[_Numbers], Fraction]] = {
     "difference": lambda n: abs(n["a"] - n["b"]),
     "take_away": lambda n: n["a"] - n["b"],
     "product": lambda n: n["a"] * n["b"],
-    "quotient": lambda n: _divide(n["a"], n["b"]),
+    "quotient": lambda n: divide(n["a"], n["b"]),
     "percent": lambda n: n["a"] * n["b"] / 100,
-    "power": lambda n: _power(n["a"], n["b"]),
+    "power": lambda n: power(n["a"], n["b"]),
     "square": lambda n: n["a"] ** 2,
     "cube": lambda n: n["a"] ** 3,
-    "square_root": lambda n: _square_root(n["a"]),
+    "square_root": lambda n: square_root(n["a"]),
     "cube_root": lambda n: _cube_root(n["a"]),
 }
 

@@ -7,8 +7,17 @@ from assistant.skills.language import Language, Quantity
 from assistant.skills.measures import UNIT_OF, Dimension, MeasureUnit, convert
 from assistant.skills.sentences import TemplateMatch
 
-CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half", "convert_two"))
+CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half", "convert_two", "convert_mixed"))
 """The intents that `convert_units` answers."""
+
+_FINER = {
+    UNIT_OF["foot"]: UNIT_OF["inch"],
+    UNIT_OF["pound"]: UNIT_OF["ounce"],
+    UNIT_OF["meter"]: UNIT_OF["centimeter"],
+    UNIT_OF["hour"]: UNIT_OF["minute"],
+    UNIT_OF["minute"]: UNIT_OF["second"],
+}
+"""The unit of a second number without a unit: "five feet eleven"."""
 
 _AMOUNTS = {"convert_one": Fraction(1), "convert_half": Fraction(1, 2)}
 
@@ -17,8 +26,10 @@ def convert_units(found: TemplateMatch, language: Language) -> Reply | None:
     """Converts the quantity; returns None if its two parts have different dimensions."""
     source, target = _resolve_ounces(language.units[found.values["from"]], language.units[found.values["to"]])
     parts = [(_AMOUNTS.get(found.intent) or found.numbers["number"], source)]
-    if found.intent == "convert_two":
-        finer = language.units[found.values["finer"]]
+    if found.intent == "convert_mixed" and source not in _FINER:
+        return None
+    if found.intent in {"convert_two", "convert_mixed"}:
+        finer = _FINER[source] if found.intent == "convert_mixed" else language.units[found.values["finer"]]
         if finer.dimension is not source.dimension or finer.dimension is Dimension.TEMPERATURE:
             return None  # "five feet and two pounds" is not understood
         parts.append((found.numbers["more"], finer))

@@ -11,6 +11,7 @@ from assistant.skills.sentences import TemplateMatch
 # Every span of eight years has a February 29, even around 2100.
 _YEARS_WITH_EVERY_DAY = 8
 _LAST_YEAR = 9998
+_MAX_AHEAD = 3660  # ten years
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class _SpokenDate:
 
     Attributes:
         said: The words that named the date, such as "christmas", if not the date itself.
+        after_easter: Days from Easter Sunday to a holiday that moves with it; None for other dates.
     """
 
     month: int = 0
@@ -26,8 +28,11 @@ class _SpokenDate:
     year: int | None = None
     weekday: int | None = None
     said: str | None = None
+    after_easter: int | None = None
 
     def _in(self, year: int) -> date | None:
+        if self.after_easter is not None:
+            return easter_sunday(year) + timedelta(days=self.after_easter)
         try:
             return date(year, self.month, self.day)
         except ValueError:
@@ -152,6 +157,53 @@ def tell_weekday(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
+def easter_sunday(year: int) -> date:
+    """Returns Easter Sunday of the Gregorian calendar, by the algorithm of Meeus, Jones and Butcher."""
+    golden, (century, rest) = year % 19, divmod(year, 100)
+    quarter, over = divmod(century, 4)
+    correction = (century - (century + 8) // 25 + 1) // 3
+    epact = (19 * golden + century - quarter - correction + 15) % 30
+    leap, years = divmod(rest, 4)
+    weekday = (32 + 2 * over + 2 * leap - epact - years) % 7
+    late = (golden + 11 * epact + 22 * weekday) // 451
+    month, day = divmod(epact + weekday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
+
+
+def tell_whether(found: TemplateMatch, language: Language) -> Reply | None:
+    """Tells whether today is this weekday, or on the weekend."""
+    asked = {int(day) for day in found.values["is_weekday"]}
+
+    def reply(context: SkillContext) -> str:
+        today = context.now.weekday()
+        answer = "today_is" if today in asked else "today_is_not"
+        return language.say(answer, weekday=language.phrases.weekday(today))
+
+    return reply
+
+
+def date_ahead(found: TemplateMatch, language: Language) -> Reply | None:
+    """Returns the date in a number of days or weeks, or of a coming weekday."""
+    if "ahead" in found.numbers:
+        ahead = found.numbers["ahead"] * (7 if found.values.get("span") == "weeks" else 1)
+        if ahead.denominator > 1 or not 1 <= ahead <= _MAX_AHEAD:
+            return None
+        days = int(ahead)
+        return lambda context: _full_date(language, context.now.date() + timedelta(days=days))
+    weekday, in_next_week = int(found.values["coming_weekday"]), found.values.get("coming") == "next week"
+
+    def reply(context: SkillContext) -> str:
+        today = context.now.date()
+        ahead = 7 - today.weekday() + weekday if in_next_week else (weekday - today.weekday() - 1) % 7 + 1
+        return _full_date(language, today + timedelta(days=ahead))
+
+    return reply
+
+
+def _full_date(language: Language, day: date) -> str:
+    return language.say("date_ahead", date=language.phrases.full_date(day), year=language.phrases.year(day.year))
+
+
 def _count_sentence(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
     phrases = language.phrases
     return language.say(
@@ -170,6 +222,8 @@ def _day(found: TemplateMatch, which: str = "") -> _SpokenDate | None:
     if (weekday := values.get(f"{which}weekday")) is not None:
         return _SpokenDate(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
+        if holiday.startswith("easter"):
+            return _SpokenDate(said=found.said[f"{which}holiday"], after_easter=int(holiday.removeprefix("easter")))
         month, day = holiday.split("-")
         return _SpokenDate(int(month), int(day), said=found.said[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import HomePort
-from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, Rung, SkillEffect, each_effect, timer_effects
+from assistant.skills import (
+    LOUDEST_DB,
+    QUIETEST_DB,
+    ChangeSpeed,
+    ChangeVolume,
+    HomeAction,
+    Rung,
+    SetVolume,
+    SkillEffect,
+    each_effect,
+    timer_effects,
+)
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.pending_action import HomeActions, PendingAction, joined_action
 from assistant.skills.timers import Timers
@@ -18,9 +29,6 @@ from llm.chat import Message
 
 ConversationTimers = Timers | UserTimers
 """The timers as a conversation uses them: its own, or the user's."""
-
-QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
-"""Limits of the volume change in decibels. A lower volume is inaudible in a room; a higher one clips."""
 
 SLOWEST, FASTEST = 0.5, 2.0
 """Limits of the speaking speed. Beyond them, few people can follow."""
@@ -72,6 +80,8 @@ class SkillEffects:
         for one in effects:
             if isinstance(one, ChangeVolume):
                 self.gain_db = min(max(self.gain_db + one.db, QUIETEST_DB), LOUDEST_DB)
+            elif isinstance(one, SetVolume):
+                self.gain_db = min(max(one.db, QUIETEST_DB), LOUDEST_DB)
             elif isinstance(one, ChangeSpeed):
                 self.speed = change_speed(self.speed, one.steps)
         changes_timers = bool(timer_effects(effect))

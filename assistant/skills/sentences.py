@@ -20,7 +20,7 @@ from assistant.skills.numerals import NumberedWords, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
 TEMPLATES = (
-    *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "conversion", "chance"),
+    *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "tips", "conversion", "chance"),
     *("conversation", "voice", "missing", "dialog"),
 )
 _DIALOG = "dialog_"

@@ -10,6 +10,8 @@ from assistant.home import HomePort
 from assistant.skills import Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
+from assistant.skills.calculation.expressions import calculate_expression, expression_in
+from assistant.skills.calculation.tips import PERCENTAGES, calculate_percent, calculate_tip, split_sum
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
 from assistant.skills.clock import (
     date_of_other_day,
@@ -21,7 +23,7 @@ from assistant.skills.clock import (
     time_elsewhere,
 )
 from assistant.skills.conversion import CONVERSION, convert_units
-from assistant.skills.days import days_between, days_since, days_until, tell_weekday
+from assistant.skills.days import date_ahead, days_between, days_since, days_until, tell_weekday, tell_whether
 from assistant.skills.dialog.answers import Utterance, answer_to_question, name_chosen
 from assistant.skills.dialog.memory import OpenQuestion, Subject
 from assistant.skills.dialog.references import refer
@@ -40,7 +42,7 @@ from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.snooze import snooze
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
-from assistant.skills.voice import change_voice
+from assistant.skills.voice import change_voice, set_volume
 
 # Turns a match into a reply, or into None if the words are only partly understood.
 _Binder = Callable[[TemplateMatch], Reply | None]
@@ -143,6 +145,11 @@ class _Tables:
         spelling = spelling_of(self.sentences.recognized_words(text), self.language.spelling)
         if spelling is not None:
             return Match("spelling", _fixed_reply(spelling))
+        wording = self.sentences.wording
+        expression = expression_in(text, wording.expression_frame, wording.thousands, wording.decimal)
+        if expression is not None:
+            reply = calculate_expression(expression, self.language)
+            return None if reply is None else Match("arithmetic", reply)
         found = self.sentences.find(text)
         if found is None:
             return None
@@ -295,6 +302,11 @@ def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tu
         "days_since": ("days", days_since),
         "days_between": ("days", days_between),
         "day_of_date": ("days", tell_weekday),
+        "weekday_is": ("days", tell_whether),
+        "date_ahead": ("date", date_ahead),
+        "tip": ("tip", calculate_tip),
+        "split_sum": ("tip", split_sum),
+        **dict.fromkeys(PERCENTAGES, ("arithmetic", calculate_percent)),
         "timer_left": ("timers", tell_time_left),
         "dice": ("chance", roll_dice),
         "pick_number": ("chance", pick_number),
@@ -330,6 +342,7 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "quieter": ("voice", change_voice),
         "faster": ("voice", change_voice),
         "slower": ("voice", change_voice),
+        "volume_set": ("voice", set_volume),
     }
     return {intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in with_match.items()}
 

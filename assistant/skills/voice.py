@@ -1,11 +1,31 @@
 """Volume and speed of the assistant's voice. The result is an effect."""
 
-from assistant.skills import AnswerWithEffect, ChangeSpeed, ChangeVolume, Reply
+import math
+from fractions import Fraction
+
+from assistant.skills import LOUDEST_DB, QUIETEST_DB, AnswerWithEffect, ChangeSpeed, ChangeVolume, Reply, SetVolume
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
 _VOLUME_STEP_DB = {"little": 3.0, "some": 6.0, "much": 10.0}
 _SPEED_STEPS = {"little": 1, "some": 2, "much": 4}
+
+
+_TENTHS = 10
+"""The volume up to this number counts tenths, unless it is said in percent."""
+
+
+def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
+    """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume."""
+    share = found.numbers["to"] if "to" in found.numbers else Fraction(found.values["level"])
+    if not 0 <= share <= 100:
+        return None
+    if "to" in found.numbers and share <= _TENTHS and "percent" not in found.values:
+        share *= 100 // _TENTHS
+    # Ten decibels are about twice as loud.
+    db = QUIETEST_DB if share == 0 else LOUDEST_DB + 10 * math.log2(share / 100)
+    deed = AnswerWithEffect(language.say("volume_set", percent=language.number(share)), SetVolume(max(db, QUIETEST_DB)))
+    return lambda _context: deed
 
 
 def change_voice(found: TemplateMatch, language: Language) -> Reply:

@@ -34,6 +34,9 @@ class Wording:
         not_in_names: Words that no timer name contains. A name slot matches any words, so without these it would match
             part of another sentence: "a timer for five minutes for me and the dog".
         warm_up: Sentences matched at startup, so that the first request is fast.
+        expression_frame: Words that may stand around a typed expression.
+        thousands: Marks between groups of three digits.
+        decimal: Mark before the decimals.
         token: Matches numbers with separators, words with apostrophes, and single signs. An unknown sign stays in the
             text, so that the sentence is not understood.
     """
@@ -49,6 +52,9 @@ class Wording:
     shortened: tuple[tuple[str, str], ...]
     not_in_names: frozenset[str]
     warm_up: tuple[str, ...]
+    expression_frame: frozenset[str]
+    thousands: str
+    decimal: str
     token: re.Pattern[str]
 
 
@@ -68,6 +74,9 @@ def wording_of(data: Mapping[str, Any]) -> Wording:
         tuple((str(long), str(short)) for long, short in data["shortened"].items()),
         frozenset(data["not_in_names"].split()),
         tuple(data["warm_up"]),
+        frozenset(data["expression_frame"].split()),
+        data["thousands"],
+        data["decimal"],
         re.compile(rf"\d+{FRACTION_SLASH}\d+|{number}|[^\W\d_]+(?:'[^\W\d_]+)*|\S"),
     )
 

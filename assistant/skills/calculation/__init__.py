@@ -1,0 +1,1 @@
+"""Calculations beyond two numbers: typed expressions, percentages, tips and shares. Imports only from `assistant.skills`."""
