@@ -1,0 +1,200 @@
+"""Changes of what is set: more or less time, another time, a new start, everything cancelled; and stopping a ring."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from assistant.skills import (
+    AddTime,
+    AlarmState,
+    AnswerWithEffect,
+    Asking,
+    CancelAlarms,
+    CancelTimers,
+    MoveAlarm,
+    Reply,
+    RestartTimers,
+    Several,
+    SetAlarm,
+    SetTimer,
+    SkillContext,
+    SkillEffect,
+    TimerState,
+)
+from assistant.skills.alarms import find_clock, not_past, say_moment, set_alarm
+from assistant.skills.dialog.memory import WhichEntry
+from assistant.skills.durations import duration_s
+from assistant.skills.language import Language
+from assistant.skills.sentences import TemplateMatch
+from assistant.skills.timing import is_same_name, tell_time_left, timer_label, timer_labels
+
+_MAX_S = 24 * 3600
+_Change = Callable[[tuple[TimerState, ...], SkillContext], str | AnswerWithEffect]
+
+
+def add_time(found: TemplateMatch, language: Language) -> Reply | None:
+    """Gives timers more time, or less."""
+    said = duration_s(found)
+    if said is None:
+        return None
+    seconds = float(-said if found.intent == "timer_shorten" else said)
+
+    def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
+        left_s = timers[0].left_s + seconds
+        if left_s > _MAX_S:
+            return language.say("timer_too_long")
+        if left_s < 1:
+            return language.say("timer_too_short")
+        left = language.phrases.duration(left_s)
+        return AnswerWithEffect(
+            language.say("timer_has_left", left=left), AddTime(tuple(one.number for one in timers), seconds)
+        )
+
+    return _changing(found, language, change)
+
+
+def restart_timers(found: TemplateMatch, language: Language) -> Reply:
+    """Lets timers run again from their beginning."""
+
+    def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
+        label = timer_label(language, timers[0].name, timers[0].length_s)
+        text = language.say("timer_set", timer=language.phrases.timer(timers[0].name, timers[0].length_s))
+        del label
+        return AnswerWithEffect(text, RestartTimers(tuple(one.number for one in timers)))
+
+    return _changing(found, language, change)
+
+
+def change_length(found: TemplateMatch, language: Language) -> Reply | None:
+    """Gives a timer another length: it begins again."""
+    said = duration_s(found)
+    if said is None:
+        return None
+    seconds = float(said)
+
+    def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
+        if not 1 <= seconds <= _MAX_S:
+            return language.say("timer_too_long" if seconds > 1 else "timer_too_short")
+        name = timers[0].name
+        done = language.say("timer_done", timer=timer_label(language, name, seconds))
+        effect = Several((CancelTimers((timers[0].number,)), SetTimer(seconds, name, done)))
+        return AnswerWithEffect(language.say("timer_set", timer=language.phrases.timer(name, seconds)), effect)
+
+    return _changing(found, language, change)
+
+
+def count_timers(found: TemplateMatch, language: Language) -> Reply:
+    """Tells how many timers there are, and how long each still runs."""
+    tell = tell_time_left(replace(found, values={}, numbers={}), language)
+
+    def reply(context: SkillContext) -> str:
+        count = len(context.running.timers)
+        told = tell(context)
+        assert isinstance(told, str), "all timers are told"
+        return told if count < 2 else f"{language.say('timers_count', count=language.phrases.count(count))} {told}"
+
+    return reply
+
+
+def _changing(found: TemplateMatch, language: Language, change: _Change) -> Reply:
+    """Returns the reply that changes the named timer, or the only one; asks which one if there are several."""
+    name, everything = found.values.get("name"), "all" in found.values
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
+        timers = context.running.timers
+        if not timers:
+            rung = context.running.rung
+            again = isinstance(rung.set_to, SetTimer) if rung is not None else False
+            if rung is not None and again and found.intent == "timer_restart":
+                assert isinstance(rung.set_to, SetTimer)
+                effect = replace(rung.set_to, snoozes=rung.number)
+                label = language.phrases.timer(effect.name, effect.seconds)
+                return AnswerWithEffect(language.say("timer_set", timer=label), effect)
+            return language.say("no_timer")
+        if name is not None:
+            timers = tuple(one for one in timers if is_same_name(one.name, name, language.phrases.plural_endings))
+        if not timers:
+            return language.say("no_such_timer", timer=timer_label(language, name, 0.0))
+        if len(timers) == 1 or everything:
+            return change(timers, context)
+        labels = [language.piece("the_timer", timer=label) for label in timer_labels(language, timers)]
+        count = language.phrases.count(len(timers))
+        before = language.say("timers_which", count=count, timers=language.phrases.join(labels))
+        question = WhichEntry(found, tuple(one.number for one in timers))
+        return Asking(language.say("which_timer"), question, before)
+
+    return reply
+
+
+def move_alarm(found: TemplateMatch, language: Language) -> Reply | None:
+    """Sets an alarm or reminder to another time. Without any alarm, sets one."""
+    clock = find_clock(found)
+    if clock is None:
+        return None
+    is_alarm = found.intent == "alarm_move"
+    old_hour, old_minute = found.numbers.get("oh"), found.numbers.get("om", 0)
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | object:
+        states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
+        if old_hour is not None:
+            states = [one for one in states if one.at.hour % 12 == old_hour % 12 and one.at.minute == old_minute]
+        if not states:
+            if is_alarm and old_hour is None:
+                return set_alarm(replace(found, intent="alarm_set"), language)(context)
+            return language.say("no_alarm" if is_alarm else "no_reminder")
+        if len(states) > 1:
+            told = [say_moment(language, one.at, context.now, one.weekdays) for one in states]
+            before = language.say(
+                "alarms" if is_alarm else "reminders", of=len(states), count=language.phrases.count(len(states)),
+                moments=language.phrases.join(told), reminders=language.phrases.join(told),
+            )  # fmt: skip
+            question = WhichEntry(found, tuple(one.number for one in states))
+            return Asking(language.say("which_alarm" if is_alarm else "which_reminder"), question, before)
+        return _moved(language, states[0], found, context)
+
+    return reply  # type: ignore[return-value]
+
+
+def _moved(
+    language: Language, state: AlarmState, found: TemplateMatch, context: SkillContext
+) -> str | AnswerWithEffect:
+    clock = find_clock(found)
+    assert clock is not None, "checked before"
+    named_day = clock.day is not None or bool(clock.weekdays)
+    if not named_day and clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
+        clock = replace(clock, half="am" if state.at.hour < 12 else "pm")  # seven in the morning becomes eight
+    at = clock.next(context.now, wake_up=False)
+    if at is None:
+        return language.say("alarm_has_passed")
+    if not named_day:
+        same_day = at.replace(year=state.at.year, month=state.at.month, day=state.at.day)
+        at = same_day if same_day > context.now.replace(tzinfo=None) else at
+    at = not_past(at, context.now)
+    weekdays = clock.rings_again_on(at) or state.weekdays
+    moment = say_moment(language, at, context.now, weekdays)
+    if state.about is None:
+        announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
+        text = language.say("alarm_set", moment=moment)
+    else:
+        announcement = language.say("reminder_rings", about=state.about)
+        text = language.say("reminder_set", moment=moment, about=state.about)
+    return AnswerWithEffect(text, MoveAlarm(state.number, SetAlarm(at, announcement, state.about, weekdays=weekdays)))
+
+
+def cancel_everything(found: TemplateMatch, language: Language) -> Reply:
+    """Cancels all timers, alarms and reminders, or all of two kinds."""
+    kinds = set(found.values.get("kinds", "tar")) | set(found.values.get("more_kinds", ""))
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        running = context.running
+        timers = tuple(one.number for one in running.timers) if "t" in kinds else ()
+        alarms = tuple(one.number for one in running.alarms) if "a" in kinds else ()
+        reminders = tuple(one.number for one in running.reminders) if "r" in kinds else ()
+        count = len(timers) + len(alarms) + len(reminders)
+        if not count:
+            return language.say("nothing_set")
+        effects: list[SkillEffect] = [CancelTimers(timers)] if timers else []
+        effects += [CancelAlarms((*alarms, *reminders))] if alarms or reminders else []
+        effect = effects[0] if len(effects) == 1 else Several(tuple(effects))
+        return AnswerWithEffect(language.say("all_cancelled", of=count, count=language.phrases.count(count)), effect)
+
+    return reply
