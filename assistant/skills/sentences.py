@@ -20,8 +20,8 @@ from assistant.skills.numerals import NumberedWords, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
 TEMPLATES = (
-    *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "tips", "conversion", "chance"),
-    *("conversation", "voice", "missing", "dialog"),
+    *("clock", "cities", "days", "timers", "alarms", "reminders", "changes", "arithmetic", "tips", "conversion"),
+    *("chance", "conversation", "voice", "missing", "dialog"),
 )
 _DIALOG = "dialog_"
 """Prefix of the intents of answers to a question, and of references to the last request."""

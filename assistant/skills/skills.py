@@ -38,6 +38,15 @@ from assistant.skills.reminders import (
     set_reminder_in,
     tell_reminders,
 )
+from assistant.skills.ringing.ring_answers import only_stops_ring
+from assistant.skills.ringing.timer_changes import (
+    add_time,
+    cancel_everything,
+    change_length,
+    count_timers,
+    move_alarm,
+    restart_timers,
+)
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.snooze import snooze
 from assistant.skills.spelling import spelling_of
@@ -251,6 +260,8 @@ class Skills:
     def _answer_one(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
         """Returns the answer to one request."""
         tables, memory = self._tables_of(code), context.memory
+        if context.running.ringing and self._only_stops_ring(text, code):
+            return SkillAnswer(tables.language.say("ring_stopped"), "timers")
         question, subjects = memory.heard_question(context.last_reply, code), memory.subjects_in(code)
         if question is not None or subjects:
             answer = _answer_in_dialog(tables, text, context, question, subjects)
@@ -266,6 +277,12 @@ class Skills:
         if match is None:
             return None
         return spoken_answer(match.reply(context), match.skill, match.found, missing=match.missing)
+
+    def _only_stops_ring(self, text: str, code: str) -> bool:
+        match, words = self.match(text, code), len(self._tables_of(code).sentences.recognized_words(text))
+        if match is None or match.missing:
+            return only_stops_ring(words, None, None)
+        return only_stops_ring(words, match.skill, match.found)
 
     def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)
@@ -308,6 +325,7 @@ def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tu
         "split_sum": ("tip", split_sum),
         **dict.fromkeys(PERCENTAGES, ("arithmetic", calculate_percent)),
         "timer_left": ("timers", tell_time_left),
+        "timer_count": ("timers", count_timers),
         "dice": ("chance", roll_dice),
         "pick_number": ("chance", pick_number),
         **dict.fromkeys(ARITHMETIC, ("arithmetic", calculate)),
@@ -329,6 +347,13 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "timer_cancel": ("timers", cancel_timers),
         "timer_pause": ("timers", pause_timers),
         "timer_resume": ("timers", resume_timers),
+        "timer_restart": ("timers", restart_timers),
+        "timer_extend": ("timers", add_time),
+        "timer_shorten": ("timers", add_time),
+        "timer_length": ("timers", change_length),
+        "alarm_move": ("alarms", move_alarm),
+        "reminder_move": ("reminders", move_alarm),
+        "alarm_cancel_kinds": ("timers", cancel_everything),
         "alarm_set": ("alarms", set_alarm),
         "alarm_wake": ("alarms", set_alarm),
         "alarm_in": ("alarms", set_alarm_in),

@@ -1,6 +1,6 @@
 """Timer requests: sets, pauses, cancels and lists timers. The result is an effect; no timer runs here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from assistant.skills import (
     AnswerWithEffect,
@@ -142,8 +142,7 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
             return language.say("no_such_timer", timer=timer_label(language, name, float(seconds or 0)))
         if len(timers) > 1:
             labels = [
-                language.piece("the_timer", timer=timer_label(language, timer.name, timer.length_s))
-                for timer in timers[:_MAX_LISTED]
+                language.piece("the_timer", timer=label) for label in timer_labels(language, timers[:_MAX_LISTED])
             ]
             count = language.phrases.count(len(timers))
             which = language.say("timers_which", count=count, timers=language.phrases.join(labels))
@@ -160,6 +159,17 @@ def is_same_name(one: str | None, other: str, plural_endings: tuple[str, ...]) -
         return False
     shorter, longer = sorted((one, other), key=len)
     return shorter == longer or any(shorter + ending == longer for ending in plural_endings)
+
+
+def timer_labels(language: Language, timers: Sequence[TimerState]) -> list[str]:
+    """Returns a label for each timer. Equal labels are told apart by the time that is left."""
+    labels = [timer_label(language, timer.name, timer.length_s) for timer in timers]
+    return [
+        label
+        if labels.count(label) == 1
+        else language.piece("left_of", timer=label, left=_say_left(language, timer.left_s))
+        for label, timer in zip(labels, timers, strict=True)
+    ]
 
 
 def timer_label(language: Language, name: str | None, seconds: float) -> str:

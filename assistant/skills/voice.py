@@ -19,7 +19,7 @@ def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
     """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume."""
     share = found.numbers["to"] if "to" in found.numbers else Fraction(found.values["level"])
     if not 0 <= share <= 100:
-        return None
+        return lambda _context: language.say("volume_range")
     if "to" in found.numbers and share <= _TENTHS and "percent" not in found.values:
         share *= 100 // _TENTHS
     # Ten decibels are about twice as loud.

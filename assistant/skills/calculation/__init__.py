@@ -1,1 +1,1 @@
-"""Calculations beyond two numbers: typed expressions, percentages, tips and shares. Imports only from `assistant.skills`."""
+"""Calculations beyond two numbers: typed expressions, percentages, tips. Imports only from `assistant.skills`."""

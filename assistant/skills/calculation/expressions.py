@@ -10,7 +10,7 @@ from assistant.skills.language import Language
 _MAX_CHARS = 120
 _MAX_DEPTH = 20
 _TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|\*\*|sqrt|[-+*/^()%√])", re.ASCII)
-_NEEDED = re.compile(r"[()^√]|\*\*|sqrt|%\s*$|\d\s*[-+*/]\s*\d.*[-+*/]")
+_NEEDED = re.compile(r"[()^]|\*\*|sqrt")
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "x": "*", ":": "/", "²": "^2", "³": "^3"})
 _WORDS = re.compile(r"[^\W\d_]+|[?!=\"“”„«»']+|\.$|,$")
 
@@ -43,7 +43,7 @@ def _is_frame(word: str, frame: frozenset[str]) -> bool:
 
 
 def evaluate(expression: str) -> Fraction | None:
-    """Returns the value; None if it is not well-formed. Raises UnanswerableError or OverflowError if it has no value."""
+    """Returns the value; None if it is not well-formed. Raises UnanswerableError or OverflowError without a value."""
     tokens: list[str] = []
     at = 0
     while at < len(expression.rstrip()):

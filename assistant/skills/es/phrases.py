@@ -12,7 +12,16 @@ _WEEKDAYS = tuple("lunes martes miércoles jueves viernes sábado domingo".split
 _MONTHS = tuple("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split())
 _LENGTHS = {3600: ("hora", "una"), 60: ("minuto", "un"), 1: ("segundo", "un")}
 # Days with an article: "hasta el día de Navidad", but "hasta Navidad".
-_ARTICLES = {"nochebuena": "", "navidad": "", "nochevieja": "", "año nuevo": "", "halloween": "", "san valentín": ""}
+_ARTICLES = {
+    "nochebuena": "",
+    "navidad": "",
+    "nochevieja": "",
+    "año nuevo": "",
+    "halloween": "",
+    "san valentín": "",
+    "pascua": "",
+    "pentecostés": "",
+}
 _CAPITALS = {"día de navidad": "día de Navidad", "día de reyes": "día de Reyes", "día de año nuevo": "día de Año Nuevo",
              "día del trabajo": "día del Trabajo", "día de la hispanidad": "día de la Hispanidad",
              "día de los inocentes": "día de los Inocentes", "día de san valentín": "día de San Valentín"}  # fmt: skip

@@ -16,9 +16,21 @@ _ARTICLES = {
     "jour de l'an": "le", "nouvel an": "le", "réveillon": "le", "saint valentin": "la", "fête nationale": "la",
     "fête du travail": "la", "armistice": "l'", "assomption": "l'", "toussaint": "la", "saint sylvestre": "la",
     "réveillon de noël": "le",
+    "dimanche de pâques": "le",
+    "lundi de pâques": "le",
+    "vendredi saint": "le",
+    "pentecôte": "la",
+    "ascension": "l'",
 }  # fmt: skip
 _CAPITALS = (
-    {"noël": "Noël", "halloween": "Halloween", "réveillon de noël": "réveillon de Noël"}
+    {
+        "noël": "Noël",
+        "pâques": "Pâques",
+        "dimanche de pâques": "dimanche de Pâques",
+        "lundi de pâques": "lundi de Pâques",
+        "halloween": "Halloween",
+        "réveillon de noël": "réveillon de Noël",
+    }
     | {name: "Saint-" + name.removeprefix("saint ").capitalize() for name in ("saint valentin", "saint sylvestre")}
     | {"toussaint": "Toussaint", "jour de l'an": "jour de l'An", "nouvel an": "Nouvel An"}
 )

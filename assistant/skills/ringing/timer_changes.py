@@ -13,9 +13,10 @@ from assistant.skills import (
     MoveAlarm,
     Reply,
     RestartTimers,
-    Several,
     SetAlarm,
     SetTimer,
+    Several,
+    SkillAnswer,
     SkillContext,
     SkillEffect,
     TimerState,
@@ -56,9 +57,7 @@ def restart_timers(found: TemplateMatch, language: Language) -> Reply:
     """Lets timers run again from their beginning."""
 
     def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
-        label = timer_label(language, timers[0].name, timers[0].length_s)
         text = language.say("timer_set", timer=language.phrases.timer(timers[0].name, timers[0].length_s))
-        del label
         return AnswerWithEffect(text, RestartTimers(tuple(one.number for one in timers)))
 
     return _changing(found, language, change)
@@ -84,7 +83,7 @@ def change_length(found: TemplateMatch, language: Language) -> Reply | None:
 
 def count_timers(found: TemplateMatch, language: Language) -> Reply:
     """Tells how many timers there are, and how long each still runs."""
-    tell = tell_time_left(replace(found, values={}, numbers={}), language)
+    tell = tell_time_left(replace(found, values={}, numbers={}), language)  # of all
 
     def reply(context: SkillContext) -> str:
         count = len(context.running.timers)
@@ -133,7 +132,7 @@ def move_alarm(found: TemplateMatch, language: Language) -> Reply | None:
     is_alarm = found.intent == "alarm_move"
     old_hour, old_minute = found.numbers.get("oh"), found.numbers.get("om", 0)
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | object:
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | SkillAnswer:
         states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
         if old_hour is not None:
             states = [one for one in states if one.at.hour % 12 == old_hour % 12 and one.at.minute == old_minute]
@@ -151,7 +150,7 @@ def move_alarm(found: TemplateMatch, language: Language) -> Reply | None:
             return Asking(language.say("which_alarm" if is_alarm else "which_reminder"), question, before)
         return _moved(language, states[0], found, context)
 
-    return reply  # type: ignore[return-value]
+    return reply
 
 
 def _moved(
@@ -182,7 +181,8 @@ def _moved(
 
 def cancel_everything(found: TemplateMatch, language: Language) -> Reply:
     """Cancels all timers, alarms and reminders, or all of two kinds."""
-    kinds = set(found.values.get("kinds", "tar")) | set(found.values.get("more_kinds", ""))
+    slots = ("kinds", "more_kinds", "last_kinds")
+    kinds = {found.values[slot] for slot in slots if slot in found.values} or {"t", "a", "r"}
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         running = context.running

@@ -299,9 +299,9 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Ziehe drei von zehn ab", "arithmetic", {"b": "3", "a": "10"}, "Das ergibt sieben."),
     ("Multipliziere sechs mit sieben", "arithmetic", {"a": "6", "b": "7"}, "Das ergibt zweiundvierzig."),
     (
-        "Stelle die Lautstärke auf fünfzig Prozent",
+        "Schalte den Ton aus",
         "volume",
-        {"number": "50"},
+        {},
         "Ich kann nur lauter oder leiser sprechen als jetzt. Bitte stelle die Lautstärke am Lautsprecher ein.",
     ),
     ("Snooze", "snooze", {}, "In den letzten zehn Minuten hat nichts geklingelt."),
@@ -407,7 +407,6 @@ NOT_UNDERSTOOD = (
     "wie viele beine hat ein hund",
     "rechne fünf euro in dollar um",
     "wie viele tage sind es bis zu meinem geburtstag",
-    "wie viele tage sind es bis ostern",
     "welcher tag ist der fünfundvierzigste märz",
     "wann ist das treffen",
     "buchstabiere das",
@@ -437,7 +436,6 @@ NOT_UNDERSTOOD = (
     "lösche alle anderen wecker",
     "was ist 24/7",
     "24/7",
-    "was ist (2 + 2) * 3",
     "ist das licht an",
 )
 

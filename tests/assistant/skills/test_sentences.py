@@ -88,7 +88,7 @@ def test_home_assistant_sentences_are_understood(skills: Skills, intent: str) ->
         ("20°C", "20 degrees c"),
         ("7:30 a.m.", "7 30 am"),
         ("1,000.5 + .5", "1,000.5 plus .5"),
-        ("$5", "$ 5"),
+        ("$5", "dollars 5"),
     ],
 )
 def test_spelling_variants_are_unified(sentences: SentenceTemplates, text: str, words: str) -> None:

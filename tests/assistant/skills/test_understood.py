@@ -350,7 +350,6 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "skip this song",
     ),
     ("volume", "I can only speak louder or quieter than now. Please use the control of your speaker."): (
-        "set the volume to fifty percent",
         "mute the sound",
     ),
     ("snooze", "Nothing has rung in the last ten minutes."): (
