@@ -154,6 +154,14 @@ def test_voice_can_be_heard_and_is_kept_in_browser_and_configuration(browser: Br
             assert "after a restart" in page.inner_text("#first-run .restart")
 
 
+def test_voice_that_plays_can_be_stopped(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        page.click("#first-run .choice button")
+        page.wait_for_selector("#first-run .choice button[data-state=playing]:text-is('Stop')")
+        page.click("#first-run .choice button")
+        page.wait_for_selector("#first-run .choice button[data-state=idle]:text-is('Listen')")
+
+
 def test_command_for_a_better_voice_can_be_copied(browser: Browser, setup: Setup) -> None:
     def with_better_voice(route: Route) -> None:
         answer = route.fetch()
