@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -311,11 +311,11 @@ class Server(uvicorn.Server):
             self.force_exit = True
             self._loop.call_soon_threadsafe(self._at_once.set)
             self.restarts = False  # somebody wants it to end
-            self._exit_after(AT_ONCE_S)
+            _exit_after(self._leave, AT_ONCE_S)
             return
         self._finishing = sig == signal.SIGTERM and self._drain_s > 0
         self._session_acceptor.close()
-        self._exit_after(EXIT_S + (self._drain_s if self._finishing else 0.0))
+        _exit_after(self._leave, EXIT_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -341,7 +341,7 @@ class Server(uvicorn.Server):
         """Lets replies in progress finish, stops listening, ends the sessions, and closes what is left."""
         if self._finishing:
             await self._unless_second_signal(self._session_acceptor.finish(self._drain_s))
-            self._exit_after(EXIT_S)
+            _exit_after(self._leave, EXIT_S)
         for listening in self.servers:
             listening.close()
         await self._unless_second_signal(self._session_acceptor.drain(DRAIN_S))
@@ -358,12 +358,6 @@ class Server(uvicorn.Server):
     async def _wait_for_second_signal(self) -> None:
         await self._at_once.wait()
 
-    def _exit_after(self, seconds: float) -> None:
-        """Ends or replaces the process after this time, whatever is still running."""
-        last = threading.Timer(seconds, self._leave)
-        last.daemon = True
-        last.start()
-
     def _leave(self) -> None:
         if self.restarts:
             replace_process()
@@ -373,3 +367,10 @@ class Server(uvicorn.Server):
 def replace_process() -> None:
     """Replaces this process by one with the same arguments. A service manager notices nothing."""
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the arguments of this process
+
+
+def _exit_after(end: Callable[[], None], seconds: float) -> None:
+    """Calls `end` after this time, whatever is still running: it ends or replaces the process."""
+    last = threading.Timer(seconds, end)
+    last.daemon = True
+    last.start()

@@ -864,7 +864,7 @@ async def get(server: SessionServer, path: str) -> int:
 @pytest.fixture
 def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[SessionServer, signal.Signals], None]:
     """Sends a signal to the server. The process that it would end later is the test's own."""
-    monkeypatch.setattr(serve, "_exit_after", lambda _seconds: None)
+    monkeypatch.setattr(serve, "_exit_after", lambda _end, _seconds: None)
     return lambda server, which: server.server.handle_exit(which, None)
 
 

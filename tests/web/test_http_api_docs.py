@@ -6,6 +6,7 @@ from pathlib import Path
 from web.access_control import CALLS_PATH
 from web.http_api.bodies import MAX_BYTES
 from web.http_api.routes import MODELS_PATH
+from web.page_api.model_pulls import PATH as LISTED_MODELS_PATH
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").split("## HTTP endpoints\n")[1].split("\n## ")[0]
@@ -32,4 +33,10 @@ def test_documentation_names_every_http_error() -> None:
 
 def test_documentation_names_every_path() -> None:
     named = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", GUIDE))
-    assert named == {*MAX_BYTES, MODELS_PATH, f"{MODELS_PATH}/{{id}}", f"{CALLS_PATH}/{{id}}/hangup"}
+    assert named == {
+        *MAX_BYTES,
+        MODELS_PATH,
+        LISTED_MODELS_PATH,
+        f"{MODELS_PATH}/{{id}}",
+        f"{CALLS_PATH}/{{id}}/hangup",
+    }
