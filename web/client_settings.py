@@ -43,9 +43,9 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
 
 
 def _fixed_silence(base: TurnSettings, silence_ms: float) -> TurnSettings:
-    """Returns settings in which a turn ends after this silence, and its transcript settles no later."""
+    """Returns settings in which a turn ends after this silence, for good, and its transcript settles no later."""
     settled = replace(base.rechecks, settle_ms=min(base.rechecks.settle_ms, silence_ms))
-    return replace(base, hangover_ms=silence_ms, patience=None, rechecks=settled)
+    return replace(base, hangover_ms=silence_ms, patience=None, rechecks=settled, silence_is_final=True)
 
 
 def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:

@@ -16,8 +16,9 @@ from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Trans
 from audio.time_limit import engine_time_limit, time_limit
 from audio.units import Samples, samples_of_s
 
-RING_S = 5.0
-"""Audio kept for segments that begin in the past: pre-roll, late VAD onset, reloaded recognizer."""
+RING_S = 30.0
+"""Audio kept for segments that begin in the past, in seconds (1 MB): pre-roll, late VAD onset, reloaded recognizer, turns
+that wait for the transcripts of earlier ones."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from audio.units import samples_of_s
 
 
 def on_frame(conversation: Conversation, state: AwaitingTranscript, event: FrameProcessed) -> Effects:
-    """Waits for the transcript. Speech reopens the turn, unless the client or the maximum length ended it."""
+    """Waits for the transcript. Speech reopens the turn, unless it has ended for good; then it is queued."""
     turn, settings = state.turn, conversation.settings
     turn.add_frame(event.vad, is_later=state.is_final)
     if event.vad.speaking and not state.is_final:
@@ -40,7 +40,7 @@ def on_transcript(
     """Commits the turn, if this is the transcript that it waits for."""
     settings, turn = conversation.settings, state.turn
     reject_noise = settings.ends_by_silence and turn.will_be_answered
-    effects = turn.on_transcript(event, settings, reject_noise=reject_noise, forced=state.is_final)
+    effects = turn.on_transcript(event, settings, reject_noise=reject_noise, forced=state.is_forced)
     return () if effects is None else (*effects, *commit_if_ready(conversation, state, event.at))
 
 
@@ -54,7 +54,7 @@ def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript
 def on_input_committed(conversation: Conversation, state: AwaitingTranscript, event: InputCommitted) -> Effects:
     """Ends the next turn, if the client has ended this one already. Otherwise this turn cannot be reopened any more."""
     queued = conversation.queued
-    ends_next = state.ended_by is EndedBy.COMMAND or (state.ended_by is EndedBy.MAX_LENGTH and queued.has_speech)
+    ends_next = state.ended_by is EndedBy.COMMAND or (state.is_final and queued.has_speech)
     if ends_next and not conversation.settings.ends_by_key:
         queued.commit(event.at, conversation.settings)
         return ()
@@ -62,7 +62,7 @@ def on_input_committed(conversation: Conversation, state: AwaitingTranscript, ev
     conversation.key_pressed_at = None
     state.turn.mark_certain()
     state.turn.submitted = True
-    if state.ended_by is EndedBy.SILENCE:
+    if state.ended_by in {EndedBy.SILENCE, EndedBy.FINAL_SILENCE}:
         state.ended_by = EndedBy.COMMAND
     queued.mark_cut(event.at)
     return user_speaking.end_segment(conversation, state.turn, event.at)

@@ -15,13 +15,13 @@ from audio.units import Samples
 def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
     """Ends the reply in favor of the overlapping speech.
 
-    If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise the reply is
-    interrupted and a new turn starts.
+    If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise, or if the turn
+    ended for good, the reply is interrupted and a new turn starts.
     """
     conversation.repeat_unheard_announcement(state)
     if overlap.turn is not None:
         return (InterruptReply(state.reply), *begin_turn_from_overlap(conversation, overlap))
-    if state.words_heard == 0:
+    if state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE:
         return _retract(conversation, state, overlap, at)
     turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, at)
     conversation.take_resume_pending()

@@ -1,11 +1,13 @@
 """Starts turns that were queued while the transcript of the previous turn was pending. No I/O, no clock."""
 
+from typing import Literal
+
 from assistant.turns import overlap_handlers, user_speaking
 from assistant.turns.commit import request_answer
 from assistant.turns.confirming_speech import begin_turn_at
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, InterruptReply, TurnDiscarded
-from assistant.turns.interruption import begin_turn_from_overlap
+from assistant.turns.interruption import begin_turn_from_overlap, defer_overlap
 from assistant.turns.queued_turns import QueuedTurn
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
@@ -43,17 +45,23 @@ def _start_during_reply(
     )
     if conversation.state is not state or state.overlap is None or queued.submitted_at is None:
         return effects
-    # A commit by the client interrupts.
-    return (*effects, InterruptReply(state.reply, "client"), *begin_turn_from_overlap(conversation, state.overlap))
+    if queued.ended_by_silence and not conversation.settings.voice_interrupts:
+        return (*effects, *defer_overlap(conversation, state.overlap))
+    # A commit by the client interrupts, and so does speech that is over.
+    reason: Literal["voice", "client"] = "voice" if queued.ended_by_silence else "client"
+    return (*effects, InterruptReply(state.reply, reason), *begin_turn_from_overlap(conversation, state.overlap))
 
 
 def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTurn) -> Effects:
-    """Ends the turn if the client had ended it while it was queued."""
+    """Ends the turn if the client or silence had ended it while it was queued."""
     state = conversation.state
     if queued.submitted_at is None or not isinstance(state, UserSpeaking):
         return ()
     turn = state.turn
-    turn.speech_end, turn.submitted = queued.speech_end, True
+    turn.speech_end = queued.speech_end
+    if queued.ended_by_silence:
+        return user_speaking.end_turn(conversation, turn, at, EndedBy.FINAL_SILENCE)
+    turn.submitted = True
     turn.mark_certain()
     conversation.cut_speech(queued.submitted_at)
     ended = user_speaking.end_turn(conversation, turn, at, EndedBy.COMMAND)

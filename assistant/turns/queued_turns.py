@@ -1,6 +1,7 @@
 """Queues speech that arrives while the transcript of the previous turn is pending. No I/O, no clock.
 
-The client or the maximum length can end a turn during speech, and a recognizer may take a second for the transcript.
+The client or the maximum length can end a turn during speech, or silence may end it for good, and a recognizer may take
+a second for the transcript.
 """
 
 from collections import deque
@@ -22,7 +23,8 @@ class QueuedTurn:
         candidate: The detected speech; None if the client ended a turn in which nobody spoke.
         speech_end: The end of its last speech.
         continues_cut: It is the rest of the speech that the end of the previous turn cut.
-        submitted_at: Where the client ended it; None if it is open.
+        submitted_at: Where the client, or final silence, ended it; None if it is open.
+        ended_by_silence: Silence ended it, not the client.
         reply_requested: A reply to it was requested.
     """
 
@@ -31,6 +33,7 @@ class QueuedTurn:
     speech_end: Samples
     continues_cut: bool = False
     submitted_at: Samples | None = None
+    ended_by_silence: bool = False
     reply_requested: bool = False
 
 
@@ -56,6 +59,8 @@ class QueuedTurns:
         if not vad.speaking:
             if open_turn is not None:
                 open_turn.speech_end = max(vad.boundary, open_turn.speech_end)
+                if settings.silence_is_final and at - open_turn.speech_end >= samples_of_ms(settings.hangover_ms):
+                    self._end_by_silence(open_turn, at, settings)
             elif self._rest is not None:
                 self._end_rest(vad.boundary, settings)
         elif vad.boundary < self._cut:
@@ -76,6 +81,14 @@ class QueuedTurns:
         if self.open_turn is None:
             self._add(QueuedTurn(SegmentId(at), None, at), settings)
         self.waiting[-1].submitted_at = at
+        self.mark_cut(at)
+
+    def _end_by_silence(self, queued: QueuedTurn, at: Samples, settings: TurnSettings) -> None:
+        """Ends the open turn, or drops it if the VAD did not confirm its speech."""
+        if queued.candidate is not None and queued.candidate.is_confirmed(settings.start):
+            queued.submitted_at, queued.ended_by_silence = at, True
+        else:
+            self.waiting.pop()
         self.mark_cut(at)
 
     def clear(self, at: Samples) -> None:

@@ -291,6 +291,8 @@ class TurnSettings:
         replies: Thresholds of announcements and resumed replies.
         push_to_talk: Thresholds of the push-to-talk key.
         wake_phrase: Thresholds of the wake phrase.
+        silence_is_final: Silence ends a turn for good: speech after it is the next turn, however late the transcript of
+            this one arrives. Otherwise the turn continues until its reply is heard.
         transcript_stuck_after_s: Wait for the transcript of a turn after which it is given up; None: `stuck_after_s`.
             The recognizer ends every request itself, late on a busy machine.
     """
@@ -316,6 +318,7 @@ class TurnSettings:
     replies: ReplyThresholds = field(default_factory=ReplyThresholds)
     push_to_talk: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)
     wake_phrase: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
+    silence_is_final: bool = False
     transcript_stuck_after_s: float | None = None
 
     @property

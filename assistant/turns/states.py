@@ -33,11 +33,13 @@ class EndedBy(Enum):
     """Names what ended a turn.
 
     - SILENCE: the user did not speak. If they speak again before the reply, the turn continues.
+    - FINAL_SILENCE: the same, where silence ends a turn for good. Speech after it is the next turn.
     - COMMAND: the client or the push-to-talk key. Speech that continues is the next turn.
     - MAX_LENGTH: the maximum length, mostly during speech. Speech that continues is the next turn, if there were words.
     """
 
     SILENCE = auto()
+    FINAL_SILENCE = auto()
     COMMAND = auto()
     MAX_LENGTH = auto()
 
@@ -82,6 +84,11 @@ class AwaitingTranscript:
     def is_final(self) -> bool:
         """Whether the turn stays ended even if the user goes on speaking."""
         return self.ended_by is not _SILENCE
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether the turn ended although the user may not have finished."""
+        return self.ended_by in {EndedBy.COMMAND, EndedBy.MAX_LENGTH}
 
 
 @dataclass(slots=True)

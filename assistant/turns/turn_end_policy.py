@@ -32,4 +32,6 @@ class TurnEndPolicy:
         if at - turn.speech_end < samples_of_ms(timeout_ms):
             return None
         turn.resume_guard.add_frame(at, vad, settings)
-        return None if turn.resume_guard.holds else EndedBy.SILENCE
+        if turn.resume_guard.holds:
+            return None
+        return EndedBy.FINAL_SILENCE if settings.silence_is_final else EndedBy.SILENCE

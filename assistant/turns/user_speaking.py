@@ -65,6 +65,9 @@ def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: Va
     elif turn.attempt.foreseen_until is not None:
         effects += (turn.confirm_foreseen(turn.attempt),)
     conversation.state = state = AwaitingTranscript(turn, at, ended_by)
+    if ended_by is EndedBy.FINAL_SILENCE:
+        conversation.queued.mark_cut(at)
+        effects += end_segment(conversation, turn, at)
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
 
 

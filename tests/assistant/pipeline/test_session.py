@@ -519,13 +519,13 @@ def test_recognizer_that_fails_during_speech_loses_nothing() -> None:
 
 def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     story = [
-        Utterance(1000, 8000, "once upon a time"),
-        Utterance(8160, 8600, "there was"),
-        Utterance(8760, 9200, "a king"),
+        Utterance(1000, 33_000, "once upon a time"),
+        Utterance(33_160, 33_600, "there was"),
+        Utterance(33_760, 34_200, "a king"),
     ]
-    simulation = Simulation([*story, Utterance(14_000, 14_800, "what is the date")], length_ms=20_000)
+    simulation = Simulation([*story, Utterance(39_000, 39_800, "what is the date")], length_ms=45_000)
     simulation.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
-    simulation.at(7500, lambda: setattr(simulation.recognizer, "dead", True))
+    simulation.at(32_500, lambda: setattr(simulation.recognizer, "dead", True))
     result = simulation.run()
     first, second = result.records
     assert simulation.recognizer.loads == 1
