@@ -17,8 +17,8 @@ from audio.time_limit import engine_time_limit, time_limit
 from audio.units import Samples, samples_of_s
 
 RING_S = 30.0
-"""Audio kept for segments that begin in the past, in seconds (1 MB): pre-roll, late VAD onset, reloaded recognizer, turns
-that wait for the transcripts of earlier ones."""
+"""Audio kept for segments that begin in the past, in seconds (1 MB): pre-roll, late VAD onset, reloaded recognizer,
+turns that wait for the transcripts of earlier ones."""
 
 
 @dataclass(slots=True)
