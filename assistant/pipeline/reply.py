@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+import numpy as np
+
 from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.models.language_hint import NAMES
@@ -67,8 +69,11 @@ UNSPEAKABLE = "I can't read these letters aloud. The answer is on the screen."
 ANNOUNCEMENT = -1
 """Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
 
-_PHRASES_BETWEEN_SENTENCES = 7
-"""Phrases of the tone after which a ring says its sentences again: 14 s."""
+_PHRASES_BETWEEN_SENTENCES = 6
+"""Phrases of the tone after which a ring says its sentences again: 12 s."""
+
+_PHRASES_BETWEEN_PAUSES, _RING_PAUSE_S = 3, 2.5
+"""After so many phrases a ring pauses for so long. A microphone that is off while a sound plays hears "stop" then."""
 
 _MAX_REPEATED_SENTENCES = 3
 """Limit on the sentences that a ring repeats at once: more are hard to follow by ear."""
@@ -399,6 +404,8 @@ class Reply:
         phrases = 0
         while await self._play_tone(ring.phrase()):
             phrases += 1
+            if phrases % _PHRASES_BETWEEN_PAUSES == 0:
+                await self._play_tone(np.zeros(round(_RING_PAUSE_S * REPLY_RATE_HZ), np.int16))
             while not self._chunks.empty():
                 if (chunk := self._chunks.get_nowait()) is None:
                     return
