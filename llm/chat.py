@@ -305,12 +305,14 @@ class Finished:
         prompt_tokens: Counted by the service, cached tokens included; None if it does not report them.
         completion_tokens: Counted by the service; None if it does not report them.
         cached_tokens: Prompt tokens that the service read from its cache; None if it does not report them.
+        hint: A line for the screen that is not part of the answer; "" for none.
     """
 
     reason: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = field(default=None, kw_only=True)
+    hint: str = field(default="", kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ class AnswerReports:
         self._report_fallback(reply)
         self._report_cache(reply)
         self._report_repetition(reply)
+        if reply.finished is not None and reply.finished.hint:
+            self.on_event(Problem(reply.finished.hint))
 
     def _report_fallback(self, reply: Reply) -> None:
         """Reports once that a fallback answers, and once that the others answer again."""

@@ -302,6 +302,8 @@ class SkillAnswer:
         lookup: Asks a service and returns the answer, if that is needed; it changes nothing. Then `text` is "".
         question: What the answer asks; None: it asks nothing.
         question_text: The words of that question in `text`.
+        refuses: Whether the answer says in full that no language model is connected.
+        hint: A line for the screen that is not spoken: what to configure; "" for none.
         subjects: What "it" refers to in the next turns, the latest last; (): the same as before.
     """
 
@@ -313,6 +315,8 @@ class SkillAnswer:
     lookup: "Callable[[], Awaitable[SkillAnswer]] | None" = None
     question: OpenQuestion | None = field(default=None, compare=False)
     question_text: str = field(default="", compare=False)
+    refuses: bool = field(default=False, compare=False)
+    hint: str = field(default="", compare=False)
     subjects: tuple[Subject, ...] = field(default=(), compare=False)
 
 

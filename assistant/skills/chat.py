@@ -12,8 +12,9 @@ from datetime import datetime
 
 from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Memory, Remember
-from assistant.skills.language import base_language
-from assistant.skills.skills import Skills, no_model_answer
+from assistant.skills.dialog.refusals import hint_of
+from assistant.skills.language import base_language, load_language
+from assistant.skills.skills import Skills
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 from llm.errors import LlmBroken
 
@@ -39,7 +40,8 @@ class SkillQuery:
         language: BCP 47 tag of the conversation.
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
-        alone: Whether there is no language model, so that missing functions are answered here.
+        alone: Whether no tool of a language model can do what is missing here, so that the skills answer it.
+        refuses: Whether there is no language model, so that the skills answer what they do not understand.
         at_home: Returns whether the user may use the home. Called once per answer.
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
     """
@@ -53,6 +55,7 @@ class SkillQuery:
         rng: random.Random,
         *,
         alone: bool,
+        refuses: bool = False,
         at_home: Callable[[], bool] = _always,
         memory: Callable[[], Memory] = _nothing_remembered,
     ) -> None:
@@ -60,15 +63,16 @@ class SkillQuery:
         self._memory = memory
         self._skills = skills
         self._now = now
-        self._language = language
+        self.language = language
         self._running = running
         self._rng = rng
         self._alone = alone
+        self._refuses = refuses
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
         """Builds the sentence tables of the conversation's language."""
-        await asyncio.to_thread(self._skills.load, self._language)
+        await asyncio.to_thread(self._skills.load, self.language)
 
     def answer(self, messages: Sequence[Message]) -> SkillAnswer | None:
         """Returns the skills' answer; None if there is none.
@@ -80,19 +84,19 @@ class SkillQuery:
         # The result of a client's function is for the model that called it, and no skill sees images.
         by_user = bool(messages) and messages[-1].role == "user" and not messages[-1].images
         request = messages[-1].content if by_user else None
-        answer = None if request is None else self._skills.answer(request, self._context(messages))
+        context = self._context(messages)
+        answer = None if request is None else self._skills.answer(request, context)
         if answer is not None and answer.missing and not self._alone:
             answer = None  # the model may have a tool for it
+        if answer is None and self._refuses:
+            answer = self._skills.refusal(request or _last_content(messages, "user") or "", context)
         self._latest = (messages, answer)
         return answer
 
     async def events(self, messages: Sequence[Message]) -> tuple[ChatEvent, ...]:
-        """Returns the skills' answer, or the sentence that there is no language model. Raises LlmBroken."""
+        """Returns the skills' answer; without one, none. Raises LlmBroken."""
         answer = self.answer(messages)
-        if answer is not None:
-            return _spoken_events(await looked_up(answer))
-        asked = _last_content(messages, "user") or ""
-        return _spoken_events(SkillAnswer(no_model_answer(asked, self._language), "", missing=bool(asked.strip())))
+        return () if answer is None else _spoken_events(await looked_up(answer), self.language)
 
     @property
     def has_services(self) -> bool:
@@ -108,14 +112,14 @@ class SkillQuery:
         answer = self.answer(messages)
         if answer is None:
             return None
-        language = base_language(self._language) or "en"
-        remembered = Remember(answer.question, answer.question_text, answer.subjects, language=language)
+        language = base_language(self.language) or "en"
+        remembered = Remember(answer.question, answer.question_text, answer.subjects, answer.refuses, language=language)
         return joined_effect(answer.effect, remembered)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         said = _last_content(messages, "assistant")
         running, at_home = self._running(), self._at_home()
-        return SkillContext(self._now(), said, self._language, running, self._rng, at_home, self._memory())
+        return SkillContext(self._now(), said, self.language, running, self._rng, at_home, self._memory())
 
 
 class SkillsChat:
@@ -146,7 +150,7 @@ class SkillsChat:
     ) -> None:
         random_numbers = rng or random.SystemRandom()
         self._query = SkillQuery(
-            skills, now, language, running, random_numbers, alone=True, at_home=at_home, memory=memory
+            skills, now, language, running, random_numbers, alone=True, refuses=True, at_home=at_home, memory=memory
         )
 
     @property
@@ -257,7 +261,7 @@ class SkillsFirst:
             yield AnsweringEndpoint(self.name)
             answer = await looked_up(answer)
             self._unseen = (*messages, Message("assistant", answer.text))
-            for spoken in _spoken_events(answer):
+            for spoken in _spoken_events(answer, self._query.language):
                 yield spoken
             return
         named = False
@@ -287,9 +291,10 @@ def _last_content(messages: Sequence[Message], role: str) -> str | None:
     return next((message.content for message in reversed(messages) if message.role == role), None)
 
 
-def _spoken_events(answer: SkillAnswer) -> tuple[ChatEvent, ...]:
+def _spoken_events(answer: SkillAnswer, language: str) -> tuple[ChatEvent, ...]:
     """Returns the whole answer at once.
 
     The blank line marks the end of the sentence, so that the chunker does not cut the answer at its first comma.
     """
-    return (Token(f"{answer.text}\n\n"), Finished(REFUSED if answer.missing else "stop"))
+    hint = hint_of(answer, load_language(base_language(language) or "en"))
+    return (Token(f"{answer.text}\n\n"), Finished(REFUSED if answer.missing else "stop", hint=hint))

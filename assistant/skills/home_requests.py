@@ -57,7 +57,8 @@ class HomeRequest:
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
         said = self.say("home_which", names=names)
-        return replace(said, question=WhichName(SKILL, self.found, tuple(shown)), question_text=said.text)
+        question = WhichName(SKILL, self.found, tuple(shown))
+        return replace(said, question=question, question_text=said.text.partition(":")[0])
 
     @staticmethod
     def measures(device: Device) -> bool:

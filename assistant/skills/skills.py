@@ -27,6 +27,7 @@ from assistant.skills.days import date_ahead, days_between, days_since, days_unt
 from assistant.skills.dialog.answers import Utterance, answer_to_question, name_chosen
 from assistant.skills.dialog.memory import OpenQuestion, Subject
 from assistant.skills.dialog.references import refer
+from assistant.skills.dialog.refusals import refusal
 from assistant.skills.dialog.requests import spoken_answer
 from assistant.skills.dialog.several import answer_several, joint_pattern
 from assistant.skills.dialog.words import DialogWords, dialog_words
@@ -57,6 +58,8 @@ from assistant.skills.voice import change_voice, set_volume
 _Binder = Callable[[TemplateMatch], Reply | None]
 
 _BRACKETS = frozenset("()")
+_MAX_REPEATED_WORDS = 3
+"""A longer answer to a question that is not understood is another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,20 @@ class Skills:
         if match is None or match.missing:
             return only_stops_ring(words, None, None)
         return only_stops_ring(words, match.skill, match.found)
+
+    def refusal(self, text: str, context: SkillContext) -> SkillAnswer:
+        """Returns the answer to `text` if no skill understands it and there is no language model.
+
+        A short answer to an open question is asked for once more. Raises OSError if the installation is incomplete.
+        """
+        code = base_language(context.language) or "en"
+        self.load(code)
+        tables, memory = self._tables_of(code), context.memory
+        words = tables.sentences.dialog_words(text)
+        question, asked = memory.heard_question(context.last_reply, code), memory.question_text
+        if question is not None and asked and context.last_reply != asked and 0 < len(words) <= _MAX_REPEATED_WORDS:
+            return SkillAnswer(asked, "dialog", question=question, question_text=asked)
+        return refusal(text, words, tables.words, tables.language, again=memory.refused)
 
     def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)

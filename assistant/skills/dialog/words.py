@@ -15,6 +15,7 @@ class DialogWords:
         questions: First words of a question.
         statements: First words of a statement, which asks for nothing.
         acknowledgements: Complete utterances that ask for nothing: "okay".
+        wishes: Words that make a request of a statement: "I want".
         continuing: Words before the part of the last request that changes, longest first: "what about".
     """
 
@@ -23,6 +24,7 @@ class DialogWords:
     questions: frozenset[str]
     statements: frozenset[str]
     acknowledgements: frozenset[str]
+    wishes: frozenset[str]
     continuing: tuple[str, ...]
 
     def continued(self, text: str) -> str | None:
@@ -40,5 +42,6 @@ def dialog_words(code: str) -> DialogWords:
         frozenset(data["questions"].split()),
         frozenset(data["statements"].split()),
         frozenset(map(str, data["acknowledgements"])),
+        frozenset(data["wishes"].split()),
         tuple(sorted(data["continuing"], key=len, reverse=True)),
     )

@@ -301,5 +301,5 @@ def test_random_words_never_raise(said: str) -> None:
 
 
 def test_answer_without_a_model_names_the_remedy() -> None:
-    assert "repartee endpoints add" in no_model_answer("tell me a story")
+    assert no_model_answer("tell me a story") == "I can't do that yet: no language model is connected."
     assert no_model_answer(" ") == "I didn't hear any words."

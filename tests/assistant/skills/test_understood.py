@@ -316,7 +316,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "lights",
-        "No home is connected to me. To connect one, set home.url.",
+        "No home is connected to me.",
     ): (
         "turn on the lights",
         "turn the lights off",
@@ -331,7 +331,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "devices",
-        "No home is connected to me. To connect one, set home.url.",
+        "No home is connected to me.",
     ): (
         "turn on the tv",
         "turn off the heating",
@@ -636,7 +636,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "weather",
-        "No weather service is connected to me. To connect one, set weather.enabled.",
+        "No weather service is connected to me.",
     ): (
         "what's the weather",
         "What's the weather like today?",

@@ -194,7 +194,12 @@ def test_without_network_the_turn_fails_with_a_clear_sentence() -> None:
             "No, probably not. Tomorrow in Paris: twelve percent chance of rain.",
         ),
         ("de", "Wie wird das Wetter?", "Springfield", "Welchen Ort meinst du: Springfield, Missouri"),
-        ("en", "will it rain tomorrow", "tell me another long story", "I have no language model connected."),
+        (
+            "en",
+            "will it rain tomorrow",
+            "tell me another long story",
+            "I can't do that yet: no language model is connected.",
+        ),
     ],
     columns=(0, 2),
 )

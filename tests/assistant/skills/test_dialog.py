@@ -1,0 +1,165 @@
+"""Answers to the assistant's questions, references and several requests, as the effects of committed turns."""
+
+import random
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from loaded_skills import written_skills
+from text_cases import text_cases
+
+from assistant.skills import SkillAnswer, SkillContext, SkillEffect, joined_effect
+from assistant.skills.dialog.memory import QUESTION_S, Remember
+from assistant.skills.effects import SkillEffects
+
+NOW = datetime(2026, 11, 20, 15, 43, tzinfo=ZoneInfo("Europe/Berlin"))
+
+
+@dataclass
+class Talk:
+    """A conversation with the skills: each utterance is a committed turn.
+
+    Attributes:
+        heard: The heard part of the last reply.
+    """
+
+    code: str = "en"
+    effects: SkillEffects = field(default_factory=lambda: SkillEffects(lambda _messages: None, lambda: NOW))
+    now_s: float = 0.0
+    heard: str | None = None
+
+    def attempt(self, said: str) -> SkillAnswer | None:
+        """Returns the answer of an attempt, which changes nothing."""
+        running, memory = self.effects.timers.running(self.now_s), self.effects.memory.at(self.now_s)
+        context = SkillContext(NOW, self.heard, self.code, running, random.Random(1), memory=memory)
+        return written_skills().answer(said, context)
+
+    def say(self, *said: str) -> str:
+        """Says each utterance in a turn of its own. Returns the last reply; "" if it is the language model's."""
+        for one in said:
+            self.now_s += 5
+            answer = self.attempt(one)
+            self.retract = self.effects.do(None if answer is None else effect_of(answer, self.code), self.now_s)
+            self.heard = "A reply of the model." if answer is None else answer.text
+        return "" if answer is None else answer.text
+
+
+def effect_of(answer: SkillAnswer, code: str) -> SkillEffect | None:
+    """Returns the effect of the turn, as `SkillQuery` makes it."""
+    said = Remember(answer.question, answer.question_text, answer.subjects, language=code)
+    return joined_effect(answer.effect, said)
+
+
+TWO_TIMERS = {
+    "en": ("set a ten minute timer for pasta", "set a timer for five minutes", "cancel the timer"),
+    "de": ("stell einen timer auf zehn minuten für nudeln", "stell einen timer auf fünf minuten", "lösche den timer"),
+    "fr": (
+        "mets un minuteur de dix minutes pour les pâtes",
+        "mets un minuteur de cinq minutes",
+        "annule le minuteur",
+    ),
+    "es": (
+        "pon un temporizador de diez minutos para la pasta",
+        "pon un temporizador de cinco minutos",
+        "cancela el temporizador",
+    ),
+}
+
+
+@text_cases(
+    ("code", "said", "left"),
+    [
+        *[("en", said, ["pasta"]) for said in ("the first one", "uh, the 1st one, please", "The five minute timer.")],
+        *[
+            ("en", said, ["pasta"])
+            for said in ("5 minute timer", "the one with five minutes", "number one", "shortest")
+        ],
+        *[("en", said, [None]) for said in ("pasta", "the pasta one", "the second", "the last", "the 2nd one, thanks")],
+        *[("en", said, []) for said in ("both", "all of them", "both of them please")],
+        *[("en", said, [None, "pasta"]) for said in ("none", "no", "never mind", "forget it", "the third one")],
+        *[("de", said, ["nudeln"]) for said in ("den ersten", "den mit fünf minuten, bitte", "nummer eins")],
+        *[("de", said, [None]) for said in ("nudeln", "äh den nudeltimer", "den letzten", "die zweite")],
+        *[("de", said, []) for said in ("beide", "alle")],
+        *[("fr", said, ["pâtes"]) for said in ("le premier", "celui de cinq minutes, merci")],
+        *[("fr", said, [None]) for said in ("les pâtes", "le dernier", "le deuxième")],
+        *[("fr", said, []) for said in ("les deux", "tous")],
+        *[("es", said, ["pasta"]) for said in ("el primero", "eh, el de cinco minutos, por favor")],
+        *[("es", said, [None]) for said in ("la pasta", "el último", "el segundo")],
+        *[("es", said, []) for said in ("los dos", "todos")],
+    ],
+    columns=(0, 1),
+)
+def test_answer_chooses_one_of_several_timers(code: str, said: str, left: list[str | None]) -> None:
+    talk = Talk(code)
+    assert talk.say(*TWO_TIMERS[code], said)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == left
+
+
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("en", "set an alarm|at seven", "Your alarm is set for 7 PM."),
+        ("en", "set an alarm for noon|set an alarm for 7 pm|cancel the alarm|the noon one", "cancelled"),
+        ("en", "remind me|to call Anna|in an hour", "I'll remind you at 4:43 PM: call Anna."),
+        ("en", "remind me to buy milk|at five", "I'll remind you at 5 PM: buy milk."),
+        ("en", "set an alarm for nine am today|yes", "Your alarm is set for 9 AM tomorrow."),
+        ("en", "set an alarm for nine am today|no", "All right."),
+        ("en", "set a timer for five minutes|no, eight", "Your 8 minute timer is set."),
+        ("en", "set an alarm for seven|no, half past eight|cancel it", "Your alarm for 8:30 PM is cancelled."),
+        ("en", "set a timer for ten minutes|what time is it|cancel it", "Your 10 minute timer is cancelled."),
+        ("en", "what time is it|and in Paris?", "It's 3:43 PM in Paris."),
+        ("en", "what is 7 times 8|plus five", "That's 61."),
+        ("en", "cancel the timer and start one for five minutes", "There is no timer. Your 5 minute timer is set."),
+        ("en", "set a 5 minute timer for macaroni and cheese", "Your 5 minute timer for macaroni and cheese is set."),
+        ("en", "set a timer for five minutes and an alarm for seven", "Your alarm is set for 7 PM."),
+        ("de", "stell einen wecker|um sieben|lösche ihn", "ist gelöscht."),
+        ("fr", "mets une alarme|à sept heures|annule-la", "est annulée."),
+        ("es", "pon una alarma|a las siete|cancélala", "está cancelada."),
+    ],
+    columns=(0, 1),
+)
+def test_follow_up_is_understood(code: str, said: str, text: str) -> None:
+    assert text in Talk(code).say(*said.split("|"))
+
+
+@pytest.mark.parametrize("said", ["set a timer for ten minutes and write a poem", "salt and pepper", "eggs and ham"])
+def test_partly_understood_sentence_goes_to_the_model(said: str) -> None:
+    talk = Talk()
+    assert talk.say(said) == ""
+    assert talk.effects.timers.running(talk.now_s).timers == ()
+
+
+def test_dropped_attempt_leaves_the_question_open() -> None:
+    talk = Talk()
+    talk.say(*TWO_TIMERS["en"])
+    for said in ("what time is it", "the", "the first one"):
+        talk.attempt(said)
+    assert talk.say("the first one") == "Your 5 minute timer is cancelled."
+
+
+def test_retracted_answer_opens_the_question_again() -> None:
+    talk = Talk()
+    asked = talk.say(*TWO_TIMERS["en"])
+    talk.say("the first one")
+    talk.retract()
+    talk.heard = asked
+    assert talk.say("the second one") == "Your timer for pasta is cancelled."
+
+
+@pytest.mark.parametrize(("heard", "is_open"), [("You have two timers", False), ("…timers. Which one do", True)])
+def test_question_is_open_once_its_first_word_was_heard(heard: str, is_open: bool) -> None:
+    talk = Talk()
+    talk.say(*TWO_TIMERS["en"])
+    talk.heard = heard
+    assert bool(talk.say("pasta")) is is_open
+
+
+def test_question_is_closed_after_another_turn_or_a_minute() -> None:
+    other, late = Talk(), Talk()
+    for talk in (other, late):
+        talk.say(*TWO_TIMERS["en"])
+    assert other.say("what time is it") == "It's 3:43 PM."
+    assert other.say("pasta") == ""
+    late.now_s += QUESTION_S
+    assert late.say("pasta") == ""
