@@ -27,6 +27,7 @@ from assistant.events import (
     SilenceTimedOut,
     SpeechDiscarded,
     SpeechStarted,
+    TimersChanged,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
@@ -34,6 +35,7 @@ from assistant.events import (
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
 from assistant.history.spoken_transcript import TimedWord
+from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
 from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
@@ -311,6 +313,15 @@ def mcp_servers(client: Client) -> None:
     client.tell(McpCallStarted(None, approved), McpCallEnded(None, replace(approved, failure=failure)))
 
 
+def timers(client: Client) -> None:
+    client.tell(TimersChanged((ShownTimer(1, "timer", "pasta", "running", 600.0, 600.0),)))
+
+
+def choices(client: Client) -> None:
+    client.do(lambda wire: wire.choices_pending(("voice",)))
+    client.do(lambda wire: wire.choices_pending(()))
+
+
 def kept(client: Client) -> None:
     client.do(lambda wire: wire.conversation_kept("conv_1", kept=True))
     client.do(lambda wire: wire.conversation_kept("", kept=False))
@@ -319,11 +330,11 @@ def kept(client: Client) -> None:
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers, kept, kept_with_markup,
+    idle_timeout, mcp_servers, kept, kept_with_markup, timers, choices,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound, kept_with_markup)
+DECLARING = (loudness, listening_sound, kept_with_markup, timers, choices)
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")
