@@ -76,12 +76,35 @@ def test_two_programs_share_timers_and_ring_once(card: VirtualCard, tmp_path: Pa
         one.until("repartee: Your 9 second timer is set.")
         until_stored(one, tmp_path, 1)
         other.eventually(lambda: asks_and_hears_of_a_timer(other))
-        one.eventually(lambda: sum("timer is done" in line for line in (*one.lines, *other.lines)) == 1)
+        one.eventually(lambda: rings(one) + rings(other) == 1)
+        assert stored(tmp_path) == 1  # until the ring is answered, for a restart
+        ringing, silent = (one, other) if rings(one) else (other, one)
+        ringing.say("stop")
         until_stored(one, tmp_path, 0)
+        silent.say("what timers do I have")
+        silent.until("There is no timer.")
         for app in (one, other):
             app.say("/quit")
             app.process.wait(timeout=30)
-    assert sum("timer is done" in line for line in (*one.lines, *other.lines)) == 1
+    assert rings(one) + rings(other) == 1
+
+
+def test_ringing_timer_rings_again_after_a_kill_and_a_restart(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, recognizer=()) as app:
+        app.until("ready:")
+        app.say("set a timer for two seconds")
+        app.until("timer is done")
+        app.process.kill()
+        app.process.wait()
+    assert stored(tmp_path) == 1
+    with talking(tmp_path, card.environ, recognizer=()) as app:
+        app.until("timer is done", within_s=40)  # the claim of the killed program expires first
+        app.say("stop")
+        until_stored(app, tmp_path, 0)
+
+
+def rings(app: App) -> int:
+    return sum("timer is done" in line for line in app.lines)
 
 
 def asks_and_hears_of_a_timer(app: App) -> bool:
