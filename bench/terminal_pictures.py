@@ -18,12 +18,25 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from bench.demo import FRAME
-
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 from screen_programs import with_cards
 from terminal import Terminal
+
+# rich's own frame without its web font: a picture in a repository must not fetch anything.
+FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
+  font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width; }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>{lines}</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g>
+</svg>
+"""
 
 COLUMNS = 100
 ROWS = 120

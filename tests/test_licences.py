@@ -74,7 +74,12 @@ def test_no_cell_is_empty(head: str, page: str) -> None:
 
 def test_exactly_the_shipped_recordings_are_listed() -> None:
     folders = [ROOT / name for name in ("assistant", "audio", "bench", "docs", "llm", "tests", "web")]
-    found = {path.relative_to(ROOT).as_posix() for folder in folders for path in folder.rglob("*.wav")}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for ending in ("wav", "flac")
+        for path in folder.rglob(f"*.{ending}")
+    }
     assert len(found) > 5
     assert found == RECORDINGS.keys()
 
@@ -101,13 +106,14 @@ def test_licence_text_of_each_recording_is_included(path: str) -> None:
     assert "WARRANTIES" in text.upper()
 
 
-def test_conversation_readme_describes_its_labels() -> None:
-    labels = json.loads((SHIPPED / "conversation.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(("name", "head"), [("conversation.wav", "request from, s"), ("demo.flac", "speech from, s")])
+def test_readme_describes_labels_of_recording(name: str, head: str) -> None:
+    labels = json.loads((SHIPPED / name).with_suffix(".json").read_text(encoding="utf-8"))
     readme = (SHIPPED / "README.md").read_text(encoding="utf-8")
-    rows = list(rows_under("speech from, s | to, s | end known to, ms | words", readme))
+    rows = list(rows_under(f"{head} | to, s | end known to, ms | words", readme))
     assert len(labels) == len(rows) == 5
     for label, (start, end, uncertainty, words, clip) in zip(labels, rows, strict=True):
         assert (float(start), float(end)) == (label["start_s"], label["end_s"])
         assert uncertainty == f"±{label['end_uncertainty_ms']}"
         assert label["words"] is None or words == label["words"]
-        assert clip in RECORDINGS["assistant/recordings/conversation.wav"][1]
+        assert clip == "synthetic" or clip in RECORDINGS[f"assistant/recordings/{name}"][1]

@@ -40,7 +40,7 @@ from audio.units import Pcm, Samples
 from audio.wav import WavMicrophone
 from llm.discovery import PORTS, discover
 
-SHIPPED = "recordings/conversation.wav"
+SHIPPED = "recordings/demo.flac"
 TAPE = "demo.wav"
 
 TAIL_S = 4.0

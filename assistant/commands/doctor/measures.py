@@ -20,7 +20,7 @@ from audio.vad import Vad
 from llm.chat import ChatModel, Message, Token
 
 SHIPPED = "recordings/conversation.wav"
-"""Recording of the demo, in which a person asks for the time."""
+"""A recording in which a person asks for the time."""
 
 CLIP_FROM_FRAME, CLIP_TO_FRAME = 69, 126
 """1.38 to 2.52 s of the shipped conversation: "what time is it" and the 185 ms after it (its README.md)."""

@@ -26,7 +26,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         typer.Option(
             parser=with_home,
             metavar="FILE",
-            help="Labels of recordings as JSON lines; default: the demo's turns, free and read speech, and noise.",
+            help="Labels of recordings as JSON lines; default: five requests, free and read speech, and noise.",
         ),
     ] = None,
     stt: Annotated[

@@ -1,6 +1,6 @@
-"""The recordings of `repartee bench engines` without a manifest: the demo's turns, free and read speech, and noise.
+"""The recordings of `repartee bench engines` without a manifest: five requests, free and read speech, and noise.
 
-The demo's turns are measured in real time. The others, of several speakers, only count word errors and are fed faster
+The requests are measured in real time. The others, of several speakers, only count word errors and are fed faster
 than real time: once as they are, and once with real noise (a fireplace, a room) `SNR_DB` below the voice. The noise is
 mixed here, in the same way each time.
 """
@@ -50,6 +50,6 @@ def default_labels() -> Iterator[Label]:
 
 
 def recording(package: Path, name: str) -> Path:
-    """Returns the path of a recording: beside the demo's in an installed package, among the tests' in a checkout."""
+    """Returns the path of a recording: beside the shipped ones in an installed package, among the tests' in a checkout."""
     installed = package / "recordings" / "engines" / Path(name).name
     return installed if installed.exists() else package.parent / name
