@@ -50,6 +50,6 @@ def default_labels() -> Iterator[Label]:
 
 
 def recording(package: Path, name: str) -> Path:
-    """Returns the path of a recording: beside the shipped ones in an installed package, among the tests' in a checkout."""
+    """Returns the path of a recording: in an installed package, or among the tests' in a checkout."""
     installed = package / "recordings" / "engines" / Path(name).name
     return installed if installed.exists() else package.parent / name
