@@ -95,4 +95,6 @@ def reading_of(*counts: int, max_parallel: int = 4, max_parts: int = 100, langua
         first += count
     parts: tuple[Part, ...] = split(documents, PART_CHARS)
     assert len(parts) == sum(counts)
-    return Reading(documents, select(parts, ReadingLimits(max_parts)), language, max_parallel)
+    return Reading(
+        [document.name for document in documents], select(parts, ReadingLimits(max_parts)), language, max_parallel
+    )

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+MAX_CHARS = 5_000_000
+"""Characters of one document that are read, about 1500 pages of text."""
+
 
 class DocumentError(Exception):
     """A document that cannot be read. The text is one sentence: the file, what is wrong, and the remedy."""
@@ -41,3 +44,16 @@ class Part:
     count: int
     heading: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDocument:
+    """A document in parts.
+
+    Attributes:
+        name: Name of the file, for the screen and the voice.
+        parts: Its parts, in order; their `document` is 0.
+    """
+
+    name: str
+    parts: tuple[Part, ...]

@@ -38,7 +38,7 @@ class ReadingChat:
             context_chars: How much of the documents' text later questions can refer to, in characters.
         """
         self.reading = reading
-        self.request = request([document.name for document in reading.documents], wording_of(reading.language))
+        self.request = request(reading.names, wording_of(reading.language))
         self._parts_model = parts_model
         self._model = model
         self._context = context(reading.selection.asked, context_chars)

@@ -1,11 +1,14 @@
-"""Reads the text of files: plain text, markdown and PDF. Blocking: call it in a thread."""
+"""Opens files, and finds the text in their content: plain text, markdown and PDF. Blocking.
+
+Content is not trusted: `document_process` calls `text_of` in a process of its own.
+"""
 
 import errno
 import os
 import stat
 from pathlib import Path
 
-from assistant.documents import Document, DocumentError
+from assistant.documents import MAX_CHARS, DocumentError
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 """File name endings of markdown."""
@@ -19,64 +22,43 @@ _NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_file(path: Path, max_mb: int, name: str = "") -> Document:
-    """Returns the text of a file. `name`: how it is told; "" for the file's own name. Raises DocumentError."""
-    name = name or path.name or str(path)
+def open_file(path: Path) -> int:
+    """Returns the descriptor of a regular file, opened for reading. Raises DocumentError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _NON_BLOCKING)
     except OSError as error:
         raise DocumentError(_unopened(str(path), error)) from error
-    return read_descriptor(descriptor, str(path), max_mb, name)
-
-
-def read_descriptor(descriptor: int, shown: str, max_mb: int, name: str) -> Document:
-    """Returns the text of an open file, and closes it.
-
-    Args:
-        descriptor: The open file.
-        shown: How errors name it.
-        max_mb: Largest size in MB (1,000,000 bytes).
-        name: Name of the document; its ending tells whether it is markdown.
-
-    Raises:
-        DocumentError: It is no regular file, too large, empty, no text, or cannot be read.
-    """
     mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        if stat.S_ISDIR(mode):
-            raise DocumentError(f"{shown} is a folder: name the files in it, as in {shown.rstrip('/')}/*.md")
-        raise DocumentError(f"{shown} is no regular file: name a text, markdown or PDF file")
-    max_bytes = max_mb * 1_000_000
-    try:
-        with open(descriptor, "rb") as file:
-            content = file.read(max_bytes + 1)
-    except OSError as error:
-        raise DocumentError(_unopened(shown, error)) from error
-    if len(content) > max_bytes:
-        raise DocumentError(f"{shown} is larger than {max_mb} MB: raise documents.max_file_mb, or name a smaller file")
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise DocumentError(f"{path} is a folder: name the files in it, as in {str(path).rstrip('/')}/*.md")
+    raise DocumentError(f"{path} is no regular file: name a text, markdown or PDF file")
+
+
+def text_of(content: bytes) -> str:
+    """Returns the text of a file's content. Raises DocumentError; its text continues the file's name."""
     if not content.strip():
-        raise DocumentError(f"{shown} is empty")
-    return Document(name, _text_of(content, shown), Path(name).suffix.lower() in MARKDOWN)
-
-
-def _text_of(content: bytes, shown: str) -> str:
+        raise DocumentError("is empty")
     if content.startswith(_PDF):
         from assistant.documents.pdf import pdf_text  # noqa: PLC0415 - an optional extra
 
-        return pdf_text(content, shown)
+        return pdf_text(content)
     encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
     if encoding != "utf-16" and any(byte in _NO_TEXT for byte in content[:SNIFFED_BYTES]):
-        raise DocumentError(f"{shown} is a binary file: name a text, markdown or PDF file")
+        raise DocumentError("is a binary file: name a text, markdown or PDF file")
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DocumentError(
-            f"{shown} has an unknown encoding (it is not UTF-8, see byte {error.start}): convert it, for example with "
+            f"has an unknown encoding (it is not UTF-8, see byte {error.start}): convert it, for example with "
             "`iconv -f latin1 -t utf-8`"
         ) from error
     if not text.strip("\ufeff\0 \t\r\n"):
-        raise DocumentError(f"{shown} is empty")
+        raise DocumentError("is empty")
+    if len(text) > MAX_CHARS:
+        raise DocumentError(f"has more than {MAX_CHARS} characters: name a shorter file")
     return text
 
 

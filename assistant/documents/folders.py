@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from assistant.documents import Document, DocumentError
-from assistant.documents.files import MARKDOWN, read_descriptor
+from assistant.documents import DocumentError
+from assistant.documents.files import MARKDOWN
 
 MAX_FILES = 2000
 """Files that are listed in all folders together."""
@@ -59,15 +59,13 @@ def listing(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
             yield folder, path
 
 
-def read(folder: Path, path: str, max_mb: int) -> Document:
-    """Returns the text of a file of `listing`. Raises DocumentError."""
+def open_document(folder: Path, path: str) -> int:
+    """Returns the descriptor of a file of `listing`, opened for reading. Raises DocumentError."""
     _check(path)
-    parts = PurePosixPath(path).parts
     try:
-        descriptor = _open(folder, parts)
+        return _open(folder, PurePosixPath(path).parts)
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: it is no document of the allowed folders") from error
-    return read_descriptor(descriptor, path, max_mb, parts[-1])
 
 
 def _check(name: str) -> None:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.settings import Settings
-from assistant.documents import Document, Part
+from assistant.documents import Part, SplitDocument
 from assistant.documents.budget import ReadingLimits, Selection, select
 from assistant.documents.fan_out import Answers, ask
 from assistant.documents.ordered_answers import AnswerEnded, AnswerText
 from assistant.documents.prompts import ANSWER_TOKENS
-from assistant.documents.splitting import split
 from assistant.documents.wording import Wording, broken, document_lead, left_out, missing, part_lead, wording_of
 from llm.chat import ChatEvent, ChatModel, PartAnswered, Token
 
@@ -33,7 +32,7 @@ class Reading:
     """The documents of one reading and the answers so far.
 
     Attributes:
-        documents: The documents, in order.
+        names: Names of the documents, in order.
         selection: The parts that are asked, and those left out.
         language: Language code of the summaries.
         max_parallel: How many parts are asked at once.
@@ -41,7 +40,7 @@ class Reading:
         ended: The parts that have ended, in the order of their ends, of all replies.
     """
 
-    documents: Sequence[Document]
+    names: Sequence[str]
     selection: Selection
     language: str
     max_parallel: int
@@ -161,14 +160,15 @@ def _plain(text: str) -> str:
     return f" {words} " if words else ""
 
 
-def reading_of(documents: Sequence[Document], settings: Settings, *, max_parts: int | None = None) -> Reading:
+def reading_of(documents: Sequence[SplitDocument], settings: Settings, *, max_parts: int | None = None) -> Reading:
     """Returns the reading of these documents within the limits of the settings. `max_parts`: a lower limit."""
     section = settings.documents
     limits = limits_of(settings)
     if max_parts is not None:
         limits = replace(limits, max_parts=min(max_parts, limits.max_parts))
-    parts = split(documents, section.part_chars)
-    return Reading(documents, select(parts, limits), settings.assistant.language, _parallel(settings, section))
+    parts = [replace(part, document=at) for at, document in enumerate(documents) for part in document.parts]
+    names = [document.name for document in documents]
+    return Reading(names, select(parts, limits), settings.assistant.language, _parallel(settings, section))
 
 
 def limits_of(settings: Settings) -> ReadingLimits:

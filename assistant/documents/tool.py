@@ -8,12 +8,13 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from assistant.config.settings import Settings
-from assistant.documents import Document, DocumentError
-from assistant.documents.folders import find, read
+from assistant.documents import DocumentError, SplitDocument
+from assistant.documents.folders import find, open_document
 from assistant.documents.reading import reading_of
+from assistant.documents.separate_reader import ReadLimits, read_document
 from assistant.tools import ToolError
 from llm.chat import ChatModel, Function, Token
 
@@ -62,11 +63,11 @@ class DocumentTools:
     async def call(self, name: str, arguments: str) -> str:
         """Returns the summaries, as far as they are ready before `tools.timeout_s`. Raises ToolError."""
         settings = self._settings
+        max_parts = max(1, settings.tools.max_result_chars // MIN_SUMMARY_CHARS)
         try:
-            documents = await asyncio.to_thread(self._documents, _names(arguments))
+            documents = await self._documents(_names(arguments), max_parts)
         except DocumentError as error:
             raise ToolError(str(error)) from error
-        max_parts = max(1, settings.tools.max_result_chars // MIN_SUMMARY_CHARS)
         reading = reading_of(documents, settings, max_parts=max_parts)
         told: list[str] = [_HEAD]
         try:
@@ -83,10 +84,14 @@ class DocumentTools:
         """There are no problems between calls."""
         return lambda: None
 
-    def _documents(self, names: Sequence[str]) -> list[Document]:
+    async def _documents(self, names: Sequence[str], max_parts: int) -> list[SplitDocument]:
         section = self._settings.documents
-        folders = [_resolved(folder) for folder in section.allowed_folders]
-        return [read(folder, path, section.max_file_mb) for folder, path in find(folders, names)]
+        limits = ReadLimits(section.max_file_mb, section.part_chars, max_parts)
+        found = await asyncio.to_thread(lambda: find([_resolved(one) for one in section.allowed_folders], names))
+        return [
+            await read_document(open_document(folder, path), path, PurePosixPath(path).name, limits)
+            for folder, path in found
+        ]
 
 
 def _resolved(folder: Path) -> Path:

@@ -17,10 +17,11 @@ from assistant.commands.read.written import WrittenConversation
 from assistant.commands.talk.command import converse
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
-from assistant.documents import Document, DocumentError
+from assistant.documents import DocumentError, SplitDocument
 from assistant.documents.fan_out import MAX_REQUESTS
-from assistant.documents.files import read_file
+from assistant.documents.files import open_file
 from assistant.documents.reading import Reading, context_chars_of, reading_of
+from assistant.documents.separate_reader import ReadLimits, read_document
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
 from assistant.setup.derived_settings import STUCK_MARGIN_S
 from assistant.support.atomic_file import is_among
@@ -156,17 +157,19 @@ async def reading_from(files: Sequence[Path], settings: Settings) -> Reading:
     """Returns the reading of these files. Raises ConfigError with one line for each that cannot be read."""
     if len(files) > MAX_FILES:
         raise ConfigError([f"read: {len(files)} files are too many; name at most {MAX_FILES}"])
-    documents: list[Document] = []
+    documents: list[SplitDocument] = []
     problems: list[str] = []
+    section = settings.documents
+    limits = ReadLimits(section.max_file_mb, section.part_chars, section.max_parts)
     names = names_of(files)
     for file, name in zip(files, names, strict=True):
         try:
-            documents.append(await asyncio.to_thread(read_file, file, settings.documents.max_file_mb, name))
+            documents.append(await read_document(open_file(file), str(file), name, limits))
         except DocumentError as error:
             problems.append(f"read: {error}")
     if problems:
         raise ConfigError(problems)
-    reading = await asyncio.to_thread(reading_of, documents, settings)
+    reading = reading_of(documents, settings)
     if not reading.selection.asked:
         raise ConfigError(["read: documents.max_price is below the price of a single part: raise it, or set it to 0"])
     return reading

@@ -78,7 +78,7 @@ class ReadingOpening:
         if self.first_text_s is None:
             return ""
         reading = self.reading
-        parts, documents = len(reading.selection.asked), len(reading.documents)
+        parts, documents = len(reading.selection.asked), len(reading.names)
         told = f"{parts} part{'s' * (parts != 1)} of {documents} document{'s' * (documents != 1)}"
         lacking = f", {len(reading.missing)} missing" if reading.missing else ""
         first = f"first text after {self.first_text_s:.1f} s"

@@ -11,7 +11,7 @@ from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import DEFAULTS, Settings
-from assistant.documents import Document
+from assistant.documents import Part, SplitDocument
 from assistant.documents import reading as module
 from assistant.documents.fan_out import MAX_FAILURES
 from assistant.documents.reading import Reading, limits_of
@@ -261,7 +261,7 @@ def test_limits_come_from_the_settings_and_the_dearest_endpoint() -> None:
 
 
 def test_model_on_this_machine_is_asked_one_part_at_a_time() -> None:
-    documents = [Document("a.txt", "Text.")]
+    documents = [SplitDocument("a.txt", (Part(0, "a.txt", 1, 1, "", "Text."),))]
     alone = Settings(llm=LlmSection(endpoints=(HERE,)))
     both = Settings(llm=LlmSection(endpoints=(HERE, NEAR)))
     assert module.reading_of(documents, alone).max_parallel == 1
