@@ -28,7 +28,8 @@ START_TIMEOUT_S = 5.0
 MAX_BEFORE_START = 3
 """Messages before `start`: there is one, `connected`."""
 MAX_STARTING = 64
-"""Connections that have not sent their `start`; more are closed at once."""
+"""Connections that have not sent their `start`: of those with the token in a header, and of those without. For one more
+the oldest is closed. Providers send `start` at once, so only idle connections become old."""
 
 MESSAGES_PER_S, MESSAGE_BURST = 150, 1500
 """A call sends 50 messages of audio a second and 10 marks. The burst holds what comes at once after a stall of 25 s."""
@@ -64,7 +65,8 @@ class PhoneEndpoint:
         self._session_acceptor = session_acceptor
         self._authorized = authorized
         self._metrics = metrics
-        self._starting = 0
+        # Whether the token was in a header -> the time limits of the connections that wait for `start`, oldest first.
+        self._starting: dict[bool, dict[asyncio.Timeout, None]] = {True: {}, False: {}}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one call."""
@@ -83,21 +85,28 @@ class PhoneEndpoint:
 
     async def _started(self, socket: WebSocket) -> Start | None:
         """Waits for `start` and checks the token. Closes the connection and returns None if the call is refused."""
-        if self._starting >= MAX_STARTING:
-            await self._refuse(socket, "too_many_calls_starting", "too many calls are starting", TOO_MANY)
-            return None
-        self._starting += 1
+        starting = self._starting[await self._authorized(socket.scope, ())]
+        if len(starting) >= MAX_STARTING:
+            oldest = next(iter(starting))
+            del starting[oldest]
+            with suppress(RuntimeError):  # its time has just run out
+                oldest.reschedule(0)
+        limit = asyncio.timeout(START_TIMEOUT_S)
+        starting[limit] = None
         try:
-            async with asyncio.timeout(START_TIMEOUT_S):
+            async with limit:
                 start = await _read_start(socket)
         except TimeoutError:
-            await self._refuse(socket, "phone_no_start", f"no start within {START_TIMEOUT_S:g} s")
+            if limit in starting:
+                await self._refuse(socket, "phone_no_start", f"no start within {START_TIMEOUT_S:g} s")
+            else:
+                await self._refuse(socket, "too_many_calls_starting", "too many calls are starting", TOO_MANY)
             return None
         except PhoneError as error:
             await self._refuse(socket, "phone_bad_message", str(error))
             return None
         finally:
-            self._starting -= 1
+            starting.pop(limit, None)
         offered = filter(None, (start.token, socket.query_params.get("token", "")))
         if await self._authorized(socket.scope, offered):
             return start

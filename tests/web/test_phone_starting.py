@@ -1,0 +1,83 @@
+"""Telephone connections that have not sent their `start`, in virtual time."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+from virtual_time import run_virtual
+
+from web.metrics import Metrics
+from web.phone.endpoint import MAX_STARTING, START_TIMEOUT_S, PhoneEndpoint
+
+TOKEN = "token-of-the-server"
+START = {
+    "event": "start",
+    "streamSid": "MZ1",
+    "start": {
+        "streamSid": "MZ1",
+        "callSid": "CA1",
+        "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+        "customParameters": {"token": TOKEN},
+    },
+}
+
+
+async def authorized(scope: Scope, offered: Iterable[str]) -> bool:
+    return scope["has_token"] or TOKEN in offered
+
+
+class Connections:
+    """Connects to one endpoint; counts the calls that begin."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.close_codes: list[int] = []
+        self._endpoint = PhoneEndpoint(self._session, authorized, Metrics())
+
+    async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.begun += 1
+
+    async def connect(self, *, start: dict[str, object] | None, has_token: bool = False) -> None:
+        """Connects; without `start` the connection stays idle."""
+        waiting: list[Message] = [{"type": "websocket.connect"}]
+        if start is not None:
+            waiting.append({"type": "websocket.receive", "text": json.dumps(start)})
+
+        async def receive() -> Message:
+            if not waiting:
+                await asyncio.Event().wait()
+            return waiting.pop(0)
+
+        async def send(message: Message) -> None:
+            if message["type"] == "websocket.close":
+                self.close_codes.append(message["code"])
+
+        headers: list[tuple[bytes, bytes]] = []
+        scope = {
+            "type": "websocket",
+            "path": "/v1/phone",
+            "query_string": b"",
+            "headers": headers,
+            "has_token": has_token,
+        }
+        await self._endpoint(scope, receive, send)
+
+
+@pytest.mark.parametrize("in_header", [True, False], ids=["token in a header", "token in the start"])
+def test_idle_connections_keep_no_call_out(in_header: bool) -> None:
+    async def main() -> None:
+        connections = Connections()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(3 * MAX_STARTING):
+                tasks.create_task(connections.connect(start=None))
+            await asyncio.sleep(0.1)
+            assert connections.close_codes == [1013] * (2 * MAX_STARTING)
+            await connections.connect(start=START, has_token=in_header)
+            assert connections.begun == 1
+            assert len(connections.close_codes) == 2 * MAX_STARTING + 1 + (not in_header)  # 1: the call has ended
+            await asyncio.sleep(START_TIMEOUT_S)
+        assert connections.close_codes.count(1008) >= MAX_STARTING - 1
+
+    run_virtual(main())
