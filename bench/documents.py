@@ -21,8 +21,9 @@ from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings, TraceSection, TtsSection
-from assistant.documents import Document
+from assistant.documents import Document, SplitDocument
 from assistant.documents.reading import reading_of
+from assistant.documents.splitting import split
 from assistant.pipeline.session import Session
 from audio.speaker import WavSpeaker
 from audio.units import Pcm
@@ -85,9 +86,10 @@ class _MeasuredSpeaker:
             self.heard_s = self.speaker.begun_s + at_s
 
 
-def document(parts: int) -> Document:
-    """Returns a text that is split into this number of parts of `PART_CHARS` characters."""
-    return Document("guide.txt", "\n\n".join("Word " * (PART_CHARS // 5 - 2) + "end." for _ in range(parts)))
+def document(parts: int) -> SplitDocument:
+    """Returns a document of this number of parts of `PART_CHARS` characters."""
+    text = "\n\n".join("Word " * (PART_CHARS // 5 - 2) + "end." for _ in range(parts))
+    return SplitDocument("guide.txt", split([Document("guide.txt", text)], PART_CHARS))
 
 
 async def read(settings: Settings, parts: int) -> tuple[float, float, float]:

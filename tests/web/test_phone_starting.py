@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
@@ -39,7 +39,7 @@ class Connections:
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.begun += 1
 
-    async def connect(self, *, start: dict[str, object] | None, has_token: bool = False) -> None:
+    async def connect(self, *, start: Mapping[str, object] | None, has_token: bool = False) -> None:
         """Connects; without `start` the connection stays idle."""
         waiting: list[Message] = [{"type": "websocket.connect"}]
         if start is not None:
