@@ -86,15 +86,15 @@ class _MeasuredSpeaker:
             self.heard_s = self.speaker.begun_s + at_s
 
 
-def document(parts: int) -> SplitDocument:
-    """Returns a document of this number of parts of `PART_CHARS` characters."""
-    text = "\n\n".join("Word " * (PART_CHARS // 5 - 2) + "end." for _ in range(parts))
-    return SplitDocument("guide.txt", split([Document("guide.txt", text)], PART_CHARS))
+def document(parts: int) -> Document:
+    """Returns a text that is split into this number of parts of `PART_CHARS` characters."""
+    return Document("guide.txt", "\n\n".join("Word " * (PART_CHARS // 5 - 2) + "end." for _ in range(parts)))
 
 
 async def read(settings: Settings, parts: int) -> tuple[float, float, float]:
     """Reads a document and returns `sound_ms`, `summary_ms` and `all_ms`. Ends as soon as all are known."""
-    reading = reading_of([document(parts)], settings)
+    read_document = SplitDocument("guide.txt", split([document(parts)], PART_CHARS))
+    reading = reading_of([read_document], settings)
     assert len(reading.selection.asked) == parts
     opening, output = _MeasuredOpening(reading, 0), _MeasuredSpeaker()
     conversation = WrittenConversation(settings, {}, opening, output, once=True, out=io.StringIO(), typed=None)

@@ -2,8 +2,9 @@
 
 import os
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,11 @@ def handovers(
     keep_s: float = 60,
     timeout_s: float = PATIENT_S,
     claim_s: float = PATIENT_S,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Handovers:
     """Returns the hand-over of one gateway."""
     store = HandoverStore(url, None, keep_s=keep_s, timeout_s=timeout_s, claim_s=claim_s)
-    return Handovers(store, Seal(SECRET), metrics or Metrics(), version=version)
+    return Handovers(store, Seal(SECRET), metrics or Metrics(), version=version, now=now)
 
 
 def loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:

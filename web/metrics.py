@@ -23,7 +23,7 @@ from web.wire.server_events import ending_of
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
 """Prompt tokens; those of them the service had cached; completion tokens; all tokens of dropped attempts."""
 
-HandoverOutcome = Literal["continued", "none", "other_version", "in_progress", "damaged", "unreachable"]
+HandoverOutcome = Literal["continued", "none", "other_version", "in_progress", "damaged", "expired", "unreachable"]
 """Outcome for a client that wanted to resume a conversation of another gateway."""
 
 LATENCY_BUCKETS_S = (

@@ -6,13 +6,14 @@ once, counted, and shown by /readyz.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
-from web.handover.sealing import Seal, SealError
+from web.handover.sealing import Seal, SealError, token_hash
 from web.handover.snapshot import (
     VERSION,
     Snapshot,
@@ -32,6 +33,9 @@ MIN_SECRET_CHARS = 16
 MAX_TOKEN_CHARS = 64
 """Longest resume token; the server's own have 32 characters."""
 
+TIME_BYTES = len(b"until %015d" % 0)
+"""Length of a time in sealed content: milliseconds since 1970. A snapshot begins otherwise."""
+
 Kept = Literal["kept", "taken", "failed", "unfit"]
 """Whether a conversation is in Redis, was taken by another gateway, could not be written, or cannot be handed over."""
 
@@ -41,9 +45,27 @@ _log = logging.getLogger(__name__)
 class Handovers:
     """The hand-over of one gateway. Not thread-safe: use it on the event loop."""
 
-    def __init__(self, store: HandoverStore, seal: Seal, metrics: Metrics, *, version: int = VERSION) -> None:
-        """`version`: of the snapshots that this gateway writes and reads."""
+    def __init__(
+        self,
+        store: HandoverStore,
+        seal: Seal,
+        metrics: Metrics,
+        *,
+        version: int = VERSION,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Creates the hand-over.
+
+        Args:
+            store: The connection to Redis.
+            seal: Encrypts what is written.
+            metrics: Counts hand-overs.
+            version: Of the snapshots that this gateway writes and reads.
+            now: This gateway's clock. It decides what has expired, not Redis.
+        """
         self._store, self._seal, self._metrics, self._version = store, seal, metrics, version
+        self._now = now
+        self._ended: dict[str, datetime] = {}  # hashes of the resume tokens of conversations that ended here
         self._failing = False
 
     @property
@@ -77,7 +99,7 @@ class Handovers:
         """Writes a conversation."""
         try:
             sealed = await asyncio.to_thread(self._sealed, token, snapshot)
-            written = await self._store.put(token, owner, self._version, sealed)
+            written = await self._store.put(token, owner, self._version, sealed, self._until(token))
         except StoreError as error:
             self._failed(error)
             return "failed"
@@ -90,7 +112,7 @@ class Handovers:
 
     async def renew(self, token: str, owner: str) -> Kept | Literal["missing"]:
         """Keeps a conversation for longer that has not changed."""
-        return await self._renewed(self._store.renew(token, owner))
+        return await self._renewed(self._store.renew(token, owner, self._until(token)))
 
     async def hold(self, token: str, owner: str) -> Kept | Literal["missing"]:
         """Ends a claim that is not confirmed, because the client is here. Returns the same as `renew`."""
@@ -106,7 +128,11 @@ class Handovers:
         return "kept" if found == "renewed" else found
 
     async def drop(self, token: str, owner: str) -> None:
-        """Deletes a conversation that is over."""
+        """Deletes a conversation that is over. A record of it that is written back is not continued."""
+        now = self._now()
+        for ended in [one for one, forget in self._ended.items() if forget < now]:
+            del self._ended[ended]
+        self._ended[token_hash(token)] = now + timedelta(seconds=self._store.keep_s)
         try:
             await self._store.drop(token, owner)
         except StoreError as error:
@@ -117,7 +143,7 @@ class Handovers:
 
         Returns None if there is none that can be continued, and "in_progress" while another claim is not confirmed.
         """
-        if not 0 < len(token) <= MAX_TOKEN_CHARS:
+        if not 0 < len(token) <= MAX_TOKEN_CHARS or token_hash(token) in self._ended:
             return None
         try:
             found = await self._claimed(token, owner)
@@ -132,16 +158,21 @@ class Handovers:
         if isinstance(found, str):
             self._metrics.handover(found)
             return None
+        sealed, until = found
+        snapshot = None
         try:
-            snapshot = await asyncio.to_thread(self._opened, token, found)
+            if self._has_expired(self._seal.open(token, self._version, until)):
+                self._metrics.handover("expired")
+            else:
+                snapshot = await asyncio.to_thread(self._opened, token, sealed)
         except (SealError, SnapshotError) as error:
             self._metrics.handover("damaged")
             _log.warning("a conversation of another gateway cannot be continued: %s", error)
+        if snapshot is None:
             await self.release(token, owner)
-            return None
         return snapshot
 
-    async def _claimed(self, token: str, owner: str) -> bytes | Refused:
+    async def _claimed(self, token: str, owner: str) -> tuple[bytes, bytes] | Refused:
         """Claims again if the answer was late: the client is told of a new conversation only if Redis fails."""
         if not self._failing:
             with suppress(StoreError):
@@ -182,7 +213,8 @@ class Handovers:
     async def publish_secret(self, value: str, config: SessionConfig, seconds: float) -> None:
         """Makes a client secret known to the other gateways, with the settings of its sessions."""
         try:
-            sealed = self._seal.close(value, self._version, encoded_config(config))
+            content = self._time_in(seconds) + encoded_config(config)
+            sealed = self._seal.close(value, self._version, content)
             await self._store.put_secret(value, self._version, sealed, seconds)
         except StoreError as error:
             self._failed(error)
@@ -194,13 +226,30 @@ class Handovers:
         """Returns the settings of a client secret that another gateway has issued; None: it is unknown."""
         try:
             sealed = await self._store.secret(value, self._version)
-            return None if sealed is None else decoded_config(self._seal.open(value, self._version, sealed))
+            if sealed is None:
+                return None
+            content = self._seal.open(value, self._version, sealed)
+            return None if self._has_expired(content) else decoded_config(content[TIME_BYTES:])
         except StoreError as error:
             self._failed(error)
         except (SealError, SnapshotError) as error:
             self._metrics.trouble("handover")
             _log.warning("a client secret of another gateway cannot be read: %s", error)
         return None
+
+    def _until(self, token: str) -> bytes:
+        """Returns the sealed time until which a conversation that is written now may be continued."""
+        return self._seal.close(token, self._version, self._time_in(self._store.keep_s))
+
+    def _time_in(self, seconds: float) -> bytes:
+        return b"until %015d" % round((self._now().timestamp() + seconds) * 1000)
+
+    def _has_expired(self, content: bytes) -> bool:
+        """Returns whether the time at the beginning of the content is past. Raises SealError if there is none."""
+        word, _, until_ms = content[:TIME_BYTES].partition(b" ")
+        if word != b"until" or not until_ms.isdigit():
+            raise SealError("a record has no end")
+        return int(until_ms) <= self._now().timestamp() * 1000
 
     def _sealed(self, token: str, snapshot: Snapshot) -> bytes:
         return self._seal.close(token, self._version, encoded(snapshot))

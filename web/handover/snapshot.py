@@ -39,8 +39,9 @@ from web.wire.session_config import (
     Truncation,
 )
 
-VERSION = 2
-"""Version of the format. A change of any class of a snapshot needs another one: a test holds the fields."""
+VERSION = 3
+"""Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
+the end of its validity beside it."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""

@@ -1,13 +1,14 @@
 """Keeps sealed conversations in Redis. Needs the extra `redis`.
 
-The hash `repartee:conversation:HASH` has the fields `version`, `owner` and `sealed`. The owner is the running
+The hash `repartee:conversation:HASH` has the fields `version`, `owner`, `sealed` and
+`until`: the sealed time until which the record may be continued, whatever Redis keeps. The owner is the running
 conversation that may write. Another gateway takes a conversation in two steps, so that exactly one gets it and a late
 answer loses nothing: `claim` reads `sealed` and sets `claimant` for `CLAIM_S`, in which time no other claim succeeds;
 `confirm` makes the claimant the owner. The earlier owner notices when it next writes. If it writes before that, the
 claim is over, because the claimed snapshot is no longer the newest; `hold` ends it because the client is back. Every
 call has a time limit.
 
-`repartee:secret:HASH` is the sealed session settings of a client secret, until it expires.
+`repartee:secret:HASH` is the sealed session settings of a client secret with its end, until it expires.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ from web.handover.sealing import token_hash
 
 PREFIX = "repartee:conversation:"
 SECRETS = "repartee:secret:"
+ENDED = "repartee:ended:"
+"""Marks a conversation that is over, as long as its record would be valid."""
 TIMEOUT_S = 0.5
 """Longest wait for a connection and an answer of Redis, without the time in which the event loop does not run."""
 BACKSTOP = 10
@@ -51,19 +54,19 @@ local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 """
 
 _PUT = f"""{_OWNED}{_UNCLAIM}
-redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'version', ARGV[2], 'sealed', ARGV[3])
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'version', ARGV[2], 'sealed', ARGV[3], 'until', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 """
 _CLAIM = f"""{_NOW}
-local sealed, version, claimant, until_ms =
-  unpack(redis.call('HMGET', KEYS[1], 'sealed', 'version', 'claimant', 'claimed_until_ms'))
-if not sealed then return {{'none', ''}} end
-if version ~= ARGV[2] then return {{'other_version', ''}} end
-if claimant and claimant ~= ARGV[1] and tonumber(until_ms) > now_ms then return {{'in_progress', ''}} end
+local sealed, version, claimant, until_ms, valid_until =
+  unpack(redis.call('HMGET', KEYS[1], 'sealed', 'version', 'claimant', 'claimed_until_ms', 'until'))
+if not sealed or not valid_until or redis.call('EXISTS', KEYS[2]) == 1 then return {{'none', '', ''}} end
+if version ~= ARGV[2] then return {{'other_version', '', ''}} end
+if claimant and claimant ~= ARGV[1] and tonumber(until_ms) > now_ms then return {{'in_progress', '', ''}} end
 redis.call('HSET', KEYS[1], 'claimant', ARGV[1], 'claimed_until_ms', now_ms + ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {{'claimed', sealed}}
+return {{'claimed', sealed, valid_until}}
 """
 _CONFIRM = f"""{_OWNED}{_UNCLAIM}
 redis.call('HSET', KEYS[1], 'owner', ARGV[1])
@@ -77,6 +80,7 @@ return 1
 """
 _RENEW = f"""{_OWNED}
 if not owner then return 2 end
+redis.call('HSET', KEYS[1], 'until', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
@@ -87,6 +91,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 _DROP = f"""{_OWNED}
+redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
 return redis.call('DEL', KEYS[1])
 """
 
@@ -96,7 +101,11 @@ class StoreError(Exception):
 
 
 class HandoverStore:
-    """The conversations of all gateways. Not thread-safe: use it on one event loop."""
+    """The conversations of all gateways. Not thread-safe: use it on one event loop.
+
+    Attributes:
+        keep_s: How long a conversation is kept after its last write.
+    """
 
     def __init__(
         self,
@@ -125,6 +134,7 @@ class HandoverStore:
             raise StoreError(f"server.redis_url needs the package redis: {installing('redis')}") from error
         self._error: type[Exception] = RedisError
         self._timeout_s = timeout_s
+        self.keep_s = keep_s
         self._keep_ms = max(1, round(keep_s * 1000))
         self._claim_ms = max(1, round(claim_s * 1000))
         self._places = asyncio.Semaphore(MAX_WRITES)
@@ -148,22 +158,27 @@ class HandoverStore:
         self._renew, self._hold = self._redis.register_script(_RENEW), self._redis.register_script(_HOLD)
         self._drop = self._redis.register_script(_DROP)
 
-    async def put(self, token: str, owner: str, version: int, sealed: bytes) -> bool:
-        """Writes a conversation. Returns False if another owner has taken it. Raises StoreError."""
-        async with self._write():
-            return bool(await self._put(keys=[_key(token)], args=[owner, version, sealed, self._keep_ms]))
+    async def put(self, token: str, owner: str, version: int, sealed: bytes, until: bytes) -> bool:
+        """Writes a conversation. Returns False if another owner has taken it. Raises StoreError.
 
-    async def claim(self, token: str, claimant: str, version: int) -> bytes | Refused:
-        """Returns a conversation for a new owner, who must confirm it, or why there is none. Raises StoreError.
+        `until`: the sealed time until which it may be continued.
+        """
+        async with self._write():
+            return bool(await self._put(keys=[_key(token)], args=[owner, version, sealed, self._keep_ms, until]))
+
+    async def claim(self, token: str, claimant: str, version: int) -> tuple[bytes, bytes] | Refused:
+        """Returns a conversation for a new owner, who must confirm it, and its `until`; or why there is none.
+
+        Raises StoreError.
 
         The same claimant may claim again, for example after an answer that came too late.
         """
         async with self._limit():
-            outcome, sealed = await self._claim(
-                keys=[_key(token)], args=[claimant, version, self._keep_ms, self._claim_ms]
+            outcome, sealed, until = await self._claim(
+                keys=[_key(token), _ended_key(token)], args=[claimant, version, self._keep_ms, self._claim_ms]
             )
         if outcome == b"claimed":
-            return bytes(sealed)
+            return bytes(sealed), bytes(until)
         return (
             "in_progress" if outcome == b"in_progress" else "other_version" if outcome == b"other_version" else "none"
         )
@@ -184,10 +199,10 @@ class HandoverStore:
             kept_version = await self._redis.hget(_key(token), "version")
         return bool(kept_version == str(version).encode())
 
-    async def renew(self, token: str, owner: str) -> Renewed:
-        """Lets a conversation be kept on. Raises StoreError."""
+    async def renew(self, token: str, owner: str, until: bytes) -> Renewed:
+        """Lets a conversation be kept on and be valid until a sealed time. Raises StoreError."""
         async with self._write():
-            found: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms])
+            found: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms, until])
         return _RENEWED[found]
 
     async def hold(self, token: str, owner: str) -> Renewed:
@@ -199,7 +214,7 @@ class HandoverStore:
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""
         async with self._write():
-            await self._drop(keys=[_key(token)], args=[owner])
+            await self._drop(keys=[_key(token), _ended_key(token)], args=[owner, self._keep_ms])
 
     async def put_secret(self, value: str, version: int, sealed: bytes, keep_s: float) -> None:
         """Keeps the settings of a client secret until it expires. Raises StoreError."""
@@ -257,6 +272,10 @@ class HandoverStore:
 
 def _key(token: str) -> str:
     return PREFIX + token_hash(token)
+
+
+def _ended_key(token: str) -> str:
+    return ENDED + token_hash(token)
 
 
 def _secret_key(value: str, version: int) -> str:

@@ -1,6 +1,7 @@
 """Claims of conversations in a real Redis, and the settings of the hand-over."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from assistant.history.history import HistorySnapshot
 from web.handover.handovers import Handovers, handovers_of
 from web.handover.sealing import Seal, token_hash
 from web.handover.snapshot import VERSION, Snapshot
-from web.handover.store import PREFIX, HandoverStore, StoreError
+from web.handover.store import ENDED, PREFIX, SECRETS, HandoverStore, StoreError
 from web.metrics import Metrics
 from web.wire.session_config import SessionConfig
 
@@ -116,6 +117,72 @@ def test_conversation_that_was_tampered_with_is_refused(kind: str, tmp_path: Pat
         asyncio.run(main(url))
 
 
+class Clock:
+    """A gateway's clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+def test_conversation_that_redis_keeps_too_long_is_not_continued(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        metrics, clock, redis = Metrics(), Clock(), SharedRedis(url)
+        gateway = handovers(url, metrics, now=clock)
+        await gateway.save("token", "owner", SNAPSHOT)
+        redis.client.persist(PREFIX + token_hash("token"))
+        clock.time += timedelta(seconds=59)
+        assert await gateway.claim("token", "next") == SNAPSHOT
+        await gateway.release("token", "next")
+        clock.time += timedelta(seconds=2)
+        assert await gateway.claim("token", "next") is None
+        assert outcomes(metrics) == {"expired": 1}
+        assert await gateway.renew("token", "owner") == "kept", "its gateway still runs it"
+        assert await gateway.claim("token", "next") == SNAPSHOT
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_ended_conversation_that_is_written_back_is_not_continued(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        clock, redis = Clock(), SharedRedis(url)
+        here, elsewhere = handovers(url, now=clock), handovers(url, now=clock)
+        await here.save("token", "owner", SNAPSHOT)
+        record = redis.client.dump(PREFIX + token_hash("token"))
+        await here.drop("token", "owner")
+        redis.client.restore(PREFIX + token_hash("token"), 0, record)
+        assert await elsewhere.claim("token", "next") is None
+        redis.client.delete(ENDED + token_hash("token"))  # whoever may write to Redis may do this, too
+        assert await here.claim("token", "next") is None
+        clock.time += timedelta(seconds=61)
+        assert await elsewhere.claim("token", "next") is None
+        for gateway in (here, elsewhere):
+            await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_client_secret_that_redis_keeps_too_long_opens_nothing(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        clock, redis = Clock(), SharedRedis(url)
+        gateway = handovers(url, now=clock)
+        await gateway.publish_secret("ek_1", SNAPSHOT.config, 10)
+        (key,) = redis.client.keys(f"{SECRETS}*")
+        redis.client.persist(key)
+        assert await gateway.find_secret("ek_1") == SNAPSHOT.config
+        clock.time += timedelta(seconds=10)
+        assert await gateway.find_secret("ek_1") is None
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
 def test_redis_holds_no_token_and_no_words(tmp_path: Path) -> None:
     async def main(url: str) -> None:
         gateway, redis = handovers(url, keep_s=600), SharedRedis(url)
@@ -173,7 +240,7 @@ def write_many(monkeypatch: pytest.MonkeyPatch, answer_s: float) -> tuple[list[o
         monkeypatch.setattr(store, "_put", answer)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        puts = [store.put(f"token {n}", "owner", VERSION, b"x") for n in range(600)]
+        puts = [store.put(f"token {n}", "owner", VERSION, b"x", b"y") for n in range(600)]
         return await asyncio.gather(*puts, return_exceptions=True), loop.time() - began_s
 
     return run_virtual(main())
