@@ -11,7 +11,7 @@ class Degradation(IntEnum):
     NO_INTERIMS = 1
     """The recognizer decodes only what is requested, or will be if the pause is the end: no interim transcripts."""
     SMALL_WINDOW = 2
-    """The recognizer repeats no decode in the full window of 30 s."""
+    """The recognizer decodes short speech in a smaller window, and repeats no decode in the full window of 30 s."""
     SHORT_CHUNKS = 3
     """The voice synthesizes sentences in shorter parts, so that the first one is heard sooner."""
     CHEAP_VOICE = 4
@@ -52,6 +52,10 @@ RELAPSE_S = 30.0
 WAIT_S = 0.5
 """Wait for an engine that counts as a lateness of 1, in seconds: a wait that people notice."""
 
+SHORTEST_DECODE_S = 4.0
+"""Length of speech, in seconds, as which shorter speech counts in the real-time factor of a recognizer: its work has a
+fixed part, which takes 1.5 s with a large model on a free machine."""
+
 REAL_TIME_FACTOR = 0.7
 """Computing time over sound that counts as a lateness of 1. From 1 on, a voice cannot keep up with its own speech."""
 
@@ -78,6 +82,14 @@ class DegradationPolicy:
     def record_job(self, took_s: float, sound_s: float, now_s: float) -> bool:
         """Records how long an engine computed for a length of sound. Returns whether the level changed."""
         return sound_s > 0 and self.record(took_s / sound_s / REAL_TIME_FACTOR, now_s)
+
+    def record_decode(self, took_s: float, speech_s: float, now_s: float) -> bool:
+        """Records how long a recognizer decoded a length of speech. Returns whether the level changed.
+
+        Slow decodes alone leave out nothing but decodes: the voice may be fast.
+        """
+        lateness = took_s / max(speech_s, SHORTEST_DECODE_S) / REAL_TIME_FACTOR
+        return self.record(min(lateness, RISES_AT[Degradation.SMALL_WINDOW - 1]), now_s)
 
     def record(self, lateness: float, now_s: float) -> bool:
         """Records a lateness. Returns whether the level changed."""

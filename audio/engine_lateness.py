@@ -53,6 +53,13 @@ class EngineLateness:
             self._policy.record_job(took_s, sound_s, self._clock())
         self._log_change(before)
 
+    def record_decode(self, took_s: float, speech_s: float) -> None:
+        """Records how long a recognizer decoded a length of speech, in seconds."""
+        with self._lock:
+            before = self._policy.level
+            self._policy.record_decode(took_s, speech_s, self._clock())
+        self._log_change(before)
+
     def _log_change(self, before: Degradation) -> None:
         level = self._policy.level
         if level == before:

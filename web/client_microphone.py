@@ -33,7 +33,8 @@ SLICE_S = 0.004
 """Processing time of frames that are ahead, after which the conversation pauses."""
 
 SETTLE_TIMEOUT_S = 10.0
-"""Time limit for a conversation to process the delivered audio. If it hangs, the client's command proceeds."""
+"""Time limit for a conversation to process the next of the delivered frames. If it hangs, the client's command
+proceeds; a slow machine only takes longer."""
 
 
 class ClientMicrophone:
@@ -67,6 +68,7 @@ class ClientMicrophone:
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
+        self._processed = 0  # frames that the conversation has taken
         self._ended = False
         self._own_frames = float(OWN_FRAMES)
         self._own_at_s = 0.0
@@ -139,9 +141,12 @@ class ClientMicrophone:
         heard = asyncio.Event()
         self._waiting.append(heard)
         self._changed.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_TIMEOUT_S):
-                await heard.wait()
+        processed = -1
+        while not heard.is_set() and processed != self._processed:
+            processed = self._processed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                    await heard.wait()
 
     def end(self, *, at_once: bool = False) -> None:
         """Ends the audio. The conversation gets the queued frames, unless `at_once` drops them. Idempotent."""
@@ -169,6 +174,7 @@ class ClientMicrophone:
                     if isinstance(frame, asyncio.Event):
                         frame.set()
                         continue
+                    self._processed += 1
                     if len(self._waiting) < WAITING_FRAMES:
                         self._room.set()
                     began_s = loop.time()

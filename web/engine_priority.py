@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from web.process_usage import ENGINE_THREADS
 NICENESS = 5
 """Niceness of recognizers and voices above that of the event loop: they get a third of its weight. With 32
 conversations on two cores it lowers the event loop's lag (docs/lab/load-scheduling.md)."""
+
+MANY = 8
+"""Conversations from which the event loop needs more than half of a processor. With fewer of them the engines keep the
+priority of other programs, beside which they would get a third of their share; nobody but root can raise it again."""
 
 LOWEST = 19
 """The niceness beyond which Linux has no lower priority."""
@@ -21,11 +26,19 @@ LOOK_EVERY_S = 10.0
 _THREADS = Path("/proc/self/task")
 
 
-async def keep_engines_behind(loaded: asyncio.Event) -> None:
-    """Lowers the priority of the engines' threads from this event on, until cancelled. Call it in the loop's thread."""
+async def keep_engines_behind(loaded: asyncio.Event, conversations: Callable[[], int]) -> None:
+    """Lowers the priority of the engines' threads as soon as there are many conversations, until cancelled.
+
+    Call it in the loop's thread.
+
+    Args:
+        loaded: Set when the engines are loaded.
+        conversations: Returns their number.
+    """
     await loaded.wait()
     while True:
-        lower_engine_threads()
+        if conversations() >= MANY:
+            lower_engine_threads()
         await asyncio.sleep(LOOK_EVERY_S)
 
 

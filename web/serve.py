@@ -165,7 +165,7 @@ async def serve(
                 *services.background_tasks,
                 *(() if admission is None else (admission.run,)),
                 partial(StallWatchdog(metrics.stalled).run_after, loading_ended),
-                partial(keep_engines_behind, loading_ended),
+                partial(keep_engines_behind, loading_ended, lambda: limits.current),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Literal
 
+from audio.machine_load import LoadReader, MachineLoadReader
+
 STALL_S = 0.2
 """A loop that is late by this much is stalled: ten frames of every conversation wait."""
 BEAT_S = 0.1
@@ -31,10 +33,23 @@ _log = logging.getLogger(__name__)
 class StallWatchdog:
     """Watches the event loop that runs `run`."""
 
-    def __init__(self, count_stall: Callable[[Cause], None], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`count_stall`: called once for each stall, in the watching thread; `clock`: returns the time in seconds."""
+    def __init__(
+        self,
+        count_stall: Callable[[Cause], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        reader: LoadReader | None = None,
+    ) -> None:
+        """Creates it.
+
+        Args:
+            count_stall: Called once for each stall, in the watching thread.
+            clock: Returns the time in seconds.
+            reader: Reads the load of the machine for the log; None: from /proc.
+        """
         self._count_stall = count_stall
         self._clock = clock
+        self._reader = reader or MachineLoadReader()
         self._loop_thread = 0
         self._beat_s = self._looked_s = clock()
         self._counted_beat_s: float | None = None  # the beat before the last stall that was counted
@@ -97,9 +112,13 @@ class StallWatchdog:
             return
         more = f"; {self._not_logged} other stalls were not logged" if self._not_logged else ""
         self._logged_s, self._not_logged = now_s, 0
+        load = self._reader.read()
+        busy = load is not None and load.busy
+        cause = f"this machine is busy, {load.text}, while it runs" if load and busy else "all conversations wait for"
         _log.warning(
-            "the event loop has not run for %.0f ms; all conversations wait for this code%s:\n%s",
+            "the event loop has not run for %.0f ms; %s this code%s:\n%s",
             late_s * 1000,
+            cause,
             more,
             "".join(stack).rstrip(),
         )

@@ -224,6 +224,12 @@ class ReplyManager:
         position = self.context.position()
         self.context.dispatch(PlaybackProgress(position, reply.id, reply.words_heard, reply.any_sound_heard))
 
+    def report_backlog(self) -> None:
+        """Reports progress of the replies: while late audio is caught up, sample time runs faster than their waits."""
+        for attempt in self._attempts.values():
+            if attempt.reply is not None:
+                self._report_progress(attempt.reply)
+
     async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent], options: ReplyOptions) -> None:
         await reply.run(source)
         if reply.voice_failed:

@@ -86,6 +86,10 @@ from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 from audio.vad import POSSIBLE_SPEECH
 
+BACKLOG_S = 1.0
+"""A frame that is processed this long after it was captured, in seconds, belongs to a backlog: of a busy machine or a
+network. The frames after it take less than real time."""
+
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
 
@@ -341,6 +345,8 @@ class Session:
         self._position = frame.end
         if self.turns.phase is Phase.REPLYING:  # the wake window opens after the reply, so each frame moves its end
             self._extend_wake_window()
+            if self._now_s() - self._loop_time_of(frame.end) >= BACKLOG_S:
+                self._reply_manager.report_backlog()
         vad_result = self._audio_input.process(frame)
         if self.push_to_talk is not None:
             self.push_to_talk.add_vad_result(frame.end, vad_result)

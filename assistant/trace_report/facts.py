@@ -67,6 +67,7 @@ class TurnFacts(NamedTuple):
         sound_ms: Duration of the synthesized sound, whether it was heard or not.
         voicing_ms: Time the TTS engine took to synthesize it.
         last_ms: Time of the last known event, on the conversation's clock.
+        busy_others: Share of the processors that other programs used, if they kept the machine busy; else None.
     """
 
     outcome: str
@@ -98,6 +99,7 @@ class TurnFacts(NamedTuple):
     sound_ms: float
     voicing_ms: float
     last_ms: float
+    busy_others: float | None
 
 
 class Try(NamedTuple):
@@ -190,6 +192,7 @@ def facts_of(record: Record) -> TurnFacts:
         sound_ms=sum([answer["sound_ms"] for answer in answers]),
         voicing_ms=sum([answer["voice_ms"] for answer in answers]),
         last_ms=events.last_ms,
+        busy_others=record.get("busy_others"),
     )
 
 

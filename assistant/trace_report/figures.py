@@ -88,6 +88,8 @@ class Figures:
         failures: Turns with an error, of all turns.
         apologies: Response latency of failed turns, which no other figure counts.
         refusals: Turns that the skills refused, of all turns. They count as answered.
+        busy: Turns during which other programs kept the machine busy, of all turns.
+        busy_others: Share of the processors that these programs used, 0..1, the median; None without such turns.
         tokens: None if no language model was asked, or if the traces are older than token counts.
     """
 
@@ -104,6 +106,8 @@ class Figures:
     failures: Proportion | None
     apologies: Spread | None
     refusals: Proportion | None
+    busy: Proportion | None
+    busy_others: float | None
     outcomes: dict[str, int]
     speculation: Speculation
     endpoints: dict[str, EngineFigures]
@@ -126,6 +130,7 @@ class Tally:
     _stages: "array[float]" = field(default_factory=floats)  # turn by turn, each in the order of STAGES
     _ahead: "array[float]" = field(default_factory=floats)
     _hidden: "array[float]" = field(default_factory=floats)
+    _busy_others: "array[float]" = field(default_factory=floats)
     _outcomes: Counter[str] = field(default_factory=Counter)
     _counts: Counter[str] = field(default_factory=Counter)
     _wasted_model_ms: float = 0.0
@@ -148,6 +153,8 @@ class Tally:
             self._stages.extend(facts.stages_ms)
         if facts.apology_ms is not None:
             self._apologies.append(facts.apology_ms)
+        if facts.busy_others is not None:
+            self._busy_others.append(facts.busy_others)
         self._count(facts)
         if facts.answered_by:
             self._endpoints[facts.answered_by].add(facts, facts.model_ms)
@@ -189,6 +196,7 @@ class Tally:
         self._stages += later._stages
         self._ahead += later._ahead
         self._hidden += later._hidden
+        self._busy_others += later._busy_others
         self._outcomes.update(later._outcomes)
         self._counts.update(later._counts)
         self._wasted_model_ms += later._wasted_model_ms
@@ -227,6 +235,8 @@ class Tally:
             failures=share(self._counts["failed"], turns),
             apologies=spread(ordered(self._apologies)),
             refusals=share(self._counts["refused"], turns),
+            busy=share(len(self._busy_others), turns),
+            busy_others=float(np.median(self._busy_others)) if self._busy_others else None,
             outcomes=dict(self._outcomes.most_common()),
             speculation=self._speculation(),
             endpoints=engine_figures(self._endpoints),

@@ -171,6 +171,8 @@ def _people(figures: Figures) -> Iterator[str]:
         yield f"failed turns      {count} with a sound in place of an answer, after {after} ms; counted nowhere else"
     if figures.refusals is not None and figures.refusals.count:
         yield f"refusals          {spelled_share(figures.refusals)}: no skill and no language model could do it"
+    if figures.busy is not None and figures.busy_others is not None:
+        yield f"busy machine      {spelled_share(figures.busy)}: other programs used {figures.busy_others:.0%} of it"
 
 
 def _other_stops(figures: Figures) -> str:

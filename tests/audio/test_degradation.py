@@ -23,6 +23,14 @@ def test_long_wait_and_slow_job_raise_level() -> None:
     assert waited.level == slow.level == Degradation.SMALL_WINDOW
 
 
+def test_slow_decodes_leave_out_only_decodes() -> None:
+    policy, levels = DegradationPolicy(), []
+    for took_s in (2.0, 3.0, 60.0):  # the first one is usual with a large model
+        policy.record_decode(took_s, 1.0, 0.0)
+        levels.append(policy.level)
+    assert levels == [Degradation.NONE, Degradation.NO_INTERIMS, Degradation.SMALL_WINDOW]
+
+
 def test_level_falls_one_step_after_calm_time() -> None:
     policy = DegradationPolicy()
     policy.record(3.0, 0.0)

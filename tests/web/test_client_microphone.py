@@ -12,7 +12,7 @@ from virtual_time import run_virtual
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, samples_of_ms
-from web.client_microphone import WAITING_FRAMES, ClientMicrophone
+from web.client_microphone import SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
 
 FRAME = 480
 """Samples of 20 ms at the wire's sample rate."""
@@ -145,6 +145,19 @@ def test_settle_waits_for_all_audio_including_partial_frame() -> None:
         assert listener.now_ms == pytest.approx(510)  # the conversation's speed, not real time
 
     run_scene(scene, takes_s=0.01)
+
+
+def test_settle_waits_for_slow_conversation_and_not_for_hung_one() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.microphone.deliver(loud(50 * FRAME), REPLY_RATE_HZ)
+        await listener.microphone.settle()
+        settled.append((len(listener.frames), listener.now_ms))
+
+    settled: list[tuple[int, float]] = []
+    run_scene(scene, takes_s=0.5)
+    run_scene(scene, takes_s=3 * SETTLE_TIMEOUT_S)
+    assert [frames for frames, _ in settled] == [50, 1]
+    assert [at_ms for _, at_ms in settled] == pytest.approx([25_000, 2 * SETTLE_TIMEOUT_S * 1000])
 
 
 def test_settle_returns_at_once_without_audio_or_after_end() -> None:

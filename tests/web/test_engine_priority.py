@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audio.thread_name import thread_named
-from web.engine_priority import LOWEST, NICENESS, keep_engines_behind, lower_engine_threads
+from web.engine_priority import LOWEST, MANY, NICENESS, keep_engines_behind, lower_engine_threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux")
 
@@ -52,10 +52,11 @@ def test_only_threads_of_engines_get_a_lower_priority() -> None:
         other.end()
 
 
-def test_priority_is_lowered_after_the_engines_are_loaded() -> None:
+@pytest.mark.parametrize(("conversations", "more"), [(MANY - 1, 0), (MANY, NICENESS)])
+def test_engines_of_few_conversations_keep_their_priority(conversations: int, more: int) -> None:
     async def main() -> tuple[int, int]:
         loaded = asyncio.Event()
-        keeping = asyncio.create_task(keep_engines_behind(loaded))
+        keeping = asyncio.create_task(keep_engines_behind(loaded, lambda: conversations))
         await asyncio.sleep(0)
         before = engine.niceness
         loaded.set()
@@ -68,7 +69,7 @@ def test_priority_is_lowered_after_the_engines_are_loaded() -> None:
         before, after = asyncio.run(asyncio.wait_for(main(), 10))
     finally:
         engine.end()
-    assert after == min(LOWEST, before + NICENESS)
+    assert after == min(LOWEST, before + more)
 
 
 def test_system_without_proc_has_no_thread_to_lower() -> None:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from audio.machine_load import LoadReader, MachineLoad
 from web import stall_watchdog
 from web.stall_watchdog import BEAT_S, CHECK_S, LOG_EVERY_S, STALL_S, Cause, StallWatchdog
 
@@ -21,6 +22,13 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
+
+
+class IdleMachine:
+    """A machine without other programs."""
+
+    def read(self) -> MachineLoad:
+        return MachineLoad(2, 1.0, 0.0, 1)
 
 
 def code_that_holds_the_loop(until: threading.Event) -> None:
@@ -37,7 +45,7 @@ def test_log_names_the_code_that_holds_the_loop(caplog: pytest.LogCaptureFixture
             if cause == "callback":
                 found.set()
 
-        watching = asyncio.create_task(StallWatchdog(count).run())
+        watching = asyncio.create_task(StallWatchdog(count, reader=IdleMachine()).run())
         await asyncio.sleep(0)
         code_that_holds_the_loop(found)
         async with asyncio.timeout(DEADLINE_S):
@@ -53,9 +61,9 @@ def test_log_names_the_code_that_holds_the_loop(caplog: pytest.LogCaptureFixture
     assert "the event loop has not run for" in caplog.records[0].getMessage()
 
 
-def watchdog(stalls: list[Cause], clock: Clock) -> StallWatchdog:
+def watchdog(stalls: list[Cause], clock: Clock, reader: LoadReader | None = None) -> StallWatchdog:
     """Returns a watchdog of this thread, without its own thread."""
-    one = StallWatchdog(stalls.append, clock=clock)
+    one = StallWatchdog(stalls.append, clock=clock, reader=reader or IdleMachine())
     one._loop_thread = threading.get_ident()
     return one
 
@@ -84,6 +92,22 @@ def test_each_stall_is_counted_once_and_log_lines_are_limited(caplog: pytest.Log
         look_for(one, clock, 2.0)
     assert len(caplog.records) == 2
     assert "2 other stalls were not logged" in caplog.records[1].getMessage()
+
+
+class BusyMachine:
+    """A machine that other programs keep busy."""
+
+    def read(self) -> MachineLoad:
+        return MachineLoad(2, 0.2, 1.8, 16)
+
+
+def test_log_names_busy_machine_as_cause(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    one = watchdog([], clock, BusyMachine())
+    with caplog.at_level(logging.WARNING):
+        look_for(one, clock, 1.0)
+    text = caplog.records[0].getMessage()
+    assert "this machine is busy, other programs use 1.8 of 2 processors, while it runs this code" in text
 
 
 def test_paused_process_is_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.recent_tokens import RecentTokens
 from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.worker_threads import WhisperThread
-from audio.units import Pcm
+from audio.units import MIC_RATE_HZ, Pcm
 
 log = logging.getLogger(__name__)
 
@@ -323,7 +323,8 @@ class DecodeScheduler:
         decode = client.start_decode(kind)
         share = client.share
         language = share.language
-        retry = kind not in WITHOUT_RETRY and self._degradation < Degradation.SMALL_WINDOW
+        pool.model.small_window = self._degradation >= Degradation.SMALL_WINDOW
+        retry = kind not in WITHOUT_RETRY and not pool.model.small_window
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.
@@ -335,6 +336,8 @@ class DecodeScheduler:
             if decoded is None:
                 self.serve()
             else:
+                if self._lateness is not None and not share.background:
+                    self._lateness.record_decode(loop.time() - began_s, len(decode.pcm) / MIC_RATE_HZ)
                 if share.language is None and decoded.language_sure:
                     share.language = decoded.language
                 try:

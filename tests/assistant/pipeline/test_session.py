@@ -632,6 +632,14 @@ def test_silent_model_ends_the_turn_as_stuck() -> None:
     assert simulation.model.cancelled == 1
 
 
+def test_catching_up_late_audio_does_not_make_a_reply_stuck() -> None:
+    """Audio is six seconds late and caught up at twice its speed, while the model needs six seconds."""
+    simulation = Simulation([TIME], length_ms=20_000, late_ms=[0] * 3 + [*range(6000, 0, -250)] + [0] * 13)
+    simulation.model.first_token_ms += 6000
+    (record,) = simulation.run().records
+    assert record.outcome == "answered"
+
+
 def test_failed_voice_shows_the_reply_and_is_restarted() -> None:
     simulation = Simulation([TIME, Utterance(6000, 6800, "what is the date")], length_ms=12_000)
     simulation.voice.fails = True

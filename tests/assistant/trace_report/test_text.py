@@ -55,6 +55,16 @@ def test_turns_stopped_without_a_voice_are_counted_apart() -> None:
     assert line.endswith(") by voice; 2 more by a key, a client or the end of the conversation")
 
 
+def test_busy_machine_is_named(tmp_path: Path) -> None:
+    first, second, *others = demo_records()
+    records = [first | {"busy_others": 0.8}, second | {"busy_others": 0.9}, *others]
+    found = count_turns([write_trace(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
+    (line,) = [line for line in sentences(found) if line.startswith("busy machine")]
+    assert "2 of 5" in line
+    assert line.endswith("other programs used 85% of it")
+    assert not [line for line in sentences(figures()) if line.startswith("busy machine")]
+
+
 def test_tail_of_one_turn_is_singular(tmp_path: Path) -> None:
     records = [record for ms in range(4) for record in slower(demo_records(), "tts", ms)]
     found = count_turns([write_trace(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()

@@ -13,7 +13,7 @@ import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from virtual_time import run_virtual
 
-from audio import hang_detection
+from audio import degradation, hang_detection
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, LateError, SttError
 from audio.hang_detection import HangDetector
@@ -45,6 +45,7 @@ class DecodeMonitor:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loadings = 0
         self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "interim", samples
+        self.in_small_window: list[bool] = []
         self.broken = False
         self.is_holding = False
         self._permits = threading.Semaphore(0)
@@ -56,6 +57,7 @@ class DecodeMonitor:
             load(loaded, settings)
             self.is_holding = is_holding
             self.begun.clear()
+            self.in_small_window.clear()
 
         def decoding(
             loaded: LoadedWhisper,
@@ -66,6 +68,7 @@ class DecodeMonitor:
             wanted: Callable[[], bool] = lambda: True,
             **options: Any,
         ) -> Decoded | None:
+            self.in_small_window.append(loaded.small_window)
             self.begun.append((int(pcm[0]), "final" if retry else "interim", len(pcm)))
             if self.is_holding:
                 assert self._permits.acquire(timeout=60)
@@ -284,6 +287,24 @@ def test_late_recognizer_makes_no_interim_transcripts(model: Path, monitor: Deco
         assert monitor.begun == []
         assert await person.words() == "what time is"
         assert [kind for _, kind in monitor.order] == ["interim"], "and no decode is repeated in the full window"
+
+    run_scene(shared, scene)
+
+
+def test_slow_decodes_make_the_window_smaller(
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(degradation, "REAL_TIME_FACTOR", 1e-6)  # every decode is slow
+    lateness = EngineLateness()
+    shared = SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)
+
+    async def scene() -> None:
+        for number in (1, 2):
+            person = Conversation(shared, number)
+            person.say(ENOUGH_S)
+            assert await person.words() == "what time is"
+        assert monitor.in_small_window[0] is False
+        assert monitor.in_small_window[-1] is True
 
     run_scene(shared, scene)
 
