@@ -1,14 +1,16 @@
 """Collects the text, the function calls and the end of one answer, for services with a stream format of their own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llm.chat import CallInProgress, Finished, FunctionCall, Token
+from llm.answer_text.answer_calls import completed_calls
+from llm.answer_text.answer_filter import AnswerFilter
+from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.chat import CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, LIMIT_REASONS, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, printable
-from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS
-from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
+from llm.openai_stream import END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS
 from llm.surrogates import Surrogates
 
 AnswerEvent = Token | CallInProgress | FunctionCall | Finished
@@ -36,8 +38,14 @@ class AnswerState:
         prompt_tokens, completion_tokens, cached_tokens: Counted by the service; None if it does not report them.
     """
 
-    def __init__(self, endpoint: str, habit: ReasoningHabit | None = None) -> None:
-        """Initializes an empty answer. `habit`: what is known about the model's reasoning; None if nothing is known."""
+    def __init__(self, endpoint: str, habit: ReasoningHabit | None = None, functions: Sequence[Function] = ()) -> None:
+        """Initializes an empty answer.
+
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            habit: What is known about the model's reasoning; None if nothing is known.
+            functions: Those of the request; a model may write their calls as text.
+        """
         self.begun = False
         self.has_text = False
         self.reason = ""
@@ -49,11 +57,12 @@ class AnswerState:
         self._endpoint = endpoint
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
-        self._reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
+        self._functions = functions
+        self._answer_filter = AnswerFilter(habit or ReasoningHabit(), functions)
         self._calls: dict[int, _Call] = {}
         self._has_blanks = False  # text without a visible character arrived
 
-    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token]:
+    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token | CallInProgress]:
         """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long.
 
         `probability`: that of its tokens, if the service reports it.
@@ -61,14 +70,18 @@ class AnswerState:
         if text and (whole := self._surrogates.feed(text)):
             self._count_chars(len(whole))
             self.has_text = True
-            yield from self._emit(self._reasoning_filter.feed(whole), probability)
+            yield from self._emit(self._answer_filter.feed(whole), probability)
+            if self._answer_filter.calling:
+                yield CallInProgress()
+            if self._answer_filter.over:
+                self.reason = self.reason or END_MARK_REASON
 
     def begin_call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
         """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
         if len(self._calls) >= MAX_CALLS:
             raise self.error(f"called more than {MAX_CALLS} functions at once: offer fewer tools")
         self.begun = True
-        self._calls[index] = _Call(call_id or f"call_{index}", name)
+        self._calls[index] = _Call(call_id, name)
         yield CallInProgress()
 
     def add_arguments(self, index: int, arguments: str) -> Iterator[CallInProgress]:
@@ -80,7 +93,8 @@ class AnswerState:
 
     def set_reason(self, reason: str) -> None:
         """Records the finish reason. Raises LlmError if it reports a failure or a content filter."""
-        self.reason = self.reason or printable(reason)[:40]
+        known = self.reason if self.reason != END_MARK_REASON else ""
+        self.reason = known or printable(reason)[:40]
         if self.reason in _FAILURE_REASONS:
             raise self.error(f"stopped its answer early ({self.reason}): {SEE_ITS_LOG}")
         if self.reason in _FILTER_REASONS:
@@ -94,12 +108,13 @@ class AnswerState:
         if not self.reason:
             before = "" if self.begun else " before any text"
             raise self.error(f"ended its answer without an end mark{before}: {CUT_SHORT}")
-        yield from self._emit(self._reasoning_filter.rest(cut=self.reason in LIMIT_REASONS))
-        if not self.begun:
+        yield from self._emit(self._answer_filter.rest(cut=self.reason in LIMIT_REASONS))
+        written = self._answer_filter.calls
+        if not self.begun and not written:
             raise self.error(empty_answer_text(self._empty_answer(), self.reason))
         self.finished = True
-        for _, call in sorted(self._calls.items()):
-            yield FunctionCall(call.call_id, call.name, call.arguments or "{}")
+        calls = [FunctionCall(call.call_id, call.name, call.arguments) for _, call in sorted(self._calls.items())]
+        yield from completed_calls(calls, written, self._functions)
         yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
 
     def error(self, what: str) -> LlmError:
@@ -117,8 +132,9 @@ class AnswerState:
     def _empty_answer(self) -> EmptyAnswer:
         return EmptyAnswer(
             reason=self.reason,
-            reasoning=self.reasoned or self._reasoning_filter.seen,
+            reasoning=self.reasoned or self._answer_filter.seen,
             blanks=self._has_blanks,
+            unread_call=self._answer_filter.unread_calls > 0,
             completion_tokens=self.completion_tokens,
         )
 

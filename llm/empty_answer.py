@@ -37,6 +37,7 @@ class EmptyAnswer:
         reasoning: Whether reasoning arrived.
         blanks: Whether text arrived that has only invisible characters.
         unnamed_call: Whether a function call without a name arrived.
+        unread_call: Whether the model wrote a function call as text that could not be read.
         completion_tokens: Counted by the service; None if it does not report them.
     """
 
@@ -46,6 +47,7 @@ class EmptyAnswer:
     reasoning: bool = False
     blanks: bool = False
     unnamed_call: bool = False
+    unread_call: bool = False
     completion_tokens: int | None = None
 
 
@@ -67,6 +69,7 @@ def cause_of_empty_answer(answer: EmptyAnswer) -> str:
         (full, "the prompt fills its context window: give its server a longer one, or shorten the instructions"),
         (at_limit, "its token limit came before its first word: raise llm.max_tokens, or its server's context length"),
         (answer.unnamed_call, f"it called a function without naming it: {parser}"),
+        (answer.unread_call, f"it wrote a function call as text that could not be read: {parser}"),
         (answer.reason in _CALL_REASONS, f"it announced a function call and sent none: {parser}"),
         (answer.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
         (answer.blanks, "it sent only blanks: check its server's chat template, or choose another model"),

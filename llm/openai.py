@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Unpack
 
 from llm.answer_length import asked_tokens
+from llm.answer_text.reasoning_habit import ReasoningHabit, begins_unmarked
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
@@ -15,7 +16,6 @@ from llm.model_list import own_name
 from llm.model_wakeup import ModelWakeup
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
-from llm.reasoning_filter import ReasoningHabit, begins_unmarked
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,8 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         private = self._service.private(messages)
-        return self._incoming(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
+        parser = OpenAIStream(self.name, private=private, habit=self._habit, functions=options.functions)
+        return self._incoming(messages, options, private), parser
 
     async def _incoming(
         self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]

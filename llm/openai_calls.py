@@ -59,9 +59,10 @@ class CallAssembler:
         arguments = _text(arguments)
         call_id, index = _text(part.get("id")), part.get("index")
         call_id = "" if call_id in _NO_ID else call_id
-        index = index if isinstance(index, int) and not isinstance(index, bool) else number
-        call = self._known(call_id, index)
-        if call is None or (not call_id and _begins_another(call, name, arguments)):
+        has_index = isinstance(index, int) and not isinstance(index, bool)
+        index = index if isinstance(index, int) and has_index else number
+        call = self._known(call_id, index, has_index=has_index and bool(name))
+        if call is None or _begins_another(call, name, arguments):
             call = PartialCall()
             self.calls.append(call)
         self._last_at[index] = call
@@ -72,19 +73,26 @@ class CallAssembler:
         call.extra |= extra
         return len(arguments) + (len(json.dumps(extra)) if extra else 0)
 
-    def _known(self, call_id: str, index: int) -> PartialCall | None:
-        """Returns the call that a piece belongs to, or None for a new call."""
-        if call_id and (same := next((call for call in self.calls if call.call_id == call_id), None)):
-            return same
+    def _known(self, call_id: str, index: int, *, has_index: bool) -> PartialCall | None:
+        """Returns the call that a piece belongs to, or None for a new call.
+
+        `has_index`: the piece names its function at an index of its own, so another call with its id is not meant.
+        """
         call = self._last_at.get(index)
+        if call is not None and call_id and call.call_id == call_id:
+            return call
+        if call_id and (same := next((one for one in reversed(self.calls) if one.call_id == call_id), None)):
+            return None if has_index and call is None else same
         return call if call is not None and not (call_id and call.call_id) else None
 
 
 def _begins_another(call: PartialCall, name: str, arguments: str) -> bool:
-    """Returns whether a piece without an id begins another call instead of continuing this one."""
+    """Returns whether a piece begins another call instead of continuing this one: two calls may have one id."""
     if not name or not call.name:
         return False
-    return name != call.name or (bool(arguments) and call.is_whole)
+    return name != call.name or (
+        arguments.lstrip().startswith("{") and call.is_whole and call.arguments.strip() != "{}"
+    )
 
 
 def _text(value: object) -> str:

@@ -6,12 +6,14 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
+from llm.answer_text.answer_calls import completed_calls
+from llm.answer_text.answer_filter import AnswerFilter
+from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.chat import CallExtra, CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, ErrorReport, error_report_of, printable, refused_in_stream
-from llm.openai_calls import CallAssembler
-from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
+from llm.openai_calls import CallAssembler, PartialCall
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 from llm.token_probability import mean_probability
@@ -24,6 +26,9 @@ MAX_CALLS = 16
 
 DONE_REASON = "done"
 """Finish reason for a service that ends with `[DONE]` and gives no finish_reason."""
+
+END_MARK_REASON = "stop_sequence"
+"""Finish reason of an answer whose text has the mark that ends the model's turn; the word is TGI's."""
 
 MAX_TOKEN_COUNT = 1_000_000_000
 """Larger token counts are ignored as invalid."""
@@ -51,10 +56,21 @@ class OpenAIStream:
         finishing: Whether the service gave its finish_reason; only token counts and the end mark can follow.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        private: Sequence[str] = (),
+        habit: ReasoningHabit | None = None,
+        functions: Sequence[Function] = (),
+    ) -> None:
         """Initializes the parser.
 
-        `private`: texts that errors must not quote. `habit`: how the model reasons, known from earlier answers.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            private: Texts that errors must not quote.
+            habit: How the model reasons, known from earlier answers.
+            functions: Those of the request; a model may write their calls as text.
         """
         self.begun = False
         self.finishing = False
@@ -63,7 +79,8 @@ class OpenAIStream:
         self._sse = SseReader()
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
-        self._reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
+        self._functions = functions
+        self._answer_filter = AnswerFilter(habit or ReasoningHabit(), functions)
         self._reasoned = False
         self._has_content = False  # content arrived, reasoning included
         self._unknown_format = False
@@ -81,7 +98,7 @@ class OpenAIStream:
     @property
     def thinking(self) -> bool:
         """Whether the last content was reasoning."""
-        return self._reasoned or self._reasoning_filter.thinking
+        return self._reasoned or self._answer_filter.thinking
 
     def feed(self, data: bytes) -> Iterator[AnswerEvent]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Iterate it to its end.
@@ -162,7 +179,11 @@ class OpenAIStream:
         if content and (text := self._surrogates.feed(content)):
             self._count_chars(len(text))
             self._reasoned, self._has_content = False, True
-            yield from self._emit(self._reasoning_filter.feed(text), mean_probability(choice.get("logprobs")))
+            yield from self._emit(self._answer_filter.feed(text), mean_probability(choice.get("logprobs")))
+            if self._answer_filter.calling:
+                yield CallInProgress()
+            if self._answer_filter.over:
+                self._reason, self.finishing = self._reason or END_MARK_REASON, True
         elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
             self._note_reasoning()
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
@@ -178,7 +199,7 @@ class OpenAIStream:
 
     def _note_reasoning(self) -> None:
         self._reasoned = True
-        self._reasoning_filter.mark_separated()
+        self._answer_filter.mark_separated()
 
     def _emit(self, text: str, probability: float | None = None) -> Iterator[Token]:
         if text and (self.begun or from_first_visible(text)):
@@ -226,27 +247,35 @@ class OpenAIStream:
             self._cached_tokens = count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
 
     def _finish(self) -> Iterator[AnswerEvent]:
-        yield from self._emit(self._reasoning_filter.rest(cut=self._reason == "length"))
-        if not self.begun:
+        yield from self._emit(self._answer_filter.rest(cut=self._reason == "length"))
+        written = self._answer_filter.calls
+        if not self.begun and not written:
             reason = "[DONE]" if self._reason == DONE_REASON else f"finish_reason {self._reason}"
             raise self._broken(empty_answer_text(self._empty_answer(), reason), SPOKEN_EMPTY)
         if any(call.arguments and not call.name for call in self._calls.calls):
             raise self._broken("called a function without naming it: check its model's template")
         self._over = True
-        for number, call in enumerate(self._calls.calls):
-            if call.name:  # some services send an empty call with every answer
-                extra = CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None
-                yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
+        # Some services send an empty call with every answer.
+        calls = [
+            FunctionCall(call.call_id, call.name, call.arguments, self._extra_of(call))
+            for call in self._calls.calls
+            if call.name
+        ]
+        yield from completed_calls(calls, written, self._functions)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
+
+    def _extra_of(self, call: PartialCall) -> CallExtra | None:
+        return CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None
 
     def _empty_answer(self) -> EmptyAnswer:
         return EmptyAnswer(
             reason=self._reason,
             events=self._events,
             choices=self._choices,
-            reasoning=self._reasoned or self._reasoning_filter.seen,
+            reasoning=self._reasoned or self._answer_filter.seen,
             blanks=self._has_blanks,
             unnamed_call=bool(self._calls.calls),
+            unread_call=self._answer_filter.unread_calls > 0,
             completion_tokens=self._completion_tokens,
         )
 

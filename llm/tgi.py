@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Unpack
 
 from llm.answer_length import asked_tokens
+from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.reasoning_filter import habit_of
 from llm.tgi_stream import TgiStream
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
@@ -116,7 +116,9 @@ class TgiChat:
             parameters["max_new_tokens"] = options.max_tokens
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         fields = {"inputs": prompt, "parameters": parameters}
-        parser = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
+        parser = TgiStream(
+            self.name, stops=self._template.stops, private=private, habit=habit_of(prompt, self._template.stops)
+        )
         return self._service.post(ROUTE, fields, options, private), parser
 
 

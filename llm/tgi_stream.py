@@ -8,7 +8,7 @@ There is no [DONE]: an answer without its last line was cut short. The status is
 
 from collections.abc import Sequence
 
-from llm.reasoning_filter import ReasoningHabit
+from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.stops import StopSequenceParser
 from llm.token_stream import TokenStream
 
@@ -25,5 +25,6 @@ class TgiStream(StopSequenceParser):
         habit: ReasoningHabit | None = None,
     ) -> None:
         """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
+        habit = habit or ReasoningHabit(stops=tuple(stops))
         lines = TokenStream(endpoint, private=private, suspect="any proxy in front of it", habit=habit)
         super().__init__(endpoint, lines, stops)

@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
+from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.chat import Function
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG
 from llm.http_errors import error_report_of, quoted, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
-from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.token_probability import probability_of
 
@@ -27,6 +28,7 @@ class TokenStream:
         private: Sequence[str] = (),
         suspect: str = "its payload",
         habit: ReasoningHabit | None = None,
+        functions: Sequence[Function] = (),
     ) -> None:
         """Initializes the parser.
 
@@ -34,11 +36,12 @@ class TokenStream:
             private: Texts that errors must not quote.
             suspect: What to check if the lines have another format, for errors.
             habit: How the model reasons, if known.
+            functions: Those of the request.
         """
         self._endpoint = endpoint
         self._private = private
         self._suspect = suspect
-        self._answer = AnswerState(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit, functions)
         self._sse = SseReader()
         self._ends_with_body = False
         self._ending = False

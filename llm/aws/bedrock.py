@@ -6,6 +6,7 @@ from typing import Literal, Unpack, get_args
 
 from llm.answer_length import asked_tokens
 from llm.answer_state import AnswerState
+from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
 from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
 from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventParser, Llama
 from llm.aws.request import BEDROCK
@@ -13,7 +14,6 @@ from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
-from llm.reasoning_filter import habit_of
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
@@ -83,6 +83,7 @@ class BedrockChat:
         if self._family == "llama" and prompt is None:
             raise ValueError(f"llm endpoint {name!r}: Llama with api 'invoke' needs a chat template, or api 'converse'")
         self._prompt = prompt
+        self._habit = ReasoningHabit()
         self._stops = tuple(stops)
         is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
         self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
@@ -119,7 +120,9 @@ class BedrockChat:
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
-        answer = AnswerState(self.name, habit_of(prompt or ""))
+        answer = AnswerState(
+            self.name, self._habit if prompt is None else habit_of(prompt, self._stops), options.functions
+        )
         event_parser = self._event_parser(answer, options, private)
         stream = BedrockStream(self.name, answer, event_parser, self._service.refusals, private=private)
         fields = merged(self._fields(messages, prompt, options), self._parameters)

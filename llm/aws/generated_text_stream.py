@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
+from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.chat import Function
 from llm.http_errors import error_report_of_body, refused_in_stream
 from llm.json_text import JsonText
 from llm.openai_stream import DONE_REASON, count_of
-from llm.reasoning_filter import ReasoningHabit
 
 HEAD = re.compile(rb'\s*(\[\s*)?\{\s*"generated_text"\s*:\s*"')
 
@@ -28,11 +29,18 @@ MAX_TAIL_CHARS = 1 << 20
 class GeneratedTextStream:
     """Parses one response body."""
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        private: Sequence[str] = (),
+        habit: ReasoningHabit | None = None,
+        functions: Sequence[Function] = (),
+    ) -> None:
+        """Initializes the parser; arguments as for `OpenAIStream`."""
         self._endpoint = endpoint
         self._private = private
-        self._answer = AnswerState(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit, functions)
         self._head = b""
         self._in_head = True
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
+from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.aws.generated_text_stream import HEAD, GeneratedTextStream
-from llm.chat import ChatEvent
+from llm.chat import ChatEvent, Function
 from llm.openai_stream import OpenAIStream
-from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.token_deadlines import StreamParser
 from llm.token_stream import TokenStream
@@ -22,18 +22,22 @@ PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 
 def parser_for(
-    payload: Payload, endpoint: str, private: Sequence[str], habit: ReasoningHabit | None = None
+    payload: Payload,
+    endpoint: str,
+    private: Sequence[str],
+    habit: ReasoningHabit | None = None,
+    functions: Sequence[Function] = (),
 ) -> StreamParser:
-    """Returns the parser for one answer in a format. `habit`: how the model reasons, if known."""
+    """Returns the parser for one answer in a format; arguments as for `OpenAIStream`."""
     match payload:
         case "auto":
-            return DetectedStream(endpoint, private=private, habit=habit)
+            return DetectedStream(endpoint, private=private, habit=habit, functions=functions)
         case "lmi-chat":
-            return OpenAIStream(endpoint, private=private, habit=habit)
+            return OpenAIStream(endpoint, private=private, habit=habit, functions=functions)
         case "djl-0.25":
-            return GeneratedTextStream(endpoint, private=private, habit=habit)
+            return GeneratedTextStream(endpoint, private=private, habit=habit, functions=functions)
         case "tgi" | "lmi-jsonlines" | "lmi-sse":
-            return TokenStream(endpoint, private=private, habit=habit)
+            return TokenStream(endpoint, private=private, habit=habit, functions=functions)
 
 
 class DetectedStream:
@@ -42,8 +46,16 @@ class DetectedStream:
     The detection causes no delay: no format sends text before that.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        private: Sequence[str] = (),
+        habit: ReasoningHabit | None = None,
+        functions: Sequence[Function] = (),
+    ) -> None:
+        """Initializes the parser; arguments as for `OpenAIStream`."""
+        self._functions = functions
         self._endpoint = endpoint
         self._private = private
         self._habit = habit
@@ -91,4 +103,4 @@ class DetectedStream:
         return self._make(OpenAIStream if is_chat else TokenStream)
 
     def _make(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
-        return kind(self._endpoint, private=self._private, habit=self._habit)
+        return kind(self._endpoint, private=self._private, habit=self._habit, functions=self._functions)

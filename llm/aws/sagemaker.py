@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Unpack
 
 from llm.answer_length import asked_tokens
+from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
 from llm.aws.payload import PAYLOADS, Payload, parser_for
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
@@ -12,7 +13,6 @@ from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.openai_messages import JsonObject, messages_json, options_json
-from llm.reasoning_filter import ReasoningHabit, habit_of
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
@@ -110,8 +110,8 @@ class SageMakerChat:
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = None if self._prompt is None else self._prompt(messages)
-        habit = self._habit if prompt is None else habit_of(prompt)
-        inner = parser_for(self._payload, self.name, private, habit)
+        habit = self._habit if prompt is None else habit_of(prompt, self._stops)
+        inner = parser_for(self._payload, self.name, private, habit, options.functions)
         stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
         request = self._request(messages, prompt, options)
         incoming = self._service.post(self._route, request, options, private, self._headers)

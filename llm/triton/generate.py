@@ -10,11 +10,11 @@ from typing import Unpack
 from urllib.parse import quote
 
 from llm.answer_length import asked_tokens
+from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.reasoning_filter import habit_of
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
@@ -168,7 +168,7 @@ class TritonChat:
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         private = self._service.private(messages)
         echo = prompt if self._echo else ""
-        habit = habit_of(prompt)
+        habit = habit_of(prompt, self._template.stops)
         parser = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
         incoming = self._service.post(self._route, self._fields(prompt, options), options, private)
         return incoming, StopSequenceParser(self.name, parser, self._template.stops, read_on=False)

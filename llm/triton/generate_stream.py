@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
+from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.empty_answer import CUT_SHORT
 from llm.http_errors import error_report_of, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
-from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 
 TEXT_OUTPUT = "text_output"

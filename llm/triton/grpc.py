@@ -9,12 +9,12 @@ from typing import Literal, Unpack, get_args
 
 from llm.address import checked_headers
 from llm.answer_length import asked_tokens
+from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpSettings
 from llm.http.stream import CONNECT_TIMEOUT_S
 from llm.http_errors import refuse_functions
-from llm.reasoning_filter import habit_of
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, TokenDeadlines, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT
@@ -174,7 +174,7 @@ class TritonGrpcChat:
             model=self._model,
             request_id=request_id,
             private=private,
-            habit=habit_of(prompt),
+            habit=habit_of(prompt, self._stops),
         )
         inputs = self._inputs(prompt, options.max_tokens)
         request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)

@@ -768,7 +768,7 @@ def test_unmarked_reasoning_is_passed_on_at_most_once() -> None:
         await ask(model)
         assert texts(await ask(model)) == ["It is four."]
 
-    run(test, answer("Hmm, four.", "\n</think>\n\n", "It is four."))
+    run(test, answer("Four, I guess.", "\n</think>\n\n", "It is four."))
 
 
 WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + event(finish="stop") + DONE
@@ -779,8 +779,8 @@ WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + ev
     [
         ("Qwen/QwQ-32B", {}, {}, ["Four."]),
         ("mine", {"root": "Qwen/QwQ-32B"}, {}, ["Four."]),
-        ("mine", {"root": "Qwen/Qwen3-32B"}, {}, ["The user asks.\n</think>\n\n", "Four."]),
-        ("Qwen/QwQ-32B", {}, {"reasoning_format": "hidden"}, ["The user asks.\n</think>\n\n", "Four."]),
+        ("mine", {"root": "Qwen/Qwen3-32B"}, {}, ["Four."]),
+        ("Qwen/QwQ-32B", {}, {"reasoning_format": "hidden"}, ["Four."]),
     ],
     ids=["by name", "by list", "unknown", "configured otherwise"],
 )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from llm_server import DONE, event, usage
 
 from llm import openai_stream
+from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai_stream import AnswerEvent, OpenAIStream
-from llm.reasoning_filter import ReasoningHabit
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")

@@ -16,6 +16,7 @@ _SPECIAL_TOKEN_PARTIAL = re.compile(r"<\|\w{0,40}\|?")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w-]*(?: [\w-]+){0,3}>")
 _MAIL = re.compile(r"<(?:mailto:)?([\w.+-]+@[\w.-]+)>", re.IGNORECASE)
 _REASONING = frozenset("think thinking thought thoughts reasoning reflection scratchpad tool_call script style".split())
+_THOUGHTS = _REASONING - {"tool_call", "script", "style"}
 _BREAKING_TAGS = frozenset("br p div li ul ol tr table hr h1 h2 h3 h4 h5 h6 blockquote pre details summary".split())
 _CELL_TAGS = frozenset(("td", "th"))
 _TAGS = (
@@ -178,7 +179,9 @@ class Tags:
         return end + len(closing) if text[end : end + len(closing)].lower() == closing else None
 
     def _apply_tag(self, name: str, attributes: str, *, opening: bool) -> None:
-        if opening and name in _REASONING:
+        if opening and name in _THOUGHTS and self._reading.previous.isspace():
+            self._reading.plain.push(name)  # named in prose: thoughts in the middle were removed before
+        elif opening and name in _REASONING:
             self._reading.drop_until(f"</{name}>")
         elif name in _SSML_BREAKS or (name == "s" and self._in_ssml):
             if _NO_BREAK.search(attributes):

@@ -64,6 +64,7 @@ def stream(text: str, sizes: list[int]) -> str:
         ("(www.example.org/x), ok", "(example.org), ok"),
         ("http://localhost:8000/v1 is up", "localhost is up"),
         ("和 https://example.com/路径。好", "和 example.com路径。好"),
+        ("The tag <think> marks it. It is read.", "The tag think marks it. It is read."),
         ("a<think>b</think>c", "ac"),
         ("a<THINK>b</Think>c", "ac"),
         ("</think>a", "a"),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from stopwatch import slowness
 from text_cases import text_cases
 
-from llm.reasoning_filter import ReasoningFilter, ReasoningHabit, begins_unmarked
+from llm.answer_text.answer_filter import AnswerFilter
+from llm.answer_text.reasoning_habit import MAX_PLAIN_ANSWERS, ReasoningHabit, begins_unmarked
 
 MARKED = [
     "<think>\nThe user asks.\n</think>\n\nIt is four.",
@@ -35,9 +36,9 @@ PLAIN = [
 
 def filtered(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
     """Returns the filtered text of an answer that arrives in pieces."""
-    reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
-    pieces = [reasoning_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
-    return "".join(pieces) + reasoning_filter.rest(cut=cut)
+    answer_filter = AnswerFilter(habit or ReasoningHabit())
+    pieces = [answer_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join(pieces) + answer_filter.rest(cut=cut)
 
 
 @text_cases("text", MARKED)
@@ -53,16 +54,16 @@ def test_text_without_reasoning_is_unchanged(text: str, size: int) -> None:
 
 
 def test_text_is_passed_on_at_once() -> None:
-    reasoning_filter = ReasoningFilter(ReasoningHabit())
-    assert [reasoning_filter.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
-    assert not reasoning_filter.thinking
+    answer_filter = AnswerFilter(ReasoningHabit())
+    assert [answer_filter.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
+    assert not answer_filter.thinking
 
 
 def test_unfinished_reasoning_is_removed() -> None:
-    reasoning_filter = ReasoningFilter(ReasoningHabit())
-    assert reasoning_filter.feed("<think>The user asks") + reasoning_filter.rest(cut=True) == ""
-    assert reasoning_filter.seen
-    assert reasoning_filter.thinking
+    answer_filter = AnswerFilter(ReasoningHabit())
+    assert answer_filter.feed("<think>The user asks") + answer_filter.rest(cut=True) == ""
+    assert answer_filter.seen
+    assert answer_filter.thinking
 
 
 @pytest.mark.parametrize("size", [1, 1000], ids=["1 character", "whole text"])
@@ -72,8 +73,17 @@ def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     assert filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
     assert filtered("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
     assert filtered("The user asks and", habit, size=size, cut=True) == ""
-    assert filtered("It is four.", habit, size=size) == "It is four."
+    for _ in range(MAX_PLAIN_ANSWERS):
+        assert habit.begins_unmarked
+        assert filtered("It is four.", habit, size=size) == "It is four."
     assert not habit.begins_unmarked, "reasoning is over"
+
+
+def test_first_answer_that_reads_like_thoughts_is_held() -> None:
+    text = "Okay, the user asks.\n</think>\n\nIt is four."
+    assert filtered(text, ReasoningHabit(), size=1) == "It is four."
+    assert filtered("The user list is long.", ReasoningHabit(), size=1) == "The user list is long."
+    assert filtered("The user list is long.", ReasoningHabit(known=True)) == "The user list is long."
 
 
 @text_cases(
@@ -101,19 +111,19 @@ def test_models_with_unmarked_reasoning_are_known_by_name(model: str, *, unmarke
 
 
 def test_text_is_not_delayed_if_service_separates_reasoning() -> None:
-    reasoning_filter = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
-    reasoning_filter.mark_separated()
-    assert reasoning_filter.feed("It is") == "It is"
+    answer_filter = AnswerFilter(habit := ReasoningHabit(begins_unmarked=True))
+    answer_filter.mark_separated()
+    assert answer_filter.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
 
 def test_long_unmarked_reasoning_is_scanned_once() -> None:
-    reasoning_filter = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
+    answer_filter = AnswerFilter(ReasoningHabit(begins_unmarked=True))
     began_s = time.thread_time()
     for _ in range(20_000):
-        assert reasoning_filter.feed("word ") == ""
+        assert answer_filter.feed("word ") == ""
     assert time.thread_time() - began_s < 0.8 * slowness()
-    assert reasoning_filter.feed("</think>It is four.") == "It is four."
+    assert answer_filter.feed("</think>It is four.") == "It is four."
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
