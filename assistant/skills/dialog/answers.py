@@ -65,7 +65,9 @@ def _which_entry(
     endings = requests.language.phrases.plural_endings
     picked = picked_entries(entries, said.matches, name, endings, context)
     if picked is None:
-        return None
+        if not said.is_a("dialog_other"):
+            return None
+        picked = ()  # of several, "the other one" is none yet
     unclear = len(picked) > 1 and not chooses_all(said.matches, len(entries))
     meant = picked or entries  # a choice that is not there is asked for again
     found = question.found

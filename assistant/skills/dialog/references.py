@@ -22,6 +22,7 @@ from assistant.skills import (
 from assistant.skills.arithmetic import ARITHMETIC, result_of
 from assistant.skills.conversion import CONVERSION
 from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, RequestAnswered, Subject, TimerSet
+from assistant.skills.dialog.picking import named_entries
 from assistant.skills.dialog.requests import Requests, spoken_answer
 from assistant.skills.dialog.slots import (
     Entry,
@@ -43,6 +44,7 @@ _Rule = Callable[[Subject, TemplateMatch, SkillContext, Requests], SkillAnswer |
 
 _MAX_TIMER_S = 24 * 3600
 _REPEATED = frozenset({"coin", "dice", "pick_number", "louder", "quieter", "faster", "slower"})
+_ACTIONS = frozenset({"cancel", "pause", "resume", "left"})
 _TIMES = frozenset({"time", "time_in_city"})
 _DATES = frozenset({"date", "date_of_other_day"})
 
@@ -92,6 +94,35 @@ def _order(action: str) -> _Rule:
         return requests.reply_to(request(f"{kind}_{action}"), replace(context, running=meant))
 
     return rule
+
+
+def _other(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Does the same, or what the words say, with the entries that the last request did not mean: "the other one"."""
+    kind = _kind(subject)
+    action = found.values.get("action") or (subject.found.intent.partition("_")[2] if kind is not None else "")
+    if kind is None or action not in _ACTIONS or (kind != "timer" and action != "cancel"):
+        return None
+    current = entries_of(context.running, kind)
+    others = tuple(one for one in current if one not in _meant(subject, current, context, requests))
+    if not others:
+        return None
+    numbers, asked = tuple(one.number for one in others), request(f"{kind}_{action}")
+    answer = requests.reply_to(asked, replace(context, running=only(context.running, numbers)))
+    if answer is None or answer.question is not None:
+        return answer
+    return replace(answer, subjects=(EntriesNamed(asked, numbers),))
+
+
+def _meant(subject: Subject, current: Sequence[Entry], context: SkillContext, requests: Requests) -> tuple[Entry, ...]:
+    """Returns the entries that the last request meant, of those that are still set."""
+    if not isinstance(subject, EntriesNamed):
+        return _entries(subject, "timer" if isinstance(subject, TimerSet) else "alarm", context)
+    if subject.numbers:
+        return tuple(one for one in current if one.number in subject.numbers)
+    name = subject.found.values.get("name", "").casefold().split()
+    length_s = duration_s(subject.found)
+    timed = tuple(one for one in current if isinstance(one, TimerState) and one.length_s == length_s)
+    return named_entries(current, name, requests.language.phrases.plural_endings) or timed
 
 
 def _base(subject: Subject, entry: Entry | None) -> TemplateMatch | None:
@@ -277,6 +308,7 @@ _RULES: dict[str, _Rule] = {
     "dialog_longer": _extend(1),
     "dialog_shorter": _extend(-1),
     "dialog_one": _another,
+    "dialog_other": _other,
     "dialog_of": _of,
     "dialog_share": _operate,
     "dialog_operator": _operate,

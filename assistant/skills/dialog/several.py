@@ -8,20 +8,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from assistant.skills import (
+    AlarmState,
     CancelAlarms,
     CancelAll,
     CancelTimers,
+    MoveAlarm,
+    SetAlarm,
+    SetTimer,
     SkillAnswer,
     SkillContext,
+    SkillEffect,
+    TimerState,
+    each_effect,
     joined_effect,
     timer_effects,
 )
 from assistant.skills.dialog.memory import Remember
 from assistant.skills.dialog.slots import without_entries
+from assistant.skills.language import base_language
 
 _MAX_CUTS = 5
 """Longer lists of requests are rare, and each place to split costs two matches."""
 _MAX_VERB_WORDS = 2
+
+_NEW = 10**9
+"""Number, for the parts that follow, of the first entry that the sentence sets. Larger than the numbers in use."""
 
 Answer = Callable[[str, SkillContext], SkillAnswer | None]
 """Returns the answer to one request in a context; None if it is not understood."""
@@ -41,10 +52,14 @@ def answer_several(text: str, context: SkillContext, joint: re.Pattern[str], ans
     answers = _split(text, context, joint, answer)
     if answers is None or sum(one.question is not None for one in answers) > 1:
         return None
-    return _joined(answers)
+    effects = _without_undone([effect for one in answers for effect in each_effect(one.effect)])
+    return None if effects is None else replace(_joined(answers), effect=joined_effect(*effects))
 
 
-def _split(text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer) -> tuple[SkillAnswer, ...] | None:
+def _split(
+    text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer, new: int = _NEW
+) -> tuple[SkillAnswer, ...] | None:
+    """Returns the answers to the parts. `new`: number of the next entry that a part sets."""
     cuts = list(joint.finditer(text))
     if len(cuts) > _MAX_CUTS:
         return None
@@ -53,13 +68,13 @@ def _split(text: str, context: SkillContext, joint: re.Pattern[str], answer: Ans
         first = _understood(answer(before, context)) if before.strip() and after.strip() else None
         if first is None:
             continue
-        later = _context_after(context, first)
+        later, next_new = _context_after(context, first, new)
         verb = before.split()
         elided = (" ".join((*verb[:count], after)) for count in range(1, min(_MAX_VERB_WORDS, len(verb) - 1) + 1))
         rest = next((one for said in (after, *elided) if (one := _understood(answer(said, later))) is not None), None)
         if rest is not None:
             return first, rest
-        if (more := _split(after, later, joint, answer)) is not None:
+        if (more := _split(after, later, joint, answer, next_new)) is not None:
             return first, *more
     return None
 
@@ -68,16 +83,49 @@ def _understood(answer: SkillAnswer | None) -> SkillAnswer | None:
     return None if answer is None or answer.missing or answer.failed else answer
 
 
-def _context_after(context: SkillContext, answer: SkillAnswer) -> SkillContext:
-    """Returns the context of the next part: "it" is what this part was about, and what it cancels is gone."""
-    said = Remember(subjects=answer.subjects, language=context.memory.language)
-    gone = [
-        number
-        for effect in timer_effects(answer.effect)
-        if isinstance(effect, CancelTimers | CancelAlarms | CancelAll)
-        for number in effect.numbers
-    ]
-    return replace(context, memory=context.memory.after(said, 0.0), running=without_entries(context.running, gone))
+def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tuple[SkillContext, int]:
+    """Returns the context of the next part: "it" is what this part was about, and what it sets or cancels counts."""
+    said = Remember(subjects=answer.subjects, language=base_language(context.language) or "en")
+    running = context.running
+    for effect in timer_effects(answer.effect):
+        match effect:
+            case CancelTimers(numbers) | CancelAlarms(numbers) | CancelAll(numbers):
+                running = without_entries(running, numbers)
+            case SetTimer(seconds, name):
+                running = replace(running, timers=(*running.timers, TimerState(new, name, seconds, seconds)))
+                new += 1
+            case SetAlarm(at, about=None):
+                alarm = AlarmState(new, at, weekdays=effect.weekdays)
+                running = replace(running, alarms=(*running.alarms, alarm))
+                new += 1
+            case SetAlarm(at, about=about):
+                reminder = AlarmState(new, at, about, effect.weekdays)
+                running = replace(running, reminders=(*running.reminders, reminder))
+                new += 1
+    return replace(context, memory=context.memory.after(said, 0.0), running=running), new
+
+
+def _without_undone(effects: Sequence[SkillEffect]) -> list[SkillEffect] | None:
+    """Removes what the same sentence sets and cancels; None if it changes what it sets in another way."""
+    kept: dict[int, SkillEffect] = {}
+    new = _NEW
+    for at, effect in enumerate(effects):
+        numbers: tuple[int, ...] = (effect.number,) if isinstance(effect, MoveAlarm) else getattr(effect, "numbers", ())
+        undone = [number for number in numbers if number >= _NEW]
+        if undone and not isinstance(effect, CancelTimers | CancelAlarms | CancelAll):
+            return None
+        for number in undone:
+            del kept[number]
+        if isinstance(effect, SetTimer | SetAlarm):
+            kept[new] = effect
+            new += 1
+        elif len(undone) == len(numbers) and undone:
+            continue
+        elif isinstance(effect, CancelTimers | CancelAlarms | CancelAll):
+            kept[at] = replace(effect, numbers=tuple(number for number in numbers if number < _NEW))
+        else:
+            kept[at] = effect
+    return list(kept.values())
 
 
 def _joined(answers: Sequence[SkillAnswer]) -> SkillAnswer:

@@ -116,11 +116,59 @@ def test_answer_chooses_one_of_several_timers(code: str, said: str, left: list[s
         ("de", "stell einen wecker|um sieben|lösche ihn", "ist gelöscht."),
         ("fr", "mets une alarme|à sept heures|annule-la", "est annulée."),
         ("es", "pon una alarma|a las siete|cancélala", "está cancelada."),
+        ("en", "what time is it and what's the date", "It's 3:43 PM. It's Friday, November 20, 2026."),
+        ("en", "set an alarm for 7 and move it to 8|cancel all alarms", "Your alarm for 8 PM is cancelled."),
+        ("en", "set a timer for ten minutes and how long is left", "10 minutes are left."),
+        ("en", "set an alarm for noon|set an alarm for 7 am|cancel the noon alarm|the other one too", "for 7 AM"),
     ],
     columns=(0, 1),
 )
 def test_follow_up_is_understood(code: str, said: str, text: str) -> None:
     assert text in Talk(code).say(*said.split("|"))
+
+
+@text_cases(
+    ("code", "said"),
+    [
+        ("en", "set a timer for ten minutes and cancel it"),
+        ("en", "set a timer for ten minutes and then cancel all timers"),
+        ("de", "stell einen timer auf zehn minuten und lösche ihn wieder"),
+        ("fr", "mets un minuteur de dix minutes et annule-le"),
+        ("es", "pon un temporizador de diez minutos y cancélalo"),
+    ],
+    columns=(0, 1),
+)
+def test_sentence_that_cancels_what_it_sets_leaves_the_others(code: str, said: str) -> None:
+    talk = Talk(code)
+    talk.say(TWO_TIMERS[code][0])
+    before = () if "all" in said else talk.effects.timers.running(0).timers
+    assert talk.say(said)
+    assert [one.number for one in talk.effects.timers.running(0).timers] == [one.number for one in before]
+
+
+@text_cases(
+    ("code", "first", "other", "left"),
+    [
+        ("en", "pasta", "and the other one", []),
+        ("en", "the first one", "the other one too", []),
+        ("en", "the other one", "the other one", [None, "pasta"]),
+        ("de", "den ersten", "und den anderen", []),
+        ("fr", "la première", "l'autre aussi", []),
+        ("es", "el primero", "y el otro también", []),
+    ],
+    columns=(0, 1, 2),
+)
+def test_other_one_is_the_entry_that_was_not_meant(code: str, first: str, other: str, left: list[str | None]) -> None:
+    talk = Talk(code)
+    talk.say(*TWO_TIMERS[code], first, other)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == left
+
+
+def test_other_one_gets_the_action_that_is_said() -> None:
+    talk = Talk()
+    talk.say(*TWO_TIMERS["en"][:2], "how long is left on the pasta timer")
+    assert talk.say("and the other one") == "4 minutes and 50 seconds are left."
+    assert talk.say("pause the other one") == "Your timer for pasta is paused."
 
 
 @pytest.mark.parametrize("said", ["set a timer for ten minutes and write a poem", "salt and pepper", "eggs and ham"])

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import socket
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,3 +97,10 @@ def test_subjects_are_names_and_addresses_that_others_use() -> None:
     assert "192.168.9.9" in subjects_of("192.168.9.9").addresses
     assert without_port("fd00::9") == "fd00::9"
     assert [one for one in lan_addresses() if ipaddress.ip_address(one).is_loopback] == []
+
+
+def test_own_addresses_are_found_without_a_name_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **_: asked.append(name) or [])
+    lan_addresses()
+    assert asked == []
