@@ -94,11 +94,16 @@ class RealTimeConversation:
 
 
 def scripted(
-    utterances: list[Utterance], length_ms: int, model: ChatModel, turns: TurnSettings
+    utterances: list[Utterance],
+    length_ms: int,
+    model: ChatModel,
+    turns: TurnSettings,
+    effects: SkillEffects | None = None,
 ) -> RealTimeConversation:
     """Returns a conversation with scripted user, VAD, recognizer and voice, and a real model."""
-    recognizer, skill_effects = ScriptedRecognizer(utterances), SkillEffects(lambda _messages: None, lambda: NOON)
-    engines = Engines(LoudnessVad(), LoudnessVad("spare"), recognizer, model, ScriptedVoice(), skill_effects)
+    effects = effects or SkillEffects(lambda _messages: None, lambda: NOON)
+    recognizer, spare = ScriptedRecognizer(utterances), LoudnessVad("spare")
+    engines = Engines(LoudnessVad(), spare, recognizer, model, ScriptedVoice(), effects)
     return RealTimeConversation(ScriptedMicrophone(utterances, length_ms), engines, turns, keep_words=False)
 
 

@@ -1,15 +1,24 @@
 """Conversations of twelve utterances, in which most refer to what was said before, through the whole pipeline."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 
 import pytest
+import simulation
 from loaded_skills import written_skills
+from real_time_conversation import scripted
 from simulation import NOON, Simulation, SimulationResult, Utterance
 
 from assistant.history.items import AssistantMessage
-from assistant.skills.chat import SkillsChat
+from assistant.skills import Running
+from assistant.skills.chat import SkillsChat, SkillsFirst
+from assistant.skills.dialog.memory import Memory
+from assistant.skills.effects import SkillEffects
+from assistant.turns.settings import TurnSettings
+from llm.chat import ChatModel
 
 EACH_MS = 7000
+REAL_TIME_EACH_MS = 3500
 
 CONVERSATIONS: dict[str, Sequence[tuple[str, str]]] = {
     "en": [
@@ -77,23 +86,35 @@ CONVERSATIONS: dict[str, Sequence[tuple[str, str]]] = {
 }
 
 
-def conversation(code: str, utterances: Sequence[Utterance]) -> Simulation:
-    """Returns a conversation with the skills alone."""
+def answering(
+    code: str, effects: SkillEffects, now_s: Callable[[], float], model: ChatModel | None = None
+) -> ChatModel:
+    """Returns the skills alone, or in front of a language model."""
+
+    def running() -> Running:
+        return effects.timers.running(now_s())
+
+    def memory() -> Memory:
+        return effects.memory.at(now_s())
+
+    chat: SkillsChat | SkillsFirst = (
+        SkillsChat(written_skills(), lambda: NOON, code, running=running, memory=memory)
+        if model is None
+        else SkillsFirst(written_skills(), model, lambda: NOON, code, running=running, memory=memory)
+    )
+    effects.effect_of = chat.effect_of
+    return chat
+
+
+def conversation(code: str, utterances: Sequence[Utterance], *, beside_model: bool = False) -> Simulation:
+    """Returns a conversation with the skills."""
     simulation = Simulation(utterances, length_ms=utterances[-1].end_ms + EACH_MS)
-    effects = simulation.skill_effects
 
     def now_s() -> float:
         return simulation.session.context.clock.to_loop_s(simulation.session.context.position())
 
-    chat = SkillsChat(
-        written_skills(),
-        lambda: NOON,
-        code,
-        running=lambda: effects.timers.running(now_s()),
-        memory=lambda: effects.memory.at(now_s()),
-    )
-    effects.effect_of = chat.effect_of
-    simulation.model = chat  # type: ignore[assignment]
+    model = simulation.model if beside_model else None
+    simulation.model = answering(code, simulation.skill_effects, now_s, model)  # type: ignore[assignment]
     return simulation
 
 
@@ -102,13 +123,61 @@ def replies_of(result: SimulationResult) -> list[str]:
     return [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
 
 
-@pytest.mark.parametrize("code", CONVERSATIONS)
-def test_twelve_utterances_with_follow_ups_are_understood(code: str) -> None:
+def said_every(code: str, each_ms: int) -> list[Utterance]:
+    """Returns the utterances of a conversation, one after another."""
     spoken = [words for words, _ in CONVERSATIONS[code]]
-    utterances = [Utterance(1000 + at * EACH_MS, 1900 + at * EACH_MS, words) for at, words in enumerate(spoken)]
-    result = conversation(code, utterances).run()
+    return [Utterance(1000 + at * each_ms, 1900 + at * each_ms, words) for at, words in enumerate(spoken)]
+
+
+def check_replies(result: SimulationResult, code: str) -> None:
+    """Checks that each utterance got its reply."""
     replies = replies_of(result)
     expected = [text for _, text in CONVERSATIONS[code]]
     assert len(replies) == len(expected), replies
     for reply, text in zip(replies, expected, strict=True):
         assert reply.endswith(text)
+
+
+@pytest.mark.parametrize("code", CONVERSATIONS)
+def test_twelve_utterances_with_follow_ups_are_understood(code: str) -> None:
+    check_replies(conversation(code, said_every(code, EACH_MS)).run(), code)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+def test_twelve_utterances_with_follow_ups_are_understood_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "WORD_MS", 60)
+
+    async def converse(code: str) -> SimulationResult:
+        utterances = said_every(code, REAL_TIME_EACH_MS)
+        effects = SkillEffects(lambda _messages: None, lambda: NOON)
+        chat = answering(code, effects, asyncio.get_running_loop().time)
+        length_ms = utterances[-1].end_ms + REAL_TIME_EACH_MS
+        return await scripted(utterances, length_ms, chat, TurnSettings(), effects).run()
+
+    async def converse_in_all() -> list[SimulationResult]:
+        return await asyncio.gather(*map(converse, CONVERSATIONS))
+
+    for code, result in zip(CONVERSATIONS, asyncio.run(converse_in_all()), strict=True):
+        check_replies(result, code)
+
+
+ASKED = ("set a ten minute timer for pasta", "set a timer for five minutes", "cancel the timer")
+
+
+def test_answer_during_the_question_is_not_for_the_model() -> None:
+    starts_ms = (1000, 8000, 15000, 19800)  # "Which" is heard at 19.5 s
+    said = [Utterance(at, at + 1400, words) for at, words in zip(starts_ms, (*ASKED, "the pasta one"), strict=True)]
+    talk = conversation("en", said, beside_model=True)
+    replies = replies_of(talk.run())
+    assert replies[2].startswith("You have 2 timers")
+    assert not replies[2].endswith("Which one do you mean?")
+    assert replies[3:] == ["Your timer for pasta is cancelled."]
+
+
+def test_typed_answer_to_a_spoken_question_is_not_for_the_model() -> None:
+    said = [Utterance(1000 + at * EACH_MS, 1900 + at * EACH_MS, words) for at, words in enumerate(ASKED)]
+    talk = conversation("en", said, beside_model=True)
+    talk.at(1000 + 3 * EACH_MS, lambda: talk.session.type("pasta"))
+    replies = replies_of(talk.run())
+    assert replies[-1] == "Your timer for pasta is cancelled."
