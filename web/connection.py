@@ -57,6 +57,9 @@ from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
 
+ID_TAG_CHARS = 8
+"""Length of the random part that all ids of a session have."""
+
 REFILL_AFTER_S = 1.0
 """Delay before the next engines are made, so that the new conversation can start first."""
 REFILL_TRIES = 20
@@ -281,12 +284,19 @@ class Connections:
             sound_output=realtime_session,
             in_call=call_id is not None,
         )
+        realtime_session.session.history.id_tag = session_id[-ID_TAG_CHARS:]
         realtime_session.configure(config)
         return conversation, trace
 
     def _realtime(self, config: SessionConfig, engines: Engines, token: str, session_id: str) -> Realtime:
         service = self._service(engines.model.name, engines.recognizer.name, token)
-        return Realtime(config, service, session_id=session_id, expires_at_s=self._expires_at_s())
+        return Realtime(
+            config,
+            service,
+            session_id=session_id,
+            expires_at_s=self._expires_at_s(),
+            id_tag=session_id[-ID_TAG_CHARS:],
+        )
 
     def service(self) -> Service:
         """Returns the description of the server, outside of a conversation."""

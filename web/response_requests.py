@@ -15,7 +15,6 @@ from web.mcp_session import McpSession
 from web.wire.commands import CancelResponse, CreateResponse, ResponseOptions
 from web.wire.errors import Refusal
 from web.wire.realtime import Realtime
-from web.wire.reply_ids import response_id
 from web.wire.response_input import InputItem, ItemReference
 
 OnEnd = Callable[[ReplySent | ReplyStopped], None]
@@ -113,7 +112,7 @@ class ResponseRequests:
             self.session().stop_ring()  # it has no end for which a client could wait
         begun = self.in_progress()
         if not wanted.out_of_band and (begun is not None or self.pending):
-            active = "requested" if begun is None else response_id(begun)
+            active = "requested" if begun is None else self.realtime.response_id(begun)
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=active)
         elif self.recordings_pending():
             self._wait(command)

@@ -14,6 +14,7 @@ from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers
 from web.phone.session import call_of, config_of_call
 from web.session_acceptor import passed_config
+from web.wire.beta import is_asked_for
 from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
 
 _VADS_WITH_THRESHOLD = ("silero", "cascade")
@@ -73,6 +74,8 @@ def config_of_connection(websocket: WebSocket, initial: SessionConfig) -> Sessio
     config = passed_config(scope) or initial
     if call_of(scope) is not None:
         return config_of_call(config)
+    if is_asked_for(websocket.headers, scope.get("subprotocols", [])):
+        config = replace(config, beta=True)
     if websocket.query_params.get("intent") == "transcription":
         return replace(config, kind="transcription")
     return config

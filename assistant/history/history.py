@@ -88,6 +88,7 @@ class History:
         kept: Share of these tokens that is kept when there are more.
         truncates: Whether turns leave the prompt. Otherwise nothing is answered any more when there are too many.
         on_removed: Called with each item that is removed because the history is far too long.
+        id_tag: Part of the ids of new items that no other conversation has; "" for none.
     """
 
     instructions: str
@@ -97,6 +98,7 @@ class History:
     kept: float = 0.5
     truncates: bool = True
     on_removed: Callable[[ItemId], None] = lambda _item: None
+    id_tag: str = ""
     _items: list[Item] = field(default_factory=list)
     _outside_prompt: frozenset[ItemId] = frozenset()  # items that have left the prompt
     _transcripts: dict[ItemId, SpokenTranscript] = field(default_factory=dict)
@@ -117,10 +119,15 @@ class History:
         tokens = self.max_tokens if self.own_max_tokens is None else min(self.max_tokens, self.own_max_tokens)
         return HistoryLimits(self.max_turns, tokens, self.kept)
 
+    @property
+    def _id_prefix(self) -> str:
+        return f"item_{self.id_tag}_" if self.id_tag else "item_"
+
     def restore(self, items: Sequence[Item]) -> None:
         """Continues a conversation that was stored. Ids of its items are not assigned again."""
         self._items = list(items)
-        numbers = [item.id.removeprefix("item_") for item in items]
+        prefix = self._id_prefix
+        numbers = [item.id.removeprefix(prefix) for item in items]
         self._last_number = max([self._last_number, *(int(number) for number in numbers if number.isdecimal())])
         self._apply_limits()
 
@@ -151,7 +158,7 @@ class History:
         """Returns a new id for a future item."""
         while True:
             self._last_number += 1
-            item = ItemId(f"item_{self._last_number}")
+            item = ItemId(f"{self._id_prefix}{self._last_number}")
             if self.find(item) is None:
                 return item
 

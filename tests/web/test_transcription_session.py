@@ -134,12 +134,6 @@ def test_client_events_about_replies_are_refused(event: dict[str, Any]) -> None:
     assert "transcription session" in error["error"]["message"]
 
 
-def test_event_of_old_clients_names_its_replacement() -> None:
-    (error,) = Session().send(type="transcription_session.update", session={})
-    assert (error["error"]["code"], error["error"]["param"]) == ("invalid_value", "type")
-    assert "use session.update with the session's type 'transcription'" in error["error"]["message"]
-
-
 def test_stable_words_are_sent_while_the_user_speaks() -> None:
     session = Session()
     text = "what time is it in Rome"

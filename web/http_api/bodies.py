@@ -24,6 +24,7 @@ from web.wire.parse import object_of
 
 SECRETS_PATH = "/v1/realtime/client_secrets"
 SESSIONS_PATH = "/v1/realtime/sessions"
+TRANSCRIPTION_SESSIONS_PATH = "/v1/realtime/transcription_sessions"
 SPEECH_PATH = "/v1/audio/speech"
 TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
 SETUP_TEST_PATH = "/v1/repartee/setup/test"
@@ -44,6 +45,7 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
     {
         SECRETS_PATH: MAX_JSON_BYTES,
         SESSIONS_PATH: MAX_JSON_BYTES,
+        TRANSCRIPTION_SESSIONS_PATH: MAX_JSON_BYTES,
         CALLS_PATH: MAX_JSON_BYTES,
         SPEECH_PATH: MAX_JSON_BYTES,
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,

@@ -15,6 +15,7 @@ from web.http_api.bodies import (
     SECRETS_PATH,
     SESSIONS_PATH,
     SPEECH_PATH,
+    TRANSCRIPTION_SESSIONS_PATH,
     TRANSCRIPTIONS_PATH,
     BodyReader,
 )
@@ -121,6 +122,7 @@ def api_routes(
     routes: list[BaseRoute] = [
         Route(SECRETS_PATH, answered("POST", secret.client_secret)),
         Route(SESSIONS_PATH, answered("POST", secret.session)),
+        Route(TRANSCRIPTION_SESSIONS_PATH, answered("POST", secret.transcription_session)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
         *conversation_routes(parts.conversations, bodies, answered),

@@ -1,9 +1,9 @@
-"""POST /v1/realtime/client_secrets, and its predecessor /v1/realtime/sessions: a key for one client's sessions."""
+"""POST /v1/realtime/client_secrets, and its predecessors of the beta: a key for one client's sessions."""
 
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from web.http_api.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECOND
 from web.http_api.errors import ApiError
 from web.http_api.rate_limits import RateLimits
 from web.http_api.serving import ServerState, check_rate, respond
+from web.wire import beta
 from web.wire.fields import Field, FieldError, Refusals, checked, one_of, whole
 from web.wire.session_config import SessionConfig
 from web.wire.session_fields import updated
@@ -68,8 +69,16 @@ class SecretEndpoints:
 
     async def session(self, request: Request, send: Send) -> None:
         """Answers POST /v1/realtime/sessions, whose body is the session itself."""
-        value, expires_at, shown = await self._made(await self._body(request), DEFAULT_SECONDS)
-        answer = {**shown, "client_secret": {"value": value, "expires_at": expires_at}}
+        await self._beta_session(await self._body(request), request, send)
+
+    async def transcription_session(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/realtime/transcription_sessions, whose body is the session itself."""
+        await self._beta_session({"type": "transcription", **await self._body(request)}, request, send)
+
+    async def _beta_session(self, session: dict[str, Any], request: Request, send: Send) -> None:
+        """Answers with a secret whose sessions use the beta of the protocol."""
+        value, expires_at, shown = await self._made(session, DEFAULT_SECONDS, is_beta=True)
+        answer = {**beta.beta_session(shown), "client_secret": {"value": value, "expires_at": expires_at}}
         await respond(request, JSONResponse(answer), send)
 
     async def _body(self, request: Request) -> dict[str, Any]:
@@ -77,9 +86,9 @@ class SecretEndpoints:
         check_rate(self.rates, "client_secrets", request)
         return await self.bodies.json_object(request)
 
-    async def _made(self, session: object, seconds: int) -> tuple[str, int, dict[str, Any]]:
+    async def _made(self, session: object, seconds: int, *, is_beta: bool = False) -> tuple[str, int, dict[str, Any]]:
         """Returns a new secret, when it expires, in seconds since 1970, and its session as it is shown."""
-        config, service = self._config(session), self.service()
+        config, service = replace(self._config(session), beta=is_beta), self.service()
         expires_at = int(datetime.now(UTC).timestamp()) + seconds
         value = self.client_secrets.make(config, seconds, len(json.dumps(session)))
         if value is None:

@@ -25,8 +25,10 @@ PHONE_PATHS = ("/v1/phone", "/v1/phone/")
 
 START_TIMEOUT_S = 5.0
 """Time limit for `start`. Providers send it right after the handshake."""
-MAX_BEFORE_START = 3
-"""Messages before `start`: there is one, `connected`."""
+MAX_BEFORE_START = 256
+"""Messages before `start`: `connected`, and the audio of these seconds from providers that send it at once."""
+MAX_TOLD = 3
+"""Kinds of ignored messages that are logged."""
 MAX_STARTING = 64
 """Connections that have not sent their `start`: of those with the token in a header, and of those without. For one more
 the oldest is closed. Providers send `start` at once, so only idle connections become old."""
@@ -127,7 +129,7 @@ async def _read_start(socket: WebSocket) -> Start:
         message = parse(_text_of(await _received(socket)))
         if isinstance(message, Start):
             return message
-        if not isinstance(message, Connected | Unknown):
+        if isinstance(message, Stop):
             break
     raise PhoneError("the stream does not begin with connected and start")
 
@@ -244,7 +246,7 @@ class _Call:
                     self._end()
                     return
                 case Connected() | Start():
-                    raise PhoneError("connected or start was sent twice")
+                    self._ignore("connected or start once more")
                 case Unknown(event):
                     self._ignore(event)
                 case _:
@@ -255,9 +257,9 @@ class _Call:
 
     def _ignore(self, event: str) -> None:
         """Logs an unknown event once."""
-        if event not in self._unknown and len(self._unknown) < MAX_BEFORE_START:
+        if event not in self._unknown and len(self._unknown) < MAX_TOLD:
             self._unknown.add(event)
-            _log.warning("call %s: the event %s is unknown and ignored", self.start.call_id, event)
+            _log.warning("call %s: a message is ignored: %s", self.start.call_id, event)
 
     def _pass_on(self) -> None:
         """Gives the session what the bridge has for it."""

@@ -75,7 +75,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An event that the framing does not have, or audio of another track: ignored."""
+    """An event that the framing does not have, audio of another track, or no key of a telephone: ignored."""
 
     event: str
 
@@ -151,11 +151,12 @@ def _media(message: dict[str, Any]) -> Media | Unknown:
     return Media(payload)
 
 
-def _dtmf(message: dict[str, Any]) -> Dtmf:
+def _dtmf(message: dict[str, Any]) -> Dtmf | Unknown:
     digit = _part(message, "dtmf").get("digit")
-    if not isinstance(digit, str) or _DIGIT.fullmatch(digit) is None:
-        raise PhoneError("dtmf.digit is not one of 0-9, *, #, A-D")
-    return Dtmf(digit)
+    if not isinstance(digit, str):
+        raise PhoneError("dtmf.digit is missing")
+    key = digit.upper()
+    return Dtmf(key) if _DIGIT.fullmatch(key) else Unknown("dtmf of no key")  # such as w, a pause of a dial string
 
 
 def _mark(message: dict[str, Any]) -> Mark:

@@ -47,4 +47,5 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
         input_format=AudioFormat.ULAW,
         output_format=AudioFormat.ULAW,
         extensions=Extensions(playout=True),
+        beta=False,
     )

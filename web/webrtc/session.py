@@ -18,6 +18,7 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
         input_format=AudioFormat.PCM,
         output_format=AudioFormat.PCM,
         extensions=replace(config.extensions, playout=True),
+        beta=False,
     )
 
 

@@ -165,16 +165,6 @@ def in_parts(table: Table, *, null: bool = False) -> Field:
     return Field(nested(table), null=null, parts=lambda value, path, refusals: accepted(value, path, table, refusals))
 
 
-def moved(place: str) -> Field:
-    """Returns a field of the beta protocol that was moved to `place`, or removed ("")."""
-
-    def check(_value: object, path: str) -> None:
-        remedy = f"use {place}" if place else "leave it out"
-        raise FieldError("unknown_parameter", f"unknown field {shown(path)} of the beta protocol; {remedy}", path)
-
-    return Field(check, listed=False)
-
-
 def text(*, max_chars: int = MAX_TEXT_CHARS, min_chars: int = 0) -> Check:
     """Returns a check for a string of bounded length."""
 

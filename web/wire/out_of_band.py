@@ -10,6 +10,7 @@ from audio.units import Pcm
 from web.wire.commands import ResponseOptions
 from web.wire.item_order import ItemOrder
 from web.wire.outbox import Outbox
+from web.wire.reply_ids import response_id
 from web.wire.response import Response
 from web.wire.responses import head_of
 from web.wire.session_config import SessionConfig
@@ -18,7 +19,8 @@ from web.wire.session_config import SessionConfig
 class OutOfBandResponses:
     """Sends the events of the client's out-of-band responses. Their items are no items of the conversation."""
 
-    def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
+    def __init__(self, outbox: Outbox, order: ItemOrder, id_tag: str = "") -> None:
+        self._id_tag = id_tag
         self._outbox = outbox
         self._order = order
         self._responses: dict[ReplyId, Response] = {}
@@ -26,7 +28,7 @@ class OutOfBandResponses:
     def begin(self, reply: ReplyId, item: ItemId, options: ResponseOptions, config: SessionConfig) -> None:
         """Begins a response. `item`: id of its message."""
         spoken = (options.modality or config.modality) == "audio"
-        head = head_of(reply, None, options, config, spoken=spoken)
+        head = head_of(response_id(reply, self._id_tag), None, options, config, spoken=spoken)
         self._responses[reply] = Response(head, item, self._outbox, self._order)
 
     def on_event(self, event: OutOfBandEvent) -> None:

@@ -11,7 +11,9 @@ from web.wire.server_events import EventType
 class Outbox:
     """Numbers events and holds them until `drain`. The caller drains it right after each operation."""
 
-    def __init__(self) -> None:
+    def __init__(self, id_tag: str = "") -> None:
+        """`id_tag`: the part of event ids that distinguishes those of sessions; "" for none."""
+        self._prefix = f"event_{id_tag}_" if id_tag else "event_"
         self._texts: list[str] = []
         self._count = 0
 
@@ -30,7 +32,7 @@ class Outbox:
 
     def _next_id(self) -> str:
         self._count += 1
-        return f"event_{self._count}"
+        return f"{self._prefix}{self._count}"
 
 
 def _json(event: Mapping[str, object]) -> str:

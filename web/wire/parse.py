@@ -9,6 +9,7 @@ import orjson
 from assistant.history.items import ItemId
 from assistant.skills.ringing.shown_timers import TIMER_ACTIONS
 from assistant.turns.events import ReplyId
+from web.wire.beta import client_event
 from web.wire.commands import (
     Append,
     CancelBackground,
@@ -88,6 +89,7 @@ class Reader:
             event = object_of(message)
         except FieldError as error:
             return ProtocolError(error.code, str(error), None, None)
+        event = client_event(event)
         event_id = event.get("event_id")
         if not isinstance(event_id, str) or len(event_id) > MAX_EVENT_ID_CHARS:
             event_id = None
@@ -263,9 +265,6 @@ def _refuse_type(kind: object) -> NoReturn:
         raise FieldError("missing_required_parameter", "type is missing", "type")
     if not isinstance(kind, str):
         raise wrong_type("type", kind, "a string")
-    if kind == "transcription_session.update":
-        remedy = "use session.update with the session's type 'transcription'"
-        raise wrong_value("type", f"is {kind!r} of the beta protocol", remedy)
     raise wrong_value("type", f"is {shown(kind)}", listed(CLIENT_EVENTS))
 
 

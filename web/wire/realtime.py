@@ -34,6 +34,7 @@ from assistant.events import (
 from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
+from web.wire.beta import server_event
 from web.wire.commands import (
     CancelResponse,
     ClearOutput,
@@ -72,7 +73,13 @@ class Realtime:
     """
 
     def __init__(
-        self, config: SessionConfig, service: Service, *, session_id: str, expires_at_s: int | None = None
+        self,
+        config: SessionConfig,
+        service: Service,
+        *,
+        session_id: str,
+        expires_at_s: int | None = None,
+        id_tag: str = "",
     ) -> None:
         """Creates the state for a client that has just connected. No message is sent before `begin`.
 
@@ -81,16 +88,18 @@ class Realtime:
             service: Description of the server for the client.
             session_id: The id in session.created.
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
+            id_tag: Part of the ids of events and responses, eight hexadecimal digits, that no other session has.
         """
+        self._id_tag = id_tag
         self._session = SessionDescription(session_id, service, expires_at_s)
         self._offer = service.offer
         self._reader = Reader(config, service.language, service.offer)
-        self._outbox = Outbox()
+        self._outbox = Outbox(id_tag)
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
-        self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
+        self._responses = Responses(f"conv_{session_id}", self._outbox, self._order, id_tag)
         self.mcp = McpEvents(self._outbox, self._order)
-        self.out_of_band = OutOfBandResponses(self._outbox, self._order)
+        self.out_of_band = OutOfBandResponses(self._outbox, self._order, id_tag)
 
     def use_positions(self, inserted_before_ms: Callable[[float], float]) -> None:
         """Sets what tells how much silence was inserted before a position, in ms."""
@@ -104,6 +113,10 @@ class Realtime:
     def session_id(self) -> str:
         """The id in session.created."""
         return self._session.session_id
+
+    def response_id(self, reply: ReplyId) -> str:
+        """Returns the id of a reply's response."""
+        return response_id(reply, self._id_tag)
 
     @property
     def config(self) -> SessionConfig:
@@ -137,7 +150,10 @@ class Realtime:
 
     def to_send(self) -> list[str]:
         """Returns the messages for the client since the last call, in order."""
-        return self._outbox.drain()
+        texts = self._outbox.drain()
+        if self.config.beta:
+            texts = [told for text in texts if (told := server_event(text)) is not None]
+        return texts
 
     # ---- results of commands ----
 
@@ -263,7 +279,7 @@ class Realtime:
         if reply is None:
             self.refuse(command, "output_audio_buffer_clear_empty")
         else:
-            self._outbox.add("output_audio_buffer.cleared", {"response_id": response_id(reply)})
+            self._outbox.add("output_audio_buffer.cleared", {"response_id": self.response_id(reply)})
 
     def request_dropped(self) -> None:
         """Drops requested responses that have not begun, because the client cancelled them."""
@@ -386,7 +402,7 @@ class Realtime:
 
     def _tell_loudness(self, kind: ExtensionType, reply: ReplyId) -> None:
         if self.config.extensions.duck:
-            self._tell_extension(kind, {"response_id": response_id(reply)})
+            self._tell_extension(kind, {"response_id": self.response_id(reply)})
 
     def _tell_extension(self, kind: ExtensionType, fields: JsonObject) -> None:
         if self.config.extensions.events:

@@ -5,15 +5,15 @@ from contextlib import suppress
 
 from assistant.turns.events import ReplyId
 
-_FORM = re.compile(r"resp_([0-9]{1,9})_([0-9]{1,9})")
+_FORM = re.compile(r"resp_(?:[0-9a-f]{8}_)?([0-9]{1,9})_([0-9]{1,9})")
 
 UNKNOWN_REPLY = ReplyId(0, 0)
 """Stands for a response id that no reply can have; turns count from 1."""
 
 
-def response_id(reply: ReplyId) -> str:
-    """Returns the response id of a reply."""
-    return f"resp_{reply.turn}_{reply.attempt}"
+def response_id(reply: ReplyId, id_tag: str = "") -> str:
+    """Returns the response id of a reply. `id_tag`: the part that distinguishes the ids of sessions; "" for none."""
+    return f"resp_{id_tag}_{reply.turn}_{reply.attempt}" if id_tag else f"resp_{reply.turn}_{reply.attempt}"
 
 
 def reply_of(name: str) -> ReplyId | None:

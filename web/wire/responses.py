@@ -39,7 +39,8 @@ ResponseEvent = (
 class Responses:
     """Sends the events of the assistant's responses."""
 
-    def __init__(self, conversation_id: str, outbox: Outbox, order: ItemOrder) -> None:
+    def __init__(self, conversation_id: str, outbox: Outbox, order: ItemOrder, id_tag: str = "") -> None:
+        self._id_tag = id_tag
         self._conversation_id = conversation_id
         self._outbox = outbox
         self._order = order
@@ -76,7 +77,8 @@ class Responses:
             # The session never has two in progress. If it had, the client must not wait forever for the first.
             self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
         options = self._requests.pop(0).options if self._requests and requested else ResponseOptions()
-        head = head_of(begun.reply, self._conversation_id, options, config, spoken=begun.spoken)
+        name = response_id(begun.reply, self._id_tag)
+        head = head_of(name, self._conversation_id, options, config, spoken=begun.spoken)
         self._responses[begun.reply] = Response(head, begun.item, self._outbox, self._order)
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
@@ -119,7 +121,7 @@ class Responses:
         response = self._responses.get(event.reply)
         if response is None:
             return
-        where = {"response_id": response_id(event.reply), "item_id": response.item_id}
+        where = {"response_id": response_id(event.reply, self._id_tag), "item_id": response.item_id}
         if isinstance(event, MarkupWritten):
             if response.open:
                 self._outbox.add("repartee.markup", {**where, "delta": event.text})
@@ -136,11 +138,11 @@ class Responses:
 
 
 def head_of(
-    reply: ReplyId, conversation_id: str | None, options: ResponseOptions, config: SessionConfig, *, spoken: bool
+    name: str, conversation_id: str | None, options: ResponseOptions, config: SessionConfig, *, spoken: bool
 ) -> ResponseHead:
-    """Returns the properties of a response with these options in a session with these settings."""
+    """Returns the properties of the response of this id with these options in a session with these settings."""
     return ResponseHead(
-        response_id=response_id(reply),
+        response_id=name,
         conversation_id=conversation_id,
         spoken=spoken,
         voice=config.voice,

@@ -205,6 +205,7 @@ class SessionConfig:
         chosen_voice: Voice that the client has chosen; "": the server's, or the default one of `language`.
         endpoint: LLM endpoint that the client has chosen; "": the server chooses.
         words: Whether words are recorded in the trace; None: the server's setting.
+        beta: Whether the client uses the beta of the protocol (web/wire/beta.py).
     """
 
     instructions: str = ""
@@ -235,6 +236,7 @@ class SessionConfig:
     chosen_voice: str = ""
     endpoint: str = ""
     words: bool | None = None
+    beta: bool = False
 
     @property
     def answers(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
+from web.wire.beta import present
 from web.wire.choice_fields import choice_changes, choice_fields, with_voice
 from web.wire.commands import ResponseOptions
 from web.wire.conversation_fields import REASONING, prompt_field, tracing_check, truncation_field
@@ -27,7 +28,6 @@ from web.wire.fields import (
     json_text,
     listed,
     listing,
-    moved,
     not_supported,
     number,
     one_of,
@@ -178,20 +178,10 @@ _COMMON = {
 
 
 _BETA = {
-    "modalities": moved("output_modalities"),
-    "max_response_output_tokens": moved("max_output_tokens"),
-    "output_audio_format": moved("audio.output.format"),
-    "temperature": moved(""),
-    "voice": moved("audio.output.voice"),
+    "client_secret": Field(anything, listed=False),
+    "temperature": Field(hint(number(0, 2)), listed=False),  # the language model has its own
 }
-_BETA_SESSION = {
-    **_BETA,
-    "input_audio_format": moved("audio.input.format"),
-    "input_audio_noise_reduction": moved("audio.input.noise_reduction"),
-    "input_audio_transcription": moved("audio.input.transcription"),
-    "speed": moved("audio.output.speed"),
-    "turn_detection": moved("audio.input.turn_detection"),
-}
+"""Fields of the beta without a place of their own; the others are those of `beta.present`."""
 
 
 def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, Field]:
@@ -210,7 +200,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
         **shown,
     }
     if kind == "transcription":
-        return {**common, "audio": in_parts({"input": in_parts(audio_input)}), **_BETA_SESSION}
+        return {**common, "audio": in_parts({"input": in_parts(audio_input)}), **_BETA}
     audio_output = {"format": Field(_format), "speed": Field(number(*SPEED)), "voice": Field(_voice)}
     return {
         **_COMMON,
@@ -219,7 +209,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
         "prompt": prompt_field(offer),
         "tracing": Field(tracing_check, null=True),
         "truncation": truncation_field(offer),
-        **_BETA_SESSION,
+        **_BETA,
     }
 
 
@@ -276,7 +266,7 @@ def updated(
             config = replace(config, kind=value["type"])
         else:
             refusals.add(wrong_type_change)
-    found = accepted(value, "session", _session(config.kind, spoken, offer), refusals)
+    found = accepted(present(value), "session", _session(config.kind, spoken, offer), refusals)
     audio = found.get("audio", {})
     changes = _text_changes(found) | _input_changes(config, audio.get("input", {}), offer, refusals)
     said = audio.get("output", {})
@@ -358,7 +348,7 @@ def response_options(
     Raises:
         FieldError: The options are not an object, or have invalid input.
     """
-    found = accepted(value, "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
+    found = accepted(present(value), "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
     if "prompt" in found:
         found = {"instructions": found["prompt"].text, **found}
     said, declared = found.get("audio", {}).get("output", {}), found.get("tools")

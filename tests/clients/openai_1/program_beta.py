@@ -129,7 +129,7 @@ async def interruption(settings: Settings) -> None:
     async with talking(settings) as talk:
         await talk.write(STORY_REQUEST)
         await talk.connection.response.create()
-        await talk.until("response.output_audio.delta", 5)
+        await talk.until("response.audio.delta", 5)
         async with talk.speaking(settings.speech):
             done = (await talk.until("response.done")).response
             assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
@@ -141,7 +141,7 @@ async def truncation(settings: Settings) -> None:
     async with talking(settings) as talk:
         await talk.write(STORY_REQUEST)
         await talk.connection.response.create()
-        sound = await talk.until("response.output_audio.delta", 12)
+        sound = await talk.until("response.audio.delta", 12)
         await talk.connection.conversation.item.truncate(item_id=sound.item_id, content_index=0, audio_end_ms=400)
         assert (await talk.until("conversation.item.truncated")).audio_end_ms == 400
         await talk.connection.response.cancel()

@@ -3,7 +3,7 @@
 import { nearestRankPercentile, rateLatency } from "./latency-stats.js";
 import { computeLatency } from "./response-latency.js";
 
-const RESPONSE_ID = /^resp_(\d+)_\d+$/;
+const RESPONSE_ID = /^resp_(?:[0-9a-f]{8}_)?(\d+)_\d+$/;
 const MAX_TURNS = 1000;
 
 /** Outcomes of turns that got no answer. */
