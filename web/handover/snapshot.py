@@ -39,9 +39,9 @@ from web.wire.session_config import (
     Truncation,
 )
 
-VERSION = 3
+VERSION = 4
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
-the end of its validity beside it."""
+the end of its validity beside it, version 4 tells clients of the beta."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""

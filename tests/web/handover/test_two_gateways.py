@@ -87,7 +87,7 @@ def test_client_continues_its_conversation_at_another_gateway(tmp_path: Path) ->
                 await ask(second)
                 said = [message.content for message in engines.models[0].asked[0]]
                 assert said == ["Be brief.", QUESTION, ANSWER, QUESTION]
-                assert second.events_of("response.created")[0]["response"]["id"] == "resp_2_1"
+                assert second.events_of("response.created")[0]["response"]["id"].endswith("_2_1")
                 items = [event["item"]["id"] for event in second.events_of("conversation.item.done")]
                 assert len(items) == len(set(items))
             # The first gateway notices it, and does not keep a conversation that nobody can resume there.
