@@ -2,8 +2,9 @@
 
 import json
 from datetime import UTC, datetime
+from itertools import zip_longest
 
-from assistant.history.items import AssistantMessage, UserMessage
+from assistant.history.items import AssistantMessage, Item, UserMessage
 from assistant.storage.conversation_file import KeptConversation
 
 _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127))}
@@ -13,17 +14,30 @@ def message_objects(kept: KeptConversation) -> list[dict[str, object]]:
     """Returns what was said. Of a reply that was not heard to its end, `text` has the words heard; `complete` is false.
 
     A reply that was written in another form than it was spoken also has `markup`, and `unheard` if it was not heard to
-    its end: what was written after the words heard.
+    its end: what was written after the words heard, unless the next reply is that rest, after a false interruption.
     """
     messages: list[dict[str, object]] = []
-    for item in kept.items:
+    for item, following in zip_longest(kept.items, kept.items[1:]):
         if isinstance(item, UserMessage) and item.text:
             messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True})
         elif isinstance(item, AssistantMessage) and (item.text or item.unheard):
-            others = {"markup": item.markup, "unheard": item.unheard}
+            unheard = "" if following is not None and _is_rest(following, item) else item.unheard
+            others = {"markup": item.markup, "unheard": unheard}
             message = {"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete}
             messages.append({**message, **{name: text for name, text in others.items() if text}})
     return messages
+
+
+def _is_rest(item: Item, interrupted: AssistantMessage) -> bool:
+    """Returns whether an item is the rest of the interrupted reply: the same last words, from a sentence's start on."""
+    if not isinstance(item, AssistantMessage) or not interrupted.unheard:
+        return False
+    rest = _letters(item.written + item.unheard)
+    return bool(rest) and _letters(interrupted.written + interrupted.unheard).endswith(rest)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def as_json(kept: KeptConversation) -> str:

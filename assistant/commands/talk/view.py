@@ -107,6 +107,7 @@ class View:
         self._spoken = True
         self._words = ReplyWords()
         self._passages: list[int] = []  # entries of the reply
+        self._stopped: list[int] = []  # entries of the last reply that was interrupted
         self._blocks = ReplyBlocks()  # its code and tables, until they are shown
         self._readable = ReadableText()  # its text, if it is not spoken
         # the highlighted word, and the number of passages at that time
@@ -185,6 +186,8 @@ class View:
         self._speech_key, self._interim = None, ""
 
     def _commit(self, event: UserTurnCommitted) -> None:
+        if event.origin == "resumed":
+            self._cut_stopped_reply()
         text = printable(event.text, MAX_CHARS)
         if event.origin == "requested" and text in self._typed:
             self._typed.remove(text)
@@ -300,8 +303,18 @@ class View:
                     self._change(key, unheard_from=at if index == passage else 0)
             self._mark_reply("not heard" if event.reason == "unheard" else "interrupted")
             self._show_blocks()
+        self._stopped = self._passages
         # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
+
+    def _cut_stopped_reply(self) -> None:
+        """Removes the unheard words of the last reply that stopped, because they follow as a reply of their own."""
+        kept, self._stopped = self._stopped, []
+        for entry in [entry for entry in self.entries if entry.key in kept and entry.unheard_from is not None]:
+            if entry.unheard_from:
+                self._change(entry.key, text=entry.text[: entry.unheard_from].rstrip(), unheard_from=None)
+            else:
+                self._remove(entry.key)
 
     # Latencies and problems ----------------------------------------------------------------------------------
 

@@ -106,6 +106,16 @@ def test_interruption_marks_the_unheard_part(why: Literal["voice", "unheard"], m
     assert [entry.highlight for entry in view.entries] == [None]
 
 
+def test_resumed_reply_replaces_the_unheard_part() -> None:
+    rest = ReplyId(2, 1)
+    chunks = [ChunkSpoken(REPLY, "One. Two three."), ChunkSpoken(REPLY, "Four.")]
+    view = told(begun(), *chunks, ReplyStopped(REPLY, "One. Two", 700.0, "voice"), taken("", 2, "resumed"))
+    for text in ("Two three.", "Four."):
+        view.apply(ChunkSpoken(rest, text), AT)
+    shown = [(entry.text, entry.unheard_from) for entry in view.entries]
+    assert (shown[0], " ".join(text for text, _ in shown[1:])) == (("One. Two", None), "Two three. Four.")
+
+
 def test_speech_during_a_reply_stays_last() -> None:
     view = told(begun(), ChunkSpoken(REPLY, "One."), started(), Problem("the network is slow"))
     assert [entry.who for entry in view.entries] == ["repartee", "problem", "you"]
