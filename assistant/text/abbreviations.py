@@ -28,6 +28,9 @@ CAPITAL_BEFORE_NUMBER = frozenset("Ref Rm Ste Tab Zi Kl Jg Pos Ex Lfd Mo Di Mi D
 Includes German weekdays.
 """
 
+CAPITAL_BEFORE_NAME = frozenset("Ft Pt Mtn Mts Ste Sta Sto Hl Skt".split())
+"""Capitalized abbreviations whose dot does not end a sentence before a name: "Ft. Worth", "Sta. Cruz"."""
+
 MAY_END = frozenset(
     "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
     " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
@@ -89,7 +92,17 @@ UNSPACED_STARTERS = GERMAN_STARTERS - {
     " still even only another each every all both any because instead finally first second next remember try"
     " wie warum welche welcher welches kannst können könnte möchtest hallo danke bitte gut okay klar natürlich"
     " unser unsere ihre seine meine deine kein keine einige viele alle zuerst"
-    " qu'est c'est j'ai n'est d'accord comment où pourquoi quand quel quelle quels quelles est qui que quoi ce cette"
+    " more most much few fewer many others another people someone everyone everybody nobody something nothing"
+    " everything"
+    " anyone later soon meanwhile however therefore overall besides additionally then both neither either none"
+    " three two"
+    " four five ten four afterwards otherwise unfortunately yesterday tomorrow tonight"
+    " mehr viele wenige etwas alles nichts niemand jemand alle bald gestern übrigens also ansonsten insgesamt beide"
+    " qu'est c'est elle elles ils leur leurs plus beaucoup puis ensuite après demain hier rien tout tous certains"
+    " cependant toutefois personne chaque deux trois"
+    " más muchos muchas mucho ayer mañana luego después todo todos nada nadie algunos algunas alguien además ellas"
+    " dos tres sin hay j'ai n'est d'accord comment où pourquoi quand quel quelle quels quelles est qui que quoi"
+    " ce cette"
     " ces mon ma mes ton ta tes son sa ses on et mais donc alors oui non merci bonjour voici voilà aujourd'hui"
     " qué cómo cuándo dónde cuál quién por pero sí hola gracias esto eso esta este mi tu su yo ella ellos nosotros"
     " también entonces ahora hoy aquí muy si como cuando puedes puedo tengo es".split()

@@ -16,12 +16,20 @@ from assistant.text.minus_signs import between_amounts, spaced_minus
 _MIN_PHRASE_CHARS = 60  # minimum length of a later chunk in an unspaced script that ends at a space
 _MIN_WORDS_LATE = 7
 _MIN_WORDS_NEW_CLAUSE = 6
+_WHOLE_WEEKDAY = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\Z|\b(?:mon|diens|donners|frei|sams|sonn)tag\Z|\bmittwoch\Z"
+    r"|\b(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\Z",
+    re.IGNORECASE,
+)
 _WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")
 _PLAIN_WORD = re.compile(r"(?:\A|\s)([^\W\d_](?:[^\W\d_]|['’-])+)[.?!]?\Z")
 _PLAIN_WORD_CHARS = 40
 _NAMES_NUMBER = re.compile(
-    r"(?:number|nummer|code|código|\bid|\bpin|iban|phone|telefon|téléphone|teléfono|n[uú]m[eé]ro(?: de \w{1,12})?)"
-    r"(?: is| ist| est| es)? ?\Z",
+    r"(?:number|nummer|code|código|contraseña|clave|passwor[dt]|mot de passe|kennwort|reference|referen[zc]i?a?|"
+    r"référence|"
+    r"digits|ziffern|chiffres|dígitos|score|result|ergebnis|stand|résultat|resultado|marcador|"
+    r"\b(?:id|pin|otp|tan|cvv)|iban|phone|telefon|téléphone|teléfono|n[uú]m[eé]ro(?: de \w{1,12})?)"
+    r"(?: is| are| ist| sind| lautet| est| sont| es| son)? ?\Z",
     re.IGNORECASE,
 )
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
@@ -145,4 +153,6 @@ def _joins(text: str, at: int, rest: str) -> bool:
     before = text[at - 1] if text[at] == "," else text[at - 2] * text.startswith(" ", at - 1)
     if before.isdigit() and rest[:1].isdigit():
         return True
+    if text[at] == "," and rest[:1].isdigit() and _WHOLE_WEEKDAY.search(text, max(0, at - 12), at):
+        return True  # "Tuesday, 3/4"
     return text[at] == "," and (rest.startswith(NAME_SUFFIXES) or _WEEKDAY.search(text, max(0, at - 7), at) is not None)

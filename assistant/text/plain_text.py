@@ -8,6 +8,8 @@ import html
 import re
 from functools import lru_cache
 
+from assistant.text.telephone_keys import are_keys
+
 _MARKUP = "`[]\\【】◁▷"
 _JOINERS = "\u200c\u200d"
 _SYMBOLS = re.escape(_MARKUP) + r"<>#$~\-+=*_^|→•—–" + _JOINERS
@@ -53,6 +55,8 @@ def _keep_dollar(before: str, run: str, following: str) -> str:
         return run[:-1].replace("$", "") + "$"
     if run.endswith("$ ") and following.isdigit() and not before.isdigit():
         return run[:-2].replace("$", "") + "$ "
+    if run == " $" and following == ".":
+        return run  # "$.50"
     bare = run.replace("$", "")
     opens_math = run.endswith("$") and (following.isalpha() or following in ("(", "{"))
     if before.isdigit() and run.lstrip().startswith("$") and not opens_math:
@@ -83,9 +87,13 @@ def _clean(before: str, run: str, following: str) -> str:
         run = _drop_at_line_start(run, following)
     if "~" in run:
         head = run.rstrip("$")
-        about = head.endswith("~") and (following.isdigit() or following in ("€", "£"))
-        run = head.replace("~", "") + "~" * about + run[len(head) :]
+        about = (head.endswith("~") or (head == " ~ " and before.isdigit())) and (
+            following.isdigit() or following in ("€", "£")
+        )
+        run = run if about and head == " ~ " else head.replace("~", "") + "~" * about + run[len(head) :]
     run = _keep_hash(before, _keep_dollar(before, run, following), following)
+    if run in ("<", ">") and _has_alnum(before, following):
+        run = f" {run} "  # "x<y"
     if run.endswith("<") and (following.isalpha() or following in ("/", "!", "?")):
         run += " "  # the space prevents a later pass from reading a tag
     run = re.sub(r" {2,}", " ", run)
@@ -153,6 +161,11 @@ class PlainText:
         return self._tail[-1:]
 
     @property
+    def is_inside_word(self) -> bool:
+        """Whether the output ends with a letter or digit and nothing is held back."""
+        return not self._run and self.last.isalnum()
+
+    @property
     def tail(self) -> str:
         """Up to 40 last characters of the output, without a run of symbols that is still held back."""
         return self._tail
@@ -205,7 +218,11 @@ class PlainText:
 
     def _flush_before(self, following: str) -> None:
         if self._run:
-            settled = _resolve(self.last, self._run, following)
+            settled = self._run if are_keys(self._tail, self._run, following) else None
+            if settled is None:
+                settled = _resolve(self.last, self._run, following)
+            elif not following:
+                settled = settled.rstrip()
             self._run = ""
             if settled:
                 self._emit(settled)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from assistant.text.abbreviations import (
     BEFORE_NUMBER,
     BOUND_TO,
+    CAPITAL_BEFORE_NAME,
     CAPITAL_BEFORE_NUMBER,
     COUNTED_IN_ORDINALS,
     ENDS_BEFORE_STARTER,
@@ -36,6 +37,10 @@ _GERMAN_ORDINAL = re.compile(
     r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}(?:\.\d{1,2})?\Z",
     re.IGNORECASE,
 )
+_ROMAN_ORDINAL = re.compile(
+    r"(?<!\bI )(?i:\b(?:de[rmns]|die|das|[ai]m|zu[mr]|vom|beim|ins)) [IVXL]{1,6}\Z"
+)  # "im II. Weltkrieg"
+_COUNT_BEFORE = re.compile(r"\d \w+\Z")
 _DIALED_NUMBER = re.compile(r"\b(?:ruf|wähl)\w{0,3} (?:\w+ ){0,2}die \d{3}\Z", re.IGNORECASE)  # "Wählen Sie die 112."
 _DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")  # "am 3.", "am 3.10."
 _ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
@@ -194,11 +199,11 @@ def _sentence_continues(buffer: ChunkBuffer, at: int, end: int, following: str) 
     bound = ahead.is_one_of(BOUND_TO.get(lower, frozenset()))
     if bound is not False:
         return bound
+    if lower in ENDS_BEFORE_STARTER or _ROMAN_ORDINAL.search(head) or _precedes_name(head, word, following):
+        return _not_starter(ahead, following, GERMAN_STARTERS)
     if lower in MAY_END or lower.endswith(("str", "nr")):  # "Hauptstr. 12"
         first = ahead.word[:1] if following == "(" else following
         return None if not first and ahead.incomplete else first.isalnum() and not first.isupper()
-    if lower in ENDS_BEFORE_STARTER:
-        return _not_starter(ahead, following, GERMAN_STARTERS)
     inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in CAPITAL_BEFORE_NUMBER)
     inner = inner or (
         _continues_after_number(head, ahead, following)
@@ -207,6 +212,11 @@ def _sentence_continues(buffer: ChunkBuffer, at: int, end: int, following: str) 
     )
     short = end > at + 1 or len(word) < 3 or _ORDINAL.fullmatch(word) is not None
     return following.islower() and short if inner is False else inner
+
+
+def _precedes_name(head: str, word: str, following: str) -> bool:
+    """Returns whether the word abbreviates a part of the name after it: "Ft. Worth", but not "5 Ft. Then"."""
+    return word in CAPITAL_BEFORE_NAME and following.isupper() and _COUNT_BEFORE.search(head) is None
 
 
 def _never_ends(head: str, word: str) -> bool:

@@ -42,6 +42,20 @@ _NO_BREAK = re.compile(r"""strength\s*=\s*["']?none\b|time\s*=\s*["']?\+?0+(?:\.
 _ALIAS = re.compile(r"""\balias\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _SPELL_OUT = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
 _LETTERS_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
+_VOCAL_TAGS = frozenset(
+    "laugh laughs laughing laughter chuckle chuckles chuckling giggle giggles sigh sighs sighing cough coughs"
+    " gasp gasps"
+    " yawn yawns sniff sniffle sniffles groan groans moan whisper whispers whispering breath breathe inhale"
+    " exhale pause"
+    " emotion happy sad angry excited surprised neutral calm cheerful sing singing cry crying sob shout scream hum"
+    " clears_throat clear_throat clears-throat clear-throat smile smiling spell speed volume pitch style mood tone sfx"
+    " lachen lacht seufzen seufzer seufzt husten flüstern räuspern rire rires soupir soupirs toux chuchotement"
+    " risa risas suspiro suspiros tos susurro".split()
+)
+"""Tags for the voice that language models write. No placeholder has such a name."""
+_VALUED_TAG = re.compile(
+    r"</?(?:speaker|emotion|speed|volume|pitch|style|mood|tone|voice|rate)[:=]\s?[\w.+%-]{1,20}\s?/?>"
+)
 _MAX_ELEMENT_CHARS = 200
 _MAX_TAG_CHARS = 400
 _MAX_PLACEHOLDER_CHARS = 60
@@ -114,15 +128,39 @@ class Tags:
                 else WAIT
             )
         tag = _TAG.fullmatch(text, pos, end + 1)
-        if tag:
-            after = self._known_tag(text, tag)
-            if after is not None:
-                return after
-        mail = _MAIL.fullmatch(text, pos, end + 1)
-        if mail or _PLACEHOLDER.fullmatch(text, pos, end + 1):
-            self._reading.plain.push(mail.group(1) if mail else text[pos + 1 : end])
+        after = self._known_tag(text, tag) if tag else None
+        if after is not None:
+            return after
+        if _VALUED_TAG.fullmatch(text, pos, end + 1) or (tag and self._is_for_voice(text, tag)):
             return end + 1
-        return self._reading.literal(text, pos)
+        return self._placeholder(text, pos, end, is_component=tag is not None and tag[0].endswith("/>"))
+
+    def _placeholder(self, text: str, pos: int, end: int, *, is_component: bool) -> int:
+        """Handles other words in angle brackets: an e-mail address, "<your name>", "List<String>", or a comparison."""
+        mail = _MAIL.fullmatch(text, pos, end + 1)
+        plain = self._reading.plain
+        if mail:
+            plain.push(mail.group(1))
+            return end + 1
+        comparison = plain.is_inside_word and " " in text[pos:end]  # "x<y and y>z"
+        if comparison or not (is_component or _PLACEHOLDER.fullmatch(text, pos, end + 1)):
+            return self._reading.literal(text, pos)
+        space = " " if plain.is_inside_word else ""
+        plain.push(space + text[pos + 1 : end].rstrip("/ ") + space)
+        return end + 1
+
+    def _is_for_voice(self, text: str, tag: re.Match[str]) -> bool:
+        """Returns whether an unknown tag is an instruction for a voice: `<sigh/>`, `<emotion value="happy"/>`.
+
+        A name alone in angle brackets is also a placeholder, one with a capital a type or component: "List<String>".
+        """
+        name = tag[2].rpartition(":")[2]
+        if name.lower() in _VOCAL_TAGS:
+            return True
+        inside_word = self._reading.plain.is_inside_word and not tag[1]
+        if name[0].isupper() or inside_word:
+            return False
+        return bool(tag[1] or tag[3]) or tag[0].endswith("/>") or text[tag.end() : tag.end() + 1].isupper()
 
     def _known_tag(self, text: str, tag: re.Match[str]) -> int | None:
         """Returns the position after an HTML or SSML tag; None for other tags."""

@@ -10,7 +10,7 @@ from assistant.text.normalization.rule import DIGITS, Rule, sentence_continues
 # espeak-ng, also within Piper, reads these as words (checked in its phonemes). It spells "A.W.S", but not "A W S".
 _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
 
-_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" often name parts or sizes
+ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" often name parts or sizes
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50}
 _AFTER_ROMAN = "(?!\\w|-|['’](?!s\\b))"
 _INITIALS = re.compile(r"(?:[A-ZÄÖÜ]\. ?)+")
@@ -104,7 +104,8 @@ def _written_out(match: re.Match[str], table: Mapping[str, str]) -> str | None:
     return _capital(table[name[0].lower() + name[1:]])
 
 
-def _roman(figures: str) -> int:
+def roman(figures: str) -> int:
+    """Returns the value of a Roman numeral that matches `ROMAN`."""
     values = [_ROMAN_DIGITS[figure] for figure in figures]
     return sum(value if value >= after else -value for value, after in zip(values, [*values[1:], 0], strict=True))
 
@@ -113,7 +114,7 @@ def _romans(lexicon: Lexicon) -> list[Rule]:
     code = lexicon.code
 
     def ruler(match: re.Match[str]) -> str | None:
-        value = _roman(match[2])
+        value = roman(match[2])
         if match[2] == "I" and (code != "de") and re.match(r" [a-z]", match.string[match.end() :]):
             return None  # "Henry I think"
         if code == "en":
@@ -127,23 +128,23 @@ def _romans(lexicon: Lexicon) -> list[Rule]:
     def numbered(match: re.Match[str]) -> str | None:
         if match[2] == "I" and re.match(r" [a-z]", match.string[match.end() :]):
             return None
-        return f"{match[1]} {cardinal(_roman(match[2]), code)}"
+        return f"{match[1]} {cardinal(roman(match[2]), code)}"
 
     def century(match: re.Match[str]) -> str:
-        value = _roman(match[2])
+        value = roman(match[2])
         if code == "fr":
             return ("premier" if value == 1 else ordinal(value, code)) + match[3]
         return f"{match[1]} {ordinal(value, code) if value < 10 else cardinal(value, code)}"
 
     tail = {"de": r"(\.)", "fr": "(er)?"}.get(code, "()")
     found = [
-        Rule(frozenset("IVX"), re.compile(rf"\b({_RULERS}) ({_ROMAN}){tail}{_AFTER_ROMAN}"), ruler),
-        Rule(frozenset("IVX"), re.compile(rf"\b({_NUMBERED}) ({_ROMAN}){_AFTER_ROMAN}"), numbered),
+        Rule(frozenset("IVX"), re.compile(rf"\b({_RULERS}) ({ROMAN}){tail}{_AFTER_ROMAN}"), ruler),
+        Rule(frozenset("IVX"), re.compile(rf"\b({_NUMBERED}) ({ROMAN}){_AFTER_ROMAN}"), numbered),
     ]
     if code == "fr":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b()({_ROMAN})(?:er|ème|e)( siècles?)"), century))
+        found.append(Rule(frozenset("IVX"), re.compile(rf"\b()({ROMAN})(?:er|ème|e)( siècles?)"), century))
     if code == "es":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({_ROMAN})()(?!\w)"), century))
+        found.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({ROMAN})()(?!\w)"), century))
     return found
 
 

@@ -8,16 +8,38 @@ _MASCULINE = {
     "g": "gramme", "mg": "milligramme", "l": "litre", "L": "litre", "ml": "millilitre", "mL": "millilitre",
     "cl": "centilitre", "ha": "hectare", "Ko": "kilooctet", "ko": "kilooctet", "Mo": "mégaoctet", "Go": "gigaoctet",
     "To": "téraoctet", "W": "watt", "kW": "kilowatt", "MW": "mégawatt", "kWh": "kilowattheure", "V": "volt",
-    "dB": "décibel", "px": "pixel",
+    "dB": "décibel", "px": "pixel", "µm": "micromètre", "dm": "décimètre", "µg": "microgramme", "hl": "hectolitre",
+    "hL": "hectolitre", "dl": "décilitre", "dL": "décilitre", "cL": "centilitre", "Pa": "pascal", "hPa": "hectopascal",
+    "kPa": "kilopascal", "bar": "bar", "mbar": "millibar", "kV": "kilovolt", "mV": "millivolt", "mA": "milliampère",
+    "Wh": "wattheure", "MWh": "mégawattheure", "GWh": "gigawattheure", "GW": "gigawatt", "kJ": "kilojoule",
+    "MJ": "mégajoule", "N": "newton", "KB": "kilooctet", "MB": "mégaoctet", "GB": "gigaoctet",
+    "TB": "téraoctet", "Ω": "ohm",
 }  # fmt: skip
-_FEMININE = {"h": "heure", "s": "seconde", "min": "minute", "ms": "milliseconde", "t": "tonne", "kcal": "kilocalorie"}
+_FEMININE = {
+    "h": "heure",
+    "s": "seconde",
+    "min": "minute",
+    "ms": "milliseconde",
+    "t": "tonne",
+    "kcal": "kilocalorie",
+    "µs": "microseconde",
+    "ns": "nanoseconde",
+    "cal": "calorie",
+}
 _UNITS = {symbol: (f"un {name}", f"{name}s") for symbol, name in _MASCULINE.items()}
 _UNITS |= {symbol: (f"une {name}", f"{name}s") for symbol, name in _FEMININE.items()}
 _UNITS |= {
     "%": ("un pour cent", "pour cent"), "‰": ("un pour mille", "pour mille"),
     "km/h": ("un kilomètre heure", "kilomètres heure"), "m/s": ("un mètre par seconde", "mètres par seconde"),
     "Mbit/s": ("un mégabit par seconde", "mégabits par seconde"), "Hz": ("un hertz", "hertz"),
-    "kHz": ("un kilohertz", "kilohertz"), "MHz": ("un mégahertz", "mégahertz"), "GHz": ("un gigahertz", "gigahertz"),
+    "MHz": ("un mégahertz", "mégahertz"), "GHz": ("un gigahertz", "gigahertz"),
+    "mmHg": ("un millimètre de mercure", "millimètres de mercure"),
+    "ppm": ("une partie par million", "parties par million"),
+    "mAh": ("un milliampère-heure", "milliampères-heure"), "kHz": ("un kilohertz", "kilohertz"),
+    "lx": ("un lux", "lux"), "tr/min": ("un tour par minute", "tours par minute"),
+    "Mb/s": ("un mégabit par seconde", "mégabits par seconde"),
+    "Mbps": ("un mégabit par seconde", "mégabits par seconde"),
+    "km/s": ("un kilomètre par seconde", "kilomètres par seconde"),
     "m²": ("un mètre carré", "mètres carrés"), "km²": ("un kilomètre carré", "kilomètres carrés"),
     "cm²": ("un centimètre carré", "centimètres carrés"),
     "cm³": ("un centimètre cube", "centimètres cubes"), "mm²": ("un millimètre carré", "millimètres carrés"),
@@ -75,7 +97,7 @@ FRENCH = Lexicon(
               "fig.": "figure", "art.": "article", "vol.": "volume", "tél.": "téléphone", "éd.": "édition",
               "no.": "numéro", "réf.": "référence", "bât.": "bâtiment", "ch.": "chapitre", "Art.": "article"},
     scales={
-        "k": "mille", "M": "millions", "Md": "milliards", "mille": "mille", "million": "million",
+        "k": "mille", "K": "mille", "M": "millions", "Md": "milliards", "mille": "mille", "million": "million",
         "millions": "millions", "milliard": "milliard", "milliards": "milliards",
     },
     signs={

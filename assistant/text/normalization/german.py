@@ -17,15 +17,23 @@ _NEUTER = {
     "GHz": "Gigahertz", "W": "Watt", "kW": "Kilowatt", "MW": "Megawatt", "V": "Volt", "mA": "Milliampere",
     "Mbit": "Megabit", "dB": "Dezibel", "%": "Prozent", "‰": "Promille", "°C": "Grad Celsius", "° C": "Grad Celsius",
     "°F": "Grad Fahrenheit", "°": "Grad", "Mbit/s": "Megabit pro Sekunde", "MB/s": "Megabyte pro Sekunde",
-    "hPa": "Hektopascal", "px": "Pixel",
+    "hPa": "Hektopascal", "px": "Pixel", "Pa": "Pascal", "kPa": "Kilopascal", "bar": "Bar", "mbar": "Millibar",
+    "kV": "Kilovolt", "mV": "Millivolt", "kJ": "Kilojoule", "MJ": "Megajoule", "GW": "Gigawatt", "N": "Newton",
 }  # fmt: skip
 _FEMININE = {
     "s": ("Sekunde", "Sekunden"), "Sek.": ("Sekunde", "Sekunden"), "min": ("Minute", "Minuten"),
     "Min.": ("Minute", "Minuten"), "h": ("Stunde", "Stunden"), "Std.": ("Stunde", "Stunden"),
     "ms": ("Millisekunde", "Millisekunden"), "Wh": ("Wattstunde", "Wattstunden"),
-    "kWh": ("Kilowattstunde", "Kilowattstunden"), "kcal": ("Kilokalorie", "Kilokalorien"), "t": ("Tonne", "Tonnen"),
+    "kWh": ("Kilowattstunde", "Kilowattstunden"), "kcal": ("Kilokalorie", "Kilokalorien"),
+    "MWh": ("Megawattstunde", "Megawattstunden"), "mAh": ("Milliamperestunde", "Milliamperestunden"),
+    "µs": ("Mikrosekunde", "Mikrosekunden"),
+ "t": ("Tonne", "Tonnen"),
 }  # fmt: skip
 _UNITS = {symbol: (f"ein {name}", name) for symbol, name in (_MASCULINE | _NEUTER).items()}
+_UNITS |= {
+    "mmHg": ("ein Millimeter Quecksilbersäule", "Millimeter Quecksilbersäule"),
+    "ppm": ("ein Teil pro Million", "Teile pro Million"),
+}
 _UNITS |= {symbol: (f"eine {one}", many) for symbol, (one, many) in _FEMININE.items()}
 
 _EURO = Currency("ein Euro", "Euro", "ein Cent", "Cent")
@@ -91,6 +99,7 @@ GERMAN = Lexicon(
               "Zi.": "Zimmer", "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang",
               "Pos.": "Position", "Nrn.": "Nummern"},
     scales={
+        "k": "tausend", "K": "tausend", "M": "Millionen",
         "Tsd.": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden",
         "tausend": "tausend", "Millionen": "Millionen", "Milliarden": "Milliarden", "Billionen": "Billionen",
     },

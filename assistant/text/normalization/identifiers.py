@@ -49,10 +49,10 @@ _LABELS = {
 }
 _NUMBER_WORDS = {"en": "number(?: is|:)?", "de": "nummer(?: ist(?: die)?|:)?", "fr": "numéro(?: est(?: le)?| ?:)?",
                  "es": "número(?: es(?: el)?|:)?"}  # fmt: skip
-_GROUPS = r"\(?\d{1,8}\)?(?:[ -]\(?\d{1,8}\)?){1,7}"
-_END = r"(?![\w@]|[-/]\w|[.,:]\d| ?[%€$£°])"
+GROUPS = r"\(?\d{1,8}\)?(?:[ -]\(?\d{1,8}\)?){1,7}"
+END = r"(?![\w@]|[-/]\w|[.,:]\d| ?[%€$£°])"
 _START = r"(?<![\w.,:/@#$€£¥₹=^&?+\\-])"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d-\d{4}")
+DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d-\d{4}")
 _FRENCH_PAIRS = re.compile(r"0\d(?: \d\d){4}")
 _COUNTED = {
     "en": r" (?!(?:was|is|has|as|this|its|does|always|perhaps|yes|us)\b)(?:[a-z]+s|people|men|women|children)\b",
@@ -87,7 +87,7 @@ def _labeled_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
         single = figures.isdigit()
         count = sum(map(str.isdigit, figures))
         is_short = count < 5 and (not single or groups.get("at") or groups.get("at_too") or code == "fr")
-        if is_short or _DATE.fullmatch(figures) or (code == "fr" and _FRENCH_PAIRS.fullmatch(figures)):
+        if is_short or DATE.fullmatch(figures) or (code == "fr" and _FRENCH_PAIRS.fullmatch(figures)):
             return None
         if counted.match(match.string, match.end()) and (single or "-" in figures or thousands.fullmatch(figures)):
             return None
@@ -105,11 +105,11 @@ def _labeled_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
             return None
         return match["word"] + digits(figures, code)
 
-    figures = rf"(?P<figures>{_GROUPS}|\d{{3,15}}){_END}"
+    figures = rf"(?P<figures>{GROUPS}|\d{{3,15}}){END}"
     return (
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_CALL_WORDS[code]}) ){figures}"), call),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_LABELS[code]}) ?){figures}"), label),
-        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_NUMBER_WORDS[code]}) )(?P<figures>{_GROUPS}){_END}"), number),
+        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_NUMBER_WORDS[code]}) )(?P<figures>{GROUPS}){END}"), number),
     )
 
 
@@ -132,30 +132,31 @@ def _grouped_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     found = [
         Rule(DIGITS, re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){2,7}(?: ?[A-Z\d]{1,3})?(?!\w)"), account),
-        Rule(DIGITS, re.compile(rf"{_START}(?:\d{{4}}(?:[ -]\d{{4}}){{3}}|3[47]\d\d \d{{6}} \d{{5}}){_END}"), grouped),
+        Rule(DIGITS, re.compile(rf"{_START}(?:\d{{4}}(?:[ -]\d{{4}}){{3}}|3[47]\d\d \d{{6}} \d{{5}}){END}"), grouped),
     ]
+    unit = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
+    no_unit = rf"(?! ?(?:{unit})(?!\w))"
+    found.append(Rule(DIGITS, re.compile(rf"{_START}(?<!\d )\d{{5}}[ -]\d{{5}}(?! \d){END}{no_unit}"), grouped))
     if code == "en":
-        unit = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
-        no_unit = rf"(?! ?(?:{unit})(?!\w))"
         found += [
-            Rule(DIGITS, re.compile(rf"{_START}(?:1[ -])?1?[38]00[ -]\d{{3}}[ -]\d{{3,4}}{_END}"), uncounted),
-            Rule(DIGITS, re.compile(rf"{_START}\d{{3,5}}(?: \d{{3,4}}){{2,3}}{_END}{no_unit}"), uncounted),
+            Rule(DIGITS, re.compile(rf"{_START}(?:1[ -])?1?[38]00[ -]\d{{3}}[ -]\d{{3,4}}{END}"), uncounted),
+            Rule(DIGITS, re.compile(rf"{_START}\d{{3,5}}(?: \d{{3,4}}){{2,3}}{END}{no_unit}"), uncounted),
             Rule(
                 DIGITS,
                 re.compile(
                     rf"{_START}(?:\d{{3}} \d{{4}}|(?<!\d )0\d{{1,4}}[ -]\d{{3,8}}(?:[ -]\d{{3,4}}){{0,2}})"
-                    rf"{_END}{no_unit}"
+                    rf"{END}{no_unit}"
                 ),
                 uncounted,
             ),
         ]
     else:
         found.append(
-            Rule(DIGITS, re.compile(rf"{_START}(?:\d{{3}}[ -]0\d{{3}}|0 [89]\d\d \d{{3}} \d{{3}}){_END}"), grouped)
+            Rule(DIGITS, re.compile(rf"{_START}(?:\d{{3}}[ -]0\d{{3}}|0 [89]\d\d \d{{3}} \d{{3}}){END}"), grouped)
         )
-        found.append(Rule(DIGITS, re.compile(rf"(?<!\w)\(\d{{3}}\) ?\d{{3}}-\d{{4}}{_END}"), grouped))
+        found.append(Rule(DIGITS, re.compile(rf"(?<!\w)\(\d{{3}}\) ?\d{{3}}-\d{{4}}{END}"), grouped))
     if code == "es":
-        found.append(Rule(DIGITS, re.compile(rf"{_START}[89]\d \d{{3}} \d\d \d\d{_END}"), grouped))
+        found.append(Rule(DIGITS, re.compile(rf"{_START}[89]\d \d{{3}} \d\d \d\d{END}"), grouped))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ _SURELY_YEAR = frozenset("since until till before after during circa year".split
 _COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+s|people|men|women|children)\b")
 _SPANISH_PLURAL = re.compile(r" ([a-záéíóúñü]{2,30}s)\b")
 _SPANISH_MASCULINE = re.compile(
-    r"millones|billones|pies|galones|acres|\w+gramos|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
+    r"millones|billones|pies|galones|acres|\w+gramos|días|mensajes|viajes|huevos|euros|minutos|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
     r"dálmatas|pandas|gorilas|koalas|pumas|piratas|policías|guardias|espías|atletas|poetas|colegas|"
     r"astronautas|internautas|demócratas|aristócratas|acróbatas|patriotas|compatriotas|idiotas|belgas|croatas|incas|"
     r"mayas|aztecas|indígenas|nómadas|pediatras|psiquiatras|terapeutas|monarcas|camaradas|suicidas|cometas|tranvías|"
@@ -37,6 +37,20 @@ _FRENCH_FEMININE = re.compile(
     r"personnes|pages|lignes|femmes|filles|voitures|maisons|chambres|chaises|tables|villes|langues|couleurs|images|"
     r"photos|lettres|étoiles|réponses|pièces|places|étapes|marches|bouteilles|pommes|tranches|"
     r"\w+(?:tions|sions|ettes|euses|ances|ences|esses))"
+)
+_FRENCH_MASCULINE = re.compile(
+    r"(?:jours|mois|ans|messages|œufs|verres|litres|kilos|euros|dollars|points|morceaux|sachets|minuteurs|rappels|"
+    r"enfants|hommes|mots|livres|films|fichiers|articles|degrés|pots|oignons|bouquets|lieux|paquets|colis|appels|"
+    r"\w+(?:mètres|grammes|ments|eaux|(?:mess|voy|ét|garn|pass|tir|chauff)ages))"
+)
+_FRENCH_POUNDS = re.compile(
+    r"\b(?:p[eè]s\w{1,4}|poids|co[uû]t\w{0,5}|prix|pay\w{1,3}|paie|vaut|vend\w{0,3}|factur\w{1,3}|perd\w{1,3}|"
+    r"maigri|pris|dépens\w{1,3}|gagn\w{1,3}|kilos?|grammes|euros|soit|dette|remis\w{1,3}|somme)\b[^.!?]{0,40}\Z",
+    re.IGNORECASE,
+)
+_OF_FOOD = re.compile(
+    r" livres? (?:sterling|britanniques?|turques?|libanaises?|égyptiennes?|irlandaises?|d['’e] ?(?:farine|sucre|beurre|"
+    r"viande|pommes|tomates|fraises|cerises|poulet|bœuf|café|fromage|poisson|pâtes|riz|pain|carottes|muscle|graisse|plus))\b"
 )
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,4},\d{3}")  # lakhs and crores: "5,00,000"
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
@@ -155,6 +169,18 @@ def agrees_with_noun(match: re.Match[str], code: str) -> bool:
     return code != "en" and following[:1] == " " and following[1:].isalpha()
 
 
+def is_feminine_noun(noun: str, code: str) -> bool:
+    """Returns whether a French or Spanish noun in the singular is certainly feminine."""
+    table = _FRENCH_FEMININE if code == "fr" else _SPANISH_FEMININE
+    return any(table.fullmatch(plural) for plural in (f"{noun}s", f"{noun}es"))
+
+
+def is_masculine_noun(noun: str, code: str) -> bool:
+    """Returns whether a French or Spanish noun in the singular is certainly masculine."""
+    table = _FRENCH_MASCULINE if code == "fr" else _SPANISH_MASCULINE
+    return any(table.fullmatch(plural) for plural in (f"{noun}s", f"{noun}es", f"{noun}x"))
+
+
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns rules for fractions and powers of ten. All larger expressions with numbers come before these."""
     code, number = lexicon.code, number_pattern(lexicon)
@@ -229,7 +255,17 @@ def _french_number(match: re.Match[str], words: str) -> str:
         return words
     if words.endswith(("million", "millions", "milliard", "milliards")):
         return f"{words} d'" if _ELIDES.match(noun[1]) else f"{words} de"
-    return before_noun(words, "fr", feminine=_FRENCH_FEMININE.fullmatch(noun[1]) is not None)
+    feminine = _FRENCH_FEMININE.fullmatch(noun[1]) is not None or is_french_pound(match)
+    return before_noun(words, "fr", feminine=feminine)
+
+
+def is_french_pound(match: re.Match[str]) -> bool:
+    """Returns whether the noun after a number is a pound of money or weight ("vingt et une livres"), not a book."""
+    text, end = match.string, match.end()
+    if not re.match(r" livres?\b", text[end : end + 8]):
+        return False
+    before = text[max(0, match.start() - 48) : match.start()]
+    return _OF_FOOD.match(text, end) is not None or _FRENCH_POUNDS.search(before) is not None
 
 
 def _spanish_number(match: re.Match[str], words: str) -> str | None:

@@ -9,6 +9,7 @@ from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, senten
 
 _UNITS_ONLY_AFTER_SPACE = frozenset("s t h N".split())  # "1990s", "5h": units only after a space
 _ALSO_WORDS = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": units only with a dot inside a sentence
+_PARTICIPLE = re.compile(r" [a-záéíóúñ]{1,20}(?:d[oa]s?|sto|cho|lto|erto)\b")  # "ha salido" is no hectare
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
 _ONE_OF = {
@@ -38,6 +39,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         _per_unit(lexicon),
         _paired_amounts(lexicon),
         _unit_twice(lexicon),
+        _scaled_ranges(lexicon),
         *_money(lexicon),
         *_scaled_count(lexicon),
         _fraction_of_unit(lexicon),
@@ -128,8 +130,8 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
 def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, scale: str | None, *, one: bool) -> str:
     many = currency.one.split(" ", 1)[1] if one else currency.many
     if high:
-        words = f"{say(low, lexicon)} {lexicon.to} {say(high, lexicon)}"
-        return " ".join(filter(None, (words, scale and lexicon.scales[scale], many)))
+        last = _scaled(lexicon, high, scale, many) if scale else f"{say(high, lexicon)} {many}"
+        return f"{say(low, lexicon)} {lexicon.to} {last}"
     if scale:
         return _scaled(lexicon, low, scale, many)
     whole, _, cents = low.partition(lexicon.decimal.replace("\\", ""))
@@ -148,6 +150,44 @@ def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, sc
         return currency.one_cent if int(cents) == 1 else f"{minor} {currency.many_cents}"
     cent_name = currency.one_cent.split(" ", 1)[1] if int(cents) == 1 else currency.many_cents
     return lexicon.money.format(major=major, minor=minor, cents=cent_name)
+
+
+def _scaled_ranges(lexicon: Lexicon) -> Rule:
+    """ "$1.5M-$2M", "$3k-5k", "€2–3k", "2–3 k€", "2-3k users": a range whose second amount has a multiplier."""
+    number, names, scales = number_pattern(lexicon), _alternatives(lexicon.currencies), _alternatives(lexicon.scales)
+
+    mark = lexicon.decimal[-1]
+    wrong = "." if mark == "," else ","
+    number = rf"(?:\d{{1,6}}{re.escape(wrong)}\d{{1,2}}(?!\d)|{number})"
+
+    def read(match: re.Match[str]) -> str | None:
+        low, scale, high, high_scale = match["low"], match["scale"], match["high"], match["high_scale"]
+        name = match["name"] or match["behind"]
+        if name is None and len(high_scale) == 1 and high_scale not in "kK":
+            return None
+        low, high = (_with_mark(figures, wrong, mark) for figures in (low, high))
+        many = lexicon.currencies[name].many if name else ""
+        first = say(low, lexicon)
+        if scale and lexicon.scales[scale] != lexicon.scales[high_scale]:
+            first += f" {lexicon.scales[scale]}"
+        last = (
+            _scaled(lexicon, high, high_scale, many) if many else f"{say(high, lexicon)} {lexicon.scales[high_scale]}"
+        )
+        if lexicon.scales[high_scale] == "tausend" and high.isdigit():
+            last = f"{cardinal(1000 * int(high), lexicon.code)} {many}".rstrip()
+        return f"{first} {lexicon.to} {last}"
+
+    pattern = (
+        rf"(?<![\w.,$€£¥₹-])(?P<name>{names})? ?(?P<low>{number})(?: ?(?P<scale>{scales})(?![^\W\d_]))?\s?[–—-]\s?"
+        rf"(?:{names})? ?(?P<high>{number}) ?(?P<high_scale>{scales})(?: ?(?P<behind>{names}))?(?![\w€$£])"
+    )
+    return Rule(DIGITS, re.compile(pattern), read)
+
+
+def _with_mark(figures: str, wrong: str, mark: str) -> str:
+    """Returns figures with the decimal mark of the language: "1.5" as "1,5" in German."""
+    decimals = re.fullmatch(rf"(\d{{1,6}}){re.escape(wrong)}(\d{{1,2}})", figures)
+    return f"{decimals[1]}{mark}{decimals[2]}" if decimals else figures
 
 
 def _scaled(lexicon: Lexicon, low: str, scale: str, many: str) -> str:
@@ -189,7 +229,8 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
         dotted = match[7] and sentence_continues(match)
-        if symbol in _UNITS_ONLY_AFTER_SPACE and gap != " ":
+        is_verb = symbol == "ha" and _PARTICIPLE.match(match.string, match.end())
+        if is_verb or (symbol in _UNITS_ONLY_AFTER_SPACE and gap != " "):
             return None
         if symbol in _ALSO_WORDS and (gap or symbol == "pt") and not dotted:
             return None

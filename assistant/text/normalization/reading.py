@@ -10,17 +10,23 @@ from functools import cache
 
 from assistant.text.normalization import (
     abbreviations,
+    alternative_forms,
     codes,
     dates,
     decimals,
     durations,
     equations,
     identifiers,
+    keys,
     names,
     numbers,
+    one_before_noun,
     quantities,
+    scores,
+    secret_numbers,
     signs,
     times,
+    weekday_dates,
 )
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import Rule
@@ -34,6 +40,7 @@ enabled another. A pass over text without digits and signs costs a thirtieth of 
 _PLAIN_FORMS: dict[int, str | None] = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\ufe63\uff0d"), "-"),  # hyphens that do not break, and figure dashes
     **dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"), " "),
+    **dict.fromkeys(map(ord, "\u223c\u301c\uff5e"), "~"),
     **{ord("\uff10") + digit: str(digit) for digit in range(10)},
     **dict.fromkeys(map(ord, "\u00ad\u2060\ufeff"), None),  # soft hyphen, word joiner, no-break space of no width
 }
@@ -48,11 +55,13 @@ def spoken(text: str, language: str = "en") -> str:
         text: One chunk of a reply, without markup.
         language: A code such as "en", "en-GB" or "de_AT". Text in a language without rules is returned unchanged.
     """
-    rules = _rules(language.lower().replace("_", "-"))
-    if rules and not text.isascii():
+    stages = _rules(language.lower().replace("_", "-"))
+    if stages and not text.isascii():
         text = text.translate(_PLAIN_FORMS)
     for _ in range(_MAX_PASSES):
-        normalized = _apply_rules(text, rules)
+        normalized = text
+        for rules in stages:
+            normalized = _apply_rules(normalized, rules)
         if normalized == text:
             break
         text = normalized
@@ -68,8 +77,11 @@ def _apply_rules(text: str, rules: tuple[Rule, ...]) -> str:
 
 
 @cache
-def _rules(language: str) -> tuple[Rule, ...]:
-    """Returns the rules in order of application: longer and less ambiguous expressions first."""
+def _rules(language: str) -> tuple[tuple[Rule, ...], ...]:
+    """Returns the rules in order of application: longer and less ambiguous expressions first.
+
+    The first stage rewrites expressions to characters that decide which rules of the second stage apply.
+    """
     base = language.split("-", maxsplit=1)[0]
     name = _MODULES.get(base)
     if name is None:
@@ -79,12 +91,16 @@ def _rules(language: str) -> tuple[Rule, ...]:
         lexicon = replace(lexicon, day_first=True)
     powers = {symbol: symbol.replace("²", "2").replace("³", "3") for symbol in lexicon.units}
     lexicon = replace(lexicon, units={powers[symbol]: words for symbol, words in lexicon.units.items()} | lexicon.units)
-    return (
+    read = (
+        *keys.rules(lexicon),
         *names.rules(lexicon),
         *equations.rules(lexicon),
         *identifiers.rules(lexicon),
+        *secret_numbers.rules(lexicon),
         *durations.rules(lexicon),
+        *weekday_dates.rules(lexicon),
         *dates.rules(lexicon),
+        *scores.rules(lexicon),
         *times.rules(lexicon),
         *decimals.rules(lexicon),
         *codes.rules(lexicon),
@@ -93,5 +109,7 @@ def _rules(language: str) -> tuple[Rule, ...]:
         *quantities.rules(lexicon),
         *signs.rules(lexicon),
         *numbers.rules(lexicon),
+        *one_before_noun.rules(lexicon),
         *numbers.plain_rules(lexicon),
     )
+    return alternative_forms.rules(lexicon), read

@@ -24,9 +24,7 @@ _WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules for times as written in the language."""
-    if lexicon.code == "en":
-        return _english()
-    return _continental(lexicon)
+    return _english() if lexicon.code == "en" else _continental(lexicon)
 
 
 def _clock(hour: int, minute: int, half: str | None) -> str:
