@@ -8,7 +8,7 @@ import html
 import re
 from functools import lru_cache
 
-from assistant.text.telephone_keys import are_keys
+from assistant.text.telephone_keys import key_text
 
 _MARKUP = "`[]\\【】◁▷"
 _JOINERS = "\u200c\u200d"
@@ -17,6 +17,7 @@ _PIECE = re.compile(rf"(?P<run>[ {_SYMBOLS}]+)|[^ {_SYMBOLS}]+")
 _NEVER_SPOKEN = re.compile(f"[{re.escape(_MARKUP)}]")
 _MARKS = re.compile(r"[,;:!?.…/。！？、，；：]")
 _SINGLE_MARKS = frozenset(",;:!?…。！？、，；：")
+_OPERAND = re.compile(r"(?<![^\W_])[^\W_]\Z|\d\Z")
 _SEPARATOR = re.compile(r"[|→•]")
 _REPEATED = re.compile(r"(.)\1{3,}")
 _SAME_SYMBOL = re.compile(r"([<>=#$~+—–→])\1+")
@@ -27,7 +28,7 @@ _MARK_BEFORE_PAUSE = frozenset(",;:.!?…(。！？、，；：")
 _JOINING_SCRIPTS = re.compile(r"[\u0600-\u08ff\u0900-\u0dff]")
 
 _MAX_RUN_CHARS = 256
-_TAIL_CHARS = 40
+_TAIL_CHARS = 80
 
 
 def is_entity(text: str) -> bool:
@@ -87,13 +88,11 @@ def _clean(before: str, run: str, following: str) -> str:
         run = _drop_at_line_start(run, following)
     if "~" in run:
         head = run.rstrip("$")
-        about = (head.endswith("~") or (head == " ~ " and before.isdigit())) and (
+        about = (head.endswith("~") or (head == " ~ " and (before.isalnum() or before in "%°"))) and (
             following.isdigit() or following in ("€", "£")
         )
         run = run if about and head == " ~ " else head.replace("~", "") + "~" * about + run[len(head) :]
     run = _keep_hash(before, _keep_dollar(before, run, following), following)
-    if run in ("<", ">") and _has_alnum(before, following):
-        run = f" {run} "  # "x<y"
     if run.endswith("<") and (following.isalpha() or following in ("/", "!", "?")):
         run += " "  # the space prevents a later pass from reading a tag
     run = re.sub(r" {2,}", " ", run)
@@ -167,7 +166,7 @@ class PlainText:
 
     @property
     def tail(self) -> str:
-        """Up to 40 last characters of the output, without a run of symbols that is still held back."""
+        """Up to 80 last characters of the output, without a run of symbols that is still held back."""
         return self._tail
 
     @property
@@ -218,14 +217,20 @@ class PlainText:
 
     def _flush_before(self, following: str) -> None:
         if self._run:
-            settled = self._run if are_keys(self._tail, self._run, following) else None
-            if settled is None:
-                settled = _resolve(self.last, self._run, following)
-            elif not following:
-                settled = settled.rstrip()
+            settled = self._settled(following)
             self._run = ""
             if settled:
                 self._emit(settled)
+
+    def _settled(self, following: str) -> str:
+        """Returns the speakable part of the held run."""
+        run, line = self._run, self._tail.rpartition("\n")[2]
+        keys = key_text(line, run, following) if "*" in run or "#" in run else None
+        if keys is not None:
+            return re.sub(" {2,}", " ", keys if following else keys.rstrip())
+        if run in ("<", ">") and following.isalnum() and _OPERAND.search(line):
+            return f" {run} "  # "x<y"
+        return _resolve(self.last, run, following)
 
     def _emit(self, text: str) -> None:
         self._out.append(text)

@@ -2,46 +2,43 @@
 
 import re
 
-_VERB = (
-    r"\b(?:press(?:ing)?|dial(?:ing)?|hit|push|tap|enter|type|keys?|buttons?"
-    r"|(?:ge)?drück\w{0,3}|(?:ge)?wähl\w{0,3}|tipp\w{0,3}|tasten?|rautetaste|gib|geben"
-    r"|appu\w{1,5}|compos\w{1,3}|touches?|tap(?:er|ez|e)|fai(?:tes|s)"
-    r"|puls[ae]\w{0,2}|marc[ae]\w{0,2}|marque\w{0,2}|presion\w{1,3}|oprim\w{1,3}|teclas?|teclee?|botón)\b"
+_VERB = re.compile(
+    r"\b(?:press(?:ing)?|dial(?:ing|ed)?|hit|push|tap|enter|type|keys?|buttons?|use|followed by|then"
+    r"|(?:ge)?drück\w{0,3}|(?:ge)?wähl\w{0,3}|tipp\w{0,3}|tasten?|gib|geben|gefolgt|dann|mit"
+    r"|appu\w{1,5}|compos\w{1,3}|touches?|tap(?:er|ez|e)|fai(?:tes|s)|suivie?|termin\w{1,3}|puis|utilis\w{1,3}"
+    r"|puls[ae]\w{0,2}|marc[ae]\w{0,2}|marque\w{0,2}|presion\w{1,3}|oprim\w{1,3}|teclas?|teclee?|botón|seguido|usa|use)\b"
+    r"[^.!?\n]{0,72}\Z",
+    re.IGNORECASE,
 )
-_VERB_BEFORE = re.compile(rf"{_VERB}[^.!?\n]{{0,28}}\Z", re.IGNORECASE)
+_DIAL_VERB = re.compile(r"(?:dial|wähl|compos|marc|marq)\w{0,4} (?:el |le )?\Z", re.IGNORECASE)
 _DIALED = re.compile(r"[*#]\d{1,15}\Z")
 _AFTER_OPERAND = re.compile(r"\d ?\Z")
 _QUOTES = frozenset("\"'“„«‹‘(,/")
-_TAIL_CHARS = 40
+_MAX_CHARS = 80
+_KEYS = frozenset(("*", "#", "*#", "#*"))
 
 
-def are_keys(before: str, run: str, following: str) -> bool:
-    """Returns whether the symbols `run` are keys to press.
+def key_text(before: str, run: str, following: str) -> str | None:
+    """Returns the symbols `run` with only the keys to press; None if they are no keys.
 
     Args:
-        before: The text before the symbols.
+        before: The text before the symbols, in its line.
         run: The symbols with the spaces around them.
         following: The next character; "" at the end of a line.
     """
-    keys = run.strip(" `").removesuffix("-")
-    if keys not in ("*", "#", "*#", "#*", "**", "##"):
-        return False
-    tail = before[-_TAIL_CHARS:]
-    if _DIALED.search(tail):
-        return run[0] in "*#" and (following.isdigit() or keys == "#")
-    starts = run[0] in " `" or tail[-1:] in _QUOTES
-    if not starts or (len(keys) == 2 and keys[0] == keys[1]):
-        return False
-    apart = run[-1] in " `-" or not following.isalnum() or (following.isdigit() and keys != "#")
-    if (
-        keys == "#"
-        and following.isdigit()
-        and not re.search(r"(?:dial|wähl|compos|marc|marq)\w{0,4} (?:el |le )?\Z", tail, re.IGNORECASE)
-    ):
-        return False
-    return (apart or following.isdigit()) and not _AFTER_OPERAND.search(tail) and after_verb(tail)
-
-
-def after_verb(before: str) -> bool:
-    """Returns whether `before` ends, within a sentence, with a word such as "press" and a few words after it."""
-    return _VERB_BEFORE.search(before[-_TAIL_CHARS:]) is not None
+    run = run.replace("`", " ").replace("**#**", "#")
+    keys = run.strip(" ").removesuffix("-")
+    if keys not in _KEYS or not before:
+        return None
+    if _DIALED.search(before):
+        return run if run[0] in _KEYS and (following.isdigit() or keys == "#") else None
+    starts = run[0] == " " or before[-1] in _QUOTES
+    if not starts or _AFTER_OPERAND.search(before) or (keys == "#" and following == "o"):  # "the # of people"
+        return None
+    tail = before[-_MAX_CHARS:]
+    if following.isalnum() and run[-1] not in " -":
+        dialed = following.isdigit() and (
+            keys == "*#" or (keys == "*" and _VERB.search(tail)) or _DIAL_VERB.search(tail + " ")
+        )
+        return run if dialed else None
+    return run if _VERB.search(tail) else None

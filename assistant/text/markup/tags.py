@@ -48,7 +48,8 @@ _VOCAL_TAGS = frozenset(
     " yawn yawns sniff sniffle sniffles groan groans moan whisper whispers whispering breath breathe inhale"
     " exhale pause"
     " emotion happy sad angry excited surprised neutral calm cheerful sing singing cry crying sob shout scream hum"
-    " clears_throat clear_throat clears-throat clear-throat smile smiling spell speed volume pitch style mood tone sfx"
+    " clears throat clears_throat clear_throat clears-throat clear-throat smile smiling spell speed volume pitch"
+    " style mood tone sfx"
     " lachen lacht seufzen seufzer seufzt husten flüstern räuspern rire rires soupir soupirs toux chuchotement"
     " risa risas suspiro suspiros tos susurro".split()
 )
@@ -131,6 +132,8 @@ class Tags:
         after = self._known_tag(text, tag) if tag else None
         if after is not None:
             return after
+        if tag and tag[0][-2:] != "/>" and self._reading.needs_more(text, end + 1, 1):
+            return WAIT
         if _VALUED_TAG.fullmatch(text, pos, end + 1) or (tag and self._is_for_voice(text, tag)):
             return end + 1
         return self._placeholder(text, pos, end, is_component=tag is not None and tag[0].endswith("/>"))
@@ -145,6 +148,9 @@ class Tags:
         comparison = plain.is_inside_word and " " in text[pos:end]  # "x<y and y>z"
         if comparison or not (is_component or _PLACEHOLDER.fullmatch(text, pos, end + 1)):
             return self._reading.literal(text, pos)
+        words = text[pos + 1 : end].lower().split()
+        if len(words) > 1 and not _VOCAL_TAGS.isdisjoint((words[0], words[-1])):
+            return end + 1  # "<long pause>"
         space = " " if plain.is_inside_word else ""
         plain.push(space + text[pos + 1 : end].rstrip("/ ") + space)
         return end + 1

@@ -16,6 +16,11 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules. They come before all others."""
     names = "|".join(re.escape(name) for name in sorted(lexicon.currencies, key=len, reverse=True))
 
+    units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
+
+    def hours(match: re.Match[str]) -> str:
+        return f"{match[1]} {lexicon.to} "
+
     def iso(match: re.Match[str]) -> str:
         return re.sub("[–−]", "-", match[0])
 
@@ -46,6 +51,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         Rule(
             frozenset("("), re.compile(r"(?<![\w.,-])([1-9]\d\d) ?\(([a-z])\)(?:\((\d{1,2})\))?(?:(s)(?!\w))?"), section
         ),
+        Rule(frozenset("."), re.compile(rf"(?<![^\s(])()\.(?=\d{{1,4}} ?(?:{units})(?!\w))"), zero),
+        Rule(frozenset("h"), re.compile(r"(?<![\w:])(\d{1,2} ?h(?:\d\d)?) ?[-–] ?(?=\d{1,2} ?h(?![^\W\d]))"), hours),
         Rule(frozenset("μ"), re.compile(r"(\d ?)μ(?=[A-Za-z])"), micro),
     ]
     if lexicon.code == "de":

@@ -23,7 +23,6 @@ _ARC = {
     "es": ("grados", "minutos", "segundos"),
 }
 _TELEPHONE_WORDS = frozenset("tel tel. phone telephone call dial number teléfono llama llame al telefon nummer".split())
-_CODE_WORDS = "PIN|pin|code|Code|passcode|ZIP|zip|ext|extension|Extension|Ext|PLZ|Postleitzahl|Kennwort"
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -89,16 +88,11 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
         ]
         return ", ".join(words)
 
-    def after_word(match: re.Match[str]) -> str:
-        return f"{match[1]}{match[2] or ''} {digits(match[3], code)}"
-
     def spanish(match: re.Match[str]) -> str | None:
         return digits(match[0], code) if word_before(match).rstrip(":") in _TELEPHONE_WORDS else None
 
     start, end = r"(?<![\w.,+$€£/-])(?<!\d )", r"(?![\w]|[-/]\d|[.,]\d)"
-    found = [
-        Rule(DIGITS, re.compile(rf"\b({_CODE_WORDS})(:|\.| is| ist)? (\d{{3,9}})(?! \d){end}"), after_word),
-    ]
+    found: list[Rule] = []
     if code == "en":
         area = r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])"
         found.append(Rule(DIGITS, re.compile(rf"{start}{area}\d{{3}}[ .-]\d{{4}}{end}"), grouped))

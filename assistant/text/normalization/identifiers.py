@@ -39,11 +39,13 @@ _LABELS = {
         r"|(?:postleitzahl|bankleitzahl|blz|plz)(?: ist| lautet|:)?"
     ),
     "fr": (
-        r"numéro d(?:e|u) (?:commande|compte|client|série|dossier|suivi|carte|référence|facture|passeport|réservation|"
+        r"numéro d(?:e|u) (?:commande|compte|client|série|dossier|suivi|carte|référence|facture|passeport|"
+        r"réservation|confirmation|ticket|billet|"
         r"vol|contrat|téléphone|portable)(?: est(?: le)?| ?:)?"
     ),
     "es": (
-        r"número de (?:pedido|cuenta|cliente|serie|referencia|seguimiento|tarjeta|factura|pasaporte|reserva|vuelo|"
+        r"número de (?:pedido|cuenta|cliente|serie|referencia|seguimiento|tarjeta|factura|pasaporte|reserva|"
+        r"confirmación|billete|vuelo|"
         r"contrato|expediente|póliza|teléfono|móvil)(?: es(?: el)?|:)?"
     ),
 }

@@ -5,7 +5,6 @@ import re
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import digits
 from assistant.text.normalization.rule import Rule
-from assistant.text.telephone_keys import after_verb
 
 _NAMES = {
     "en": {"*": "star", "#": "pound"},
@@ -13,6 +12,7 @@ _NAMES = {
     "fr": {"*": "étoile", "#": "dièse"},
     "es": {"*": "asterisco", "#": "almohadilla"},
 }
+_NUMBERED = re.compile(r"#\d{1,15}")  # "Take #5"
 _PIECE = re.compile(r"[*#]|\d+")
 
 
@@ -21,14 +21,18 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     names = _NAMES[lexicon.code]
 
     def read(match: re.Match[str]) -> str | None:
-        text = match.string
-        before = text[max(0, match.start() - 40) : match.start()]
-        of_number = re.fullmatch(r"#\d+", match[0]) and not re.search(
-            r"(?i)(?:dial|wähl|compos|marc|marq)\w{0,4} ", before
-        )
-        between = before.rstrip()[-1:].isdigit() and text[match.end() : match.end() + 2].lstrip()[:1].isdigit()
-        if of_number or between or not after_verb(before):
+        text, piece = match.string, match[0]
+        before, following = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 2]
+        is_sign = before.strip()[-1:].isalnum() and following.strip()[:1].isdigit() and piece == "*"
+        if is_sign or _NUMBERED.fullmatch(piece):
             return None
-        return " ".join(names.get(piece) or digits(piece, lexicon.code) for piece in _PIECE.findall(match[0]))
+        return " ".join(names.get(part) or digits(part, lexicon.code) for part in _PIECE.findall(piece))
 
-    return (Rule(frozenset("*#"), re.compile(r"(?<![\w*#])(?:[*#]{1,2}\d{0,15}){1,4}(?![\w*#])"), read),)
+    def last(match: re.Match[str]) -> str:
+        return f"{digits(match[1], lexicon.code)} {names['#']}"
+
+    pattern = re.compile(r"(?<![\w*#/])(?:[*#]{1,2}\d{0,15}){1,4}(?![\w*#/])")
+    return (
+        Rule(frozenset("*#"), pattern, read),
+        Rule(frozenset("#"), re.compile(r"(?<![\w.,#*-])(\d{1,15})#(?![\w#])"), last),
+    )

@@ -169,12 +169,12 @@ def _scaled_ranges(lexicon: Lexicon) -> Rule:
         many = lexicon.currencies[name].many if name else ""
         first = say(low, lexicon)
         if scale and lexicon.scales[scale] != lexicon.scales[high_scale]:
-            first += f" {lexicon.scales[scale]}"
-        last = (
-            _scaled(lexicon, high, high_scale, many) if many else f"{say(high, lexicon)} {lexicon.scales[high_scale]}"
-        )
-        if lexicon.scales[high_scale] == "tausend" and high.isdigit():
-            last = f"{cardinal(1000 * int(high), lexicon.code)} {many}".rstrip()
+            first = _in_thousands(lexicon, low, scale) or f"{first} {lexicon.scales[scale]}"
+        thousands = _in_thousands(lexicon, high, high_scale)
+        if thousands or not many:
+            last = f"{thousands or f'{say(high, lexicon)} {lexicon.scales[high_scale]}'} {many}".rstrip()
+        else:
+            last = _scaled(lexicon, high, high_scale, many)
         return f"{first} {lexicon.to} {last}"
 
     pattern = (
@@ -182,6 +182,12 @@ def _scaled_ranges(lexicon: Lexicon) -> Rule:
         rf"(?:{names})? ?(?P<high>{number}) ?(?P<high_scale>{scales})(?: ?(?P<behind>{names}))?(?![\w€$£])"
     )
     return Rule(DIGITS, re.compile(pattern), read)
+
+
+def _in_thousands(lexicon: Lexicon, figures: str, scale: str) -> str | None:
+    """Returns "zweitausend", which German writes as one word; None for other amounts."""
+    one_word = lexicon.scales[scale] == "tausend" and figures.isdigit()
+    return cardinal(1000 * int(figures), lexicon.code) if one_word else None
 
 
 def _with_mark(figures: str, wrong: str, mark: str) -> str:

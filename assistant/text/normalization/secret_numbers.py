@@ -9,7 +9,10 @@ from assistant.text.normalization.rule import DIGITS, STARTS, Rule
 
 _LABELS = {
     "en": (
-        r"(?:otp|pin|tan|cvv|cvc|passcode|pass ?word|one-time pass ?word|code|reference|booking|order(?= \d{5})|"
+        r"(?:otp|pin|tan|cvv|cvc|zip|ext\.?|extension|id|combination|(?:confirmation|tracking)(?=:)|passcode|"
+        r"pass ?word|"
+        r"one-time pass ?word|code|reference|booking|"
+        r"(?:order|ticket|case|invoice|reservation|receipt|policy|claim)(?= \d{5})|flight(?= \d{3})|"
         r"order id|"
         r"(?:account|card|number|phone|visa|mastercard|amex|iban|one|device)s? (?:that |which )?(?:ending|ends|"
         r"ended|end)"
@@ -19,7 +22,8 @@ _LABELS = {
     "de": (
         r"(?:otp|pin|tan|\w{0,20}code|\w{0,12}passwort|kennwort|losung|referenz|aktenzeichen|\w{0,12}kennung|"
         r"(?:bestellung|buchung|konto|ticket|auftrag|vorgang|rechnung|karte|kunde|vertrag|bestell|konto)[ -]"
-        r"(?:nummer|nr\.)|mit (?:der )?endung|endet (?:auf|mit)|endend (?:auf|mit)|"
+        r"(?:nummer|nr\.)|mit (?:der )?endung|endet auf|endend auf|endziffern|id|(?:bestellung|buchung|ticket|"
+        r"rechnung|auftrag|vorgang|konto)(?= \d{5})|"
         r"letzten (?:zwei|drei|vier|fünf|sechs|\d) (?:ziffern|"
         r"stellen)(?: (?:[\wäöüß]{1,14} ){0,3}[\wäöüß]{1,14})??|ziffern)"
         r"(?: (?:ist|sind|war|lautet|lauten))?(?: (?:die|der))?:?"
@@ -28,6 +32,7 @@ _LABELS = {
         r"(?:otp|pin|code(?: (?:pin|postal|secret|unique|d[’'e] ?\w{1,16}))?|mot de passe(?: unique)?|"
         r"référence(?: d[’'e] ?\w{1,16})?|réf\.|"
         r"(?:commande|compte|dossier|réservation|billet|facture|client|contrat|carte) (?:numéro|n°|nº|no\.?)|"
+        r"identifiant|(?:commande|dossier|réservation|billet|facture|compte)(?= \d{5})|"
         r"(?:se )?termin(?:ant|e|é|ée|ent) (?:par|en)|finissant par|"
         r"(?:deux|trois|quatre|cinq|six|\d) derniers chiffres(?: d[eu]s? (?:\w{1,12} ){0,2}\w{1,12})?|chiffres)"
         r"(?: (?:est|sont|était))?(?: (?:le|la|les))?(?: ?:)?"
@@ -35,6 +40,7 @@ _LABELS = {
     "es": (
         r"(?:otp|pin|código(?: (?:pin|postal|secreto|de \w{1,16}))?|clave|contraseña|referencia(?: de \w{1,16})?|ref\.|"
         r"(?:pedido|cuenta|reserva|factura|cliente|contrato|billete|ticket|tarjeta) (?:número|n\.º|nº|núm\.)|"
+        r"identificador|(?:pedido|reserva|factura|billete|ticket|cuenta)(?= \d{5})|"
         r"termin(?:ada|ado|a|an) en|acaba(?:da|do)? en|"
         r"últimos (?:dos|tres|cuatro|cinco|seis|\d) (?:dígitos|números)(?: de (?:\w{1,12} ){0,2}\w{1,12})?|"
         r"últimas (?:dos|tres|cuatro|cinco|seis|\d) cifras|dígitos|cifras)"
