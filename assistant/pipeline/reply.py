@@ -37,6 +37,7 @@ from audio.speaker import Speaker
 from audio.time_limit import engine_time_limit
 from audio.tts import Chunk, Voice
 from audio.tts.speakable import speakable, unspoken_notice
+from audio.tts.word_bounds import bounded_words
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from llm.chat import (
     REPETITION,
@@ -80,6 +81,8 @@ _MAX_REPEATED_SENTENCES = 3
 
 _TONE_AHEAD_SAMPLES = REPLY_RATE_HZ
 """The next phrase is made when less than this is left to play, so that a client buffers little: one second."""
+
+SHORTENED = "a very long word is not spoken to its end"
 
 MAX_HOLD_S = 0.2
 """Longest time that the first audio is held while the user may be resuming. Turn taking usually decides sooner."""
@@ -126,6 +129,7 @@ class Reply:
         voice_failed: Whether the voice has to be reloaded.
         unsynthesized: Text that could not be synthesized.
         unspoken_scripts: Scripts of letters that the voice cannot speak, in order.
+        shortened: Whether the rest of a very long word is not spoken.
         calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
         ring: What the reply rings; None for any other reply. It rings until it is stopped.
@@ -162,6 +166,7 @@ class Reply:
     voice_failed: bool = False
     unsynthesized: list[str] = field(default_factory=list)
     unspoken_scripts: dict[str, None] = field(default_factory=dict)
+    shortened: bool = False
     calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
     ring: RingSound | None = None
@@ -177,6 +182,7 @@ class Reply:
     _text_chunks: list[TextChunk] = field(default_factory=list)
     _announcement_at: ReplySamples | None = None  # position of the wait announcement in the audio
     _synthesis_began_s: float | None = None  # when synthesis of the first chunk began
+    _word_s: float = 0.0  # predicted sound of a word that the last chunk may have begun
     _playout: PlayoutTiming = field(init=False)
     _progress: asyncio.Event = field(default_factory=asyncio.Event)  # set when the speaker has played more
 
@@ -199,9 +205,10 @@ class Reply:
 
     @property
     def unspoken_notice(self) -> str:
-        """The line about letters that the voice cannot speak; "" if there were none."""
+        """The line about letters that the voice cannot speak and words that are too long; "" if there were none."""
         language = NAMES.get(self.language.partition("-")[0], self.language)
-        return unspoken_notice(tuple(self.unspoken_scripts), language) if self.unspoken_scripts else ""
+        scripts = unspoken_notice(tuple(self.unspoken_scripts), language) if self.unspoken_scripts else ""
+        return "; ".join(filter(None, (scripts, SHORTENED if self.shortened else "")))
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
         """Runs a subtask. If it fails, both subtasks end.
@@ -451,7 +458,11 @@ class Reply:
 
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
         is_audible = False
-        said = self.normalize_text(chunk.text)
+        text, word_s = bounded_words(chunk.text, self._word_s)
+        # Only a word that is longer than a chunk is cut within, and its parts have no blank.
+        self._word_s = 0.0 if chunk.ends_sentence or any(map(str.isspace, chunk.text)) else word_s
+        self.shortened = self.shortened or text != chunk.text
+        said = self.normalize_text(text)
         ahead_s = max(0, self.spoken_transcript.samples - self.played) / REPLY_RATE_HZ
         async with aclosing(self.voice.speak(said, self.speed(), ahead_s)) as audio_chunks:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:

@@ -1,4 +1,4 @@
-"""Removes from a text what its voice cannot speak: letters of other scripts and repeated characters. Pure.
+"""Removes from a text what its voice cannot speak: letters of other scripts, repeated characters, endless words. Pure.
 
 espeak-ng, which also gives Piper its phonemes, spells a letter that the voice does not know by its number or name: one
 Thai letter is 22 phonemes, three seconds of sound.
@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+from audio.tts.word_bounds import bounded_words
 
 LATIN = "LATIN"
 
@@ -103,6 +105,7 @@ class Speakable:
 def speakable(text: str, language: str) -> Speakable:
     """Returns what a voice of the language can speak of the text. `language`: a code such as "en" or "pt-BR"."""
     text = _REPEATED.sub(lambda run: run[1] * 3 + " " * (len(run[0]) - 3), text)
+    text, _ = bounded_words(text)
     if text.isascii():
         return Speakable(text)
     known = SCRIPTS.get(re.split("[-_]", language)[0].lower(), ())

@@ -3,6 +3,7 @@
 import pytest
 
 from audio.tts.speakable import speakable, unspoken_notice
+from audio.tts.word_bounds import bounded_words
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,29 @@ def test_repeated_signs_are_spoken_three_times(text: str, letters: int) -> None:
     found = speakable(text, "en").text
     assert len(found) == len(text)
     assert len(found.replace(" ", "")) == letters
+
+
+@pytest.mark.parametrize(
+    ("word", "spoken"),
+    [("9" * 5000, 50), ("x" * 10_000, 300), ("aGVsbG8gd29ybGQ/" * 40, 135), ("0f" * 32, 64), ("é" * 1000, 300)],
+    ids=["digits", "letters", "base64", "hash", "accents"],
+)
+def test_sound_of_one_word_is_bounded(word: str, spoken: int) -> None:
+    found = speakable(f"It is {word}, okay?", "en").text
+    assert len(found) == len(word) + 13
+    assert len(max(found.split(), key=len)) == pytest.approx(spoken, rel=0.1)
+    assert found.endswith("okay?")
+
+
+def test_scripts_without_blanks_have_no_long_words() -> None:
+    assert speakable("漢字" * 500, "ja").text == "漢字" * 500
+
+
+def test_word_in_parts_is_bounded_as_a_whole() -> None:
+    first, begun_s = bounded_words("9" * 40)
+    second, begun_s = bounded_words("9" * 40, begun_s)
+    third, _ = bounded_words("9 is it.", begun_s)
+    assert (first, second.strip(), third) == ("9" * 40, "9" * 10, "  is it.")
 
 
 def test_notice_names_script_and_language_of_voice() -> None:

@@ -11,7 +11,7 @@ from virtual_time import run_virtual
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import MAX_HOLD_S, UNSPEAKABLE
+from assistant.pipeline.reply import MAX_HOLD_S, SHORTENED, UNSPEAKABLE
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
@@ -834,6 +834,14 @@ def test_reply_in_unknown_script_is_told_once_and_shown() -> None:
     assert record.error == "the reply is in Thai; this voice speaks English"
     assert [text for text in simulation.voice.spoken if text.isascii()] == [UNSPEAKABLE]
     assert "not spoken: สวัสดีครับ. ลาก่อน." in result.problems
+
+
+def test_endless_word_is_told_and_not_spoken_to_its_end() -> None:
+    simulation = Simulation([TIME], replies=(f"The key is {'x' * 5000}. Anything else?",), length_ms=60_000)
+    result = simulation.run()
+    assert sum(text.count("x") for text in simulation.voice.spoken) == 300
+    assert simulation.voice.spoken[-1] == "Anything else?"
+    assert SHORTENED in result.problems
 
 
 def test_name_in_unknown_script_is_told_and_the_rest_spoken() -> None:
