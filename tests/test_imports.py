@@ -61,6 +61,7 @@ PORTS = frozenset(
         "assistant.skills.user_timers",
         "audio.tts.relief_voice",
         "audio.tts.speakable",
+        "audio.tts.word_bounds",
         "llm.cache",
         "llm.chat",
         "llm.discovery",
