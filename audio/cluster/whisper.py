@@ -53,6 +53,7 @@ class ClusterWhisperModel:
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. Raises EngineError."""

@@ -75,18 +75,25 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class TokenProbability:
-    """A token of a transcript, as the engine splits words, and the natural logarithm of its probability."""
+    """A token of a transcript, as the engine splits words, and the natural logarithm of its probability.
+
+    Attributes:
+        start_s: Start of its word, from the beginning of the segment; None unless times were requested.
+        end_s: End of its word.
+    """
 
     text: str
     log_probability: float
+    start_s: float | None = None
+    end_s: float | None = None
 
 
 @runtime_checkable
 class TokenRecognizer(Protocol):
     """A recognizer that knows the probabilities of its tokens. They cost processor time, so they must be requested."""
 
-    def keep_tokens(self, *, wanted: bool) -> None:
-        """Starts or stops to keep the tokens of final transcripts."""
+    def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
+        """Starts or stops to keep the tokens of final transcripts; `timed`: with the times of their words."""
         ...
 
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:

@@ -15,7 +15,7 @@ from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitte
 from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenProbability, TokenRecognizer
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.recognizer import WhisperRecognizer
-from audio.units import Pcm, samples_of_s
+from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 from bench.recordings import read_pcm
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -111,6 +111,22 @@ def test_tokens_of_a_decode_have_their_probabilities(whisper: LoadedWhisper, cli
     probabilities = [math.exp(token.log_probability) for token in found.tokens]
     assert all(0 < probability <= 1 for probability in probabilities)
     assert sum(probability > 0.5 for probability in probabilities) > len(probabilities) * 0.7
+
+
+def test_words_of_a_decode_have_their_times(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+    pcm = np.concatenate((np.zeros(MIC_RATE_HZ, np.int16), clips[0].pcm))
+    plain, later = (
+        whisper.decode(one, "en", retry=True, with_tokens=True, with_times=True) for one in (clips[0].pcm, pcm)
+    )
+    assert plain is not None
+    assert later is not None
+    assert plain.tokens
+    starts = [token.start_s for token in plain.tokens if token.start_s is not None]
+    assert starts == sorted(starts)
+    assert len(starts) == len(plain.tokens)
+    ends = [token.end_s for token in plain.tokens if token.end_s is not None]
+    assert max(ends) <= len(clips[0].pcm) / MIC_RATE_HZ + 0.1
+    assert later.tokens[1].end_s == pytest.approx((plain.tokens[1].end_s or 0) + 1, abs=0.3)
 
 
 def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips: list[Clip]) -> None:

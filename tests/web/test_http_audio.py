@@ -14,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+from openai.types.audio import TranscriptionVerbose
 from scripted_engines import SequenceRecognizer
 from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 from simulation import ScriptedVoice
@@ -189,7 +190,7 @@ def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
 def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts: list[str] = []
     monkeypatch.setattr(SequenceRecognizer, "set_prompt", lambda _self, text: prompts.append(text), raising=False)
-    monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, wanted: None, raising=False)
+    monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, **_wishes: None, raising=False)
     monkeypatch.setattr(
         SequenceRecognizer, "tokens_of", lambda _self, text: (TokenProbability(text, -0.25),), raising=False
     )
@@ -208,6 +209,30 @@ def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypat
 
     served(tmp_path, test, transcripts=("one",))
     assert prompts == ["Repartee, Ann. A call about boats."]
+
+
+def test_words_have_their_times_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, bool]] = []
+    tokens = (
+        TokenProbability(" Hel", -0.1, 0.2, 0.5),
+        TokenProbability("lo", -0.1, 0.2, 0.5),
+        TokenProbability(",", -0.1, 0.5, 0.6),
+        TokenProbability(" Ann", -0.1, 0.7, 0.9),
+        TokenProbability(".", -0.1, 0.9, 1.0),
+    )
+    monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, **wishes: asked.append(wishes), raising=False)
+    monkeypatch.setattr(SequenceRecognizer, "tokens_of", lambda _self, _text: tokens, raising=False)
+    fields = {"response_format": "verbose_json", "timestamp_granularities[]": ["word", "segment"]}
+
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        response = await client.post(TRANSCRIPTIONS, data=fields, files={"file": ("a.flac", recorded(1))})
+        found = TranscriptionVerbose.model_validate(response.json(), strict=True)
+        assert found.words is not None
+        assert [(word.word, word.start, word.end) for word in found.words] == [("Hello", 0.2, 0.5), ("Ann", 0.7, 0.9)]
+        assert found.segments
+
+    served(tmp_path, test, transcripts=("Hello, Ann.",))
+    assert asked == [{"wanted": True, "timed": True}]
 
 
 def test_instructions_for_the_voice_are_accepted(tmp_path: Path) -> None:

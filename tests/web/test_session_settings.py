@@ -384,7 +384,7 @@ def test_fields_without_a_wish_are_no_errors() -> None:
 
 def test_probabilities_of_a_transcript_are_sent_where_they_are_included() -> None:
     class Knowing(SequenceRecognizer):
-        def keep_tokens(self, *, wanted: bool) -> None:
+        def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
             self.texts = [" what", " now"] if wanted else []
 
         def tokens_of(self, _text: str) -> tuple[TokenProbability, ...] | None:

@@ -1,7 +1,7 @@
 """POST /v1/audio/transcriptions: a recording in, its words out, by the recognizer of the conversations."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
 from web.http_api.subtitles import srt, vtt
+from web.http_api.word_times import timed_words
 from web.session_settings import logprobs_of
 from web.wire.fields import (
     Field,
@@ -70,12 +71,14 @@ class Segment:
         end: Sample after the last one.
         text: Its words; "" if there are none.
         logprobs: The probabilities of its tokens, if they were requested and the recognizer knows them.
+        words: Its words with their times, if they were requested.
     """
 
     start: int
     end: int
     text: str
     logprobs: tuple[JsonObject, ...] = ()
+    words: tuple[JsonObject, ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,6 +94,10 @@ class _Heard:
     @property
     def logprobs(self) -> list[JsonObject]:
         return [token for one in self.segments for token in one.logprobs]
+
+    @property
+    def words(self) -> list[JsonObject]:
+        return [word for one in self.segments for word in one.words]
 
     @property
     def duration_s(self) -> float:
@@ -147,12 +154,14 @@ class Transcriptions:
             "prompt": Field(text(max_chars=MAX_PROMPT_CHARS)),
             "keywords": Field(listing(text(max_chars=MAX_KEYWORD_CHARS), maximum=MAX_KEYWORDS)),
             "include": Field(listing(one_of("logprobs"), maximum=1)),
-            "timestamp_granularities": Field(_granularities),
+            "timestamp_granularities": Field(listing(one_of("word", "segment"), maximum=2)),
             "chunking_strategy": Field(_chunking),
             **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
         }
         try:
             wanted = checked(values, "", table)
+            if _wants_words(wanted) and wanted.get("response_format", "json") != "verbose_json":
+                raise not_supported("timestamp_granularities", "words have times only in 'verbose_json'")
             if wanted.get("stream") and wanted.get("response_format", "json") not in _STREAMABLE:
                 raise not_supported("response_format", "with stream only 'json' and 'text'")
         except FieldError as error:
@@ -167,6 +176,10 @@ class Transcriptions:
 
     async def _answer(self, request: Request, send: Send, wanted: dict[str, Any], content: bytes) -> None:
         recognizer = await self._loaded()
+        if _wants_words(wanted) and not isinstance(recognizer, TokenRecognizer):
+            await recognizer.aclose()
+            message = f"the recognizer {recognizer.name} knows no times of words"
+            raise ApiError(400, "not_supported", message, "timestamp_granularities")
         _apply_wishes(recognizer, wanted)
         heard = _Heard()
         try:
@@ -185,7 +198,7 @@ class Transcriptions:
             case "text":
                 response = PlainTextResponse(f"{heard.text}\n")
             case "verbose_json":
-                response = JSONResponse(self._verbose(heard))
+                response = JSONResponse(self._verbose(heard, wanted.get("timestamp_granularities", ("segment",))))
             case "srt" | "vtt" as form:
                 write, content_type = _SUBTITLES[form]
                 response = Response(write(heard.segments), media_type=content_type)
@@ -199,7 +212,7 @@ class Transcriptions:
     def _headers(self) -> dict[str, str]:
         return {MODEL_HEADER: self.recognizer_name()}
 
-    def _verbose(self, heard: _Heard) -> dict[str, object]:
+    def _verbose(self, heard: _Heard, granularities: Sequence[str]) -> dict[str, object]:
         segments = [
             {
                 "id": number,
@@ -215,7 +228,8 @@ class Transcriptions:
             "language": self.language(),
             "duration": round(heard.duration_s, 3),
             "text": heard.text,
-            "segments": segments,
+            **({"segments": segments} if "segment" in granularities else {}),
+            **({"words": heard.words} if "word" in granularities else {}),
             "usage": heard.usage,
         }
 
@@ -248,7 +262,8 @@ class Transcriptions:
                     await self.state.give_way()
                     began_s = loop.time()
                     words = await segment_words(recognizer, start, pcm)
-                    yield Segment(start, start + len(pcm), words, tuple(logprobs_of(recognizer, words) or ()))
+                    probabilities, times = logprobs_of(recognizer, words) or (), timed_words(recognizer, words, start)
+                    yield Segment(start, start + len(pcm), words, tuple(probabilities), times)
                     start += len(pcm)
                     if self.state.in_conversation:  # leaves half of the time to it
                         await asyncio.sleep(loop.time() - began_s)
@@ -264,7 +279,8 @@ def _apply_wishes(recognizer: Recognizer, wanted: dict[str, Any]) -> None:
     if isinstance(recognizer, PromptedRecognizer):
         recognizer.set_prompt(". ".join(filter(None, (", ".join(wanted.get("keywords", ())), wanted.get("prompt")))))
     if isinstance(recognizer, TokenRecognizer):
-        recognizer.keep_tokens(wanted="include" in wanted)
+        timed = _wants_words(wanted)
+        recognizer.keep_tokens(wanted=timed or "include" in wanted, timed=timed)
 
 
 async def segment_words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
@@ -350,9 +366,8 @@ def _temperature(value: object, path: str) -> None:
     number(0, 1)(found, path)  # the recognizer always takes the likeliest words
 
 
-def _granularities(value: object, path: str) -> None:
-    if value != ["segment"]:
-        raise not_supported(path, "only 'segment' is given")
+def _wants_words(wanted: dict[str, Any]) -> bool:
+    return "word" in wanted.get("timestamp_granularities", ())
 
 
 def _chunking(value: object, path: str) -> None:

@@ -456,7 +456,15 @@ def _result(
     if decode.kind == "first_word" and language is not None:
         return model.first_word(decode.pcm, language)
     with_tokens, prompt = share.tokens.wanted, share.prompt
-    return model.decode(decode.pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
+    return model.decode(
+        decode.pcm,
+        language,
+        retry=retry,
+        wanted=wanted,
+        with_tokens=with_tokens,
+        with_times=share.tokens.timed,
+        prompt=prompt,
+    )
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:

@@ -38,6 +38,7 @@ from audio.stt.whisper.hallucination_filter import (
 )
 from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.stt.whisper.recent_tokens import token_probabilities
+from audio.stt.whisper.recent_tokens import with_times as times_of_words
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
 
@@ -220,6 +221,7 @@ class LoadedWhisper:
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """Decodes audio of at most 30 s. Returns None if the result became unwanted during the decode.
@@ -231,6 +233,7 @@ class LoadedWhisper:
                 and timestamps do not help.
             wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
             with_tokens: Whether to return the probabilities of the tokens, which take about a tenth longer.
+            with_times: Whether they have the times of their words, which take another pass of the decoder.
             prompt: Text of this conversation before the words, as if it had been said before; "": none.
         """
         features = self.features(pcm)
@@ -240,6 +243,7 @@ class LoadedWhisper:
         if not wanted():
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens, prompt)
+        in_full: ctranslate2.StorageView | None = None
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason, lowest = failed_check(evidence), evidence.log_probability
         suspect = short and may_pass_in_full_window(reason)
@@ -259,7 +263,7 @@ class LoadedWhisper:
             lowest = min(lowest, second.log_probability)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
-                evidence, reason = second, failed_check(second)
+                evidence, reason, in_full = second, failed_check(second), encoded_in_full
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
         guessed = not text and not confirmed_loop and not is_phantom(evidence.text, spoken)
@@ -272,6 +276,8 @@ class LoadedWhisper:
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded, lowest)
         tokens = evidence.tokens if text == evidence.text else ()
+        if with_times and tokens:
+            tokens = self._timed(tokens, spoken, encoded if in_full is None else in_full, len(pcm))
         long = self.multilingual and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
         kept = encoded if long and text and not improbable else None
         return Decoded(
@@ -369,6 +375,16 @@ class LoadedWhisper:
         likely = token_probabilities(said, rows, lambda token: tokenizer.decode([token]))
         text = tokenizer.decode(list(said)).strip()
         return DecodeResult(text, float(mean), float(result.no_speech_prob), punctuation, likely)
+
+    def _timed(
+        self, tokens: tuple[TokenProbability, ...], language: str, encoded: "ctranslate2.StorageView", samples: int
+    ) -> tuple[TokenProbability, ...]:
+        """Returns the tokens with the times of their words."""
+        tokenizer = self._tokenizer(language)
+        said = tokenizer.encode("".join(token.text for token in tokens))
+        frames = min(samples // self._model.feature_extractor.hop_length, 2 * encoded.shape[1])
+        [words] = self._model.find_alignment(tokenizer, [said], encoded, frames)
+        return times_of_words(tokens, [(word["word"], float(word["start"]), float(word["end"])) for word in words])
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""

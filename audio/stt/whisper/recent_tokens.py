@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ class RecentTokens:
 
     Attributes:
         wanted: Whether anything is kept.
+        timed: Whether with the times of words.
     """
 
     wanted: bool = False
+    timed: bool = False
     _settled: tuple[SegmentId | None, Tokens] = (None, ())
     _recent: deque[Tokens] = field(default_factory=lambda: deque(maxlen=_TRANSCRIPTS))
 
@@ -46,6 +48,22 @@ class RecentTokens:
 
     def _beginning(self, segment: SegmentId) -> Tokens:
         return self._settled[1] if self._settled[0] == segment else ()
+
+
+def with_times(tokens: Tokens, words: Sequence[tuple[str, float, float]]) -> Tokens:
+    """Returns the tokens with the times of their words.
+
+    `words`: the same text in words, each with its start and end in s.
+    """
+    found: list[TokenProbability] = []
+    waiting, ends_at, at = iter(words), 0, 0
+    start_s = end_s = 0.0
+    for token in tokens:
+        while at >= ends_at and (word := next(waiting, None)) is not None:
+            ends_at, start_s, end_s = ends_at + len(word[0]), word[1], word[2]
+        at += len(token.text)
+        found.append(replace(token, start_s=start_s, end_s=end_s))
+    return tuple(found)
 
 
 def token_probabilities(

@@ -40,9 +40,9 @@ class WhisperRecognizer:
         """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
         return self._recognizer.open(segment, on_interim)
 
-    def keep_tokens(self, *, wanted: bool) -> None:
+    def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
         """See `TokenRecognizer`."""
-        self._recognizer.keep_tokens(wanted=wanted)
+        self._recognizer.keep_tokens(wanted=wanted, timed=timed)
 
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         """See `TokenRecognizer`."""

@@ -32,6 +32,7 @@ class SegmentDecoder(Protocol):
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`."""
