@@ -133,6 +133,7 @@ class _CachedWhisper(LoadedWhisper):
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. A decode is never aborted, because it takes no time."""

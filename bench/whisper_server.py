@@ -42,10 +42,13 @@ class ScriptedWhisper(LoadedWhisper):
         retry: bool,
         wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
+        with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
-        decoded = super().decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
+        decoded = super().decode(
+            pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, with_times=with_times, prompt=prompt
+        )
         return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:
