@@ -105,8 +105,9 @@ class Function:
 
     Attributes:
         parameters: JSON Schema of its arguments, as JSON text.
-        is_trusted: Whether the model may call other functions in the same reply once it knows the result.
+        is_trusted: Whether its results may lead to calls of other functions. Those of others are data.
         mode: Whether the reply waits for the result; "": as the settings say.
+        source: The server that it is of; "": the program or the client itself.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Function:
     parameters: str
     is_trusted: bool = True
     mode: Literal["", "wait", "background"] = ""
+    source: str = ""
 
 
 NO_LIMIT = 0

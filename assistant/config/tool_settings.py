@@ -81,6 +81,14 @@ class ToolServerSection(ConfigSection):
         ),
     ] = ""
 
+    trusted: Annotated[
+        bool,
+        KeyInfo(
+            "Whether results of this server may lead to calls of other tools. Otherwise the user has to ask for such a "
+            "call, or to confirm it."
+        ),
+    ] = False
+
     def mode_of(self, tool: str) -> Literal["", "wait", "background"]:
         """Returns whether a reply waits for this tool; "": as tools.mode says. A name goes before *."""
         waiting, background = self.wait.split(), self.background.split()

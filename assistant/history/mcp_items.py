@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.history.item_id import ItemId
+from assistant.history.untrusted_results import as_data, client_source
 from llm.chat import FunctionCall
 
 FailureKind = Literal["protocol_error", "tool_execution_error", "http_error"]
@@ -102,7 +103,7 @@ def called(item: McpItem, remembered: Sequence[object]) -> list[tuple[FunctionCa
     match item:
         case McpCall(in_reply=False) if item.output is not None or item.failure is not None:
             output = item.output if item.failure is None else f"error: {item.failure.message}"
-            return [(_call(item, item.call_id), output or "")]
+            return [(_call(item, item.call_id), as_data(client_source(item.server_label), output or ""))]
         case McpApprovalResponse(approve=False):
             requests = (one for one in remembered if isinstance(one, McpApprovalRequest))
             request = next((one for one in requests if one.id == item.request_id), None)

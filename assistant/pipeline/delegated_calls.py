@@ -16,7 +16,7 @@ from assistant.history.items import ToolUse
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.tools import ToolError, shortened, with_unique_ids
-from assistant.tools.rounds import Delivery
+from assistant.tools.rounds import Delivery, marked
 from llm.chat import FunctionCall, Message
 
 OPENING_S = 0.5
@@ -101,7 +101,11 @@ class DelegatedCalls:
             self._end(begun, outcome, f"result of task {begun.number}: error: internal error")
             self._deliver()
             raise
-        self._end(begun, outcome, f"result of task {begun.number}: {output}")
+        output = f"result of task {begun.number}: {output}"
+        function = next((one for one in tools.functions if one.name == begun.call.name), None)
+        if function is not None and outcome == "returned":
+            output = marked(output, function)
+        self._end(begun, outcome, output)
         self._deliver()
 
     def _end(self, begun: _Call, outcome: str, output: str) -> None:

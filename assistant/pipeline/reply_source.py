@@ -6,6 +6,7 @@ from functools import partial
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
+from assistant.history.untrusted_results import sources_of
 from assistant.history.written_reply import WrittenReply
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
@@ -85,7 +86,7 @@ class ReplySource:
         deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
         if deliveries:
             self._deliveries[reply.id] = deliveries
-        if engines.tools is None and client is None:
+        if engines.tools is None and client is None and not sources_of(messages):
             return without_made_up(engines.model.stream(messages, options), options.functions)
         return ToolRounds(
             engines.model,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from assistant.history.mcp_items import FailureKind
+from assistant.history.untrusted_results import client_source
 from assistant.tools import ToolError
 from assistant.tools.names import named
 from llm.chat import Function
@@ -125,7 +126,10 @@ def functions_of(server: ClientServer, tools: Sequence[McpTool]) -> dict[str, tu
     for name, own_name in named(server.label, by_name).items():
         tool = by_name[own_name]
         about = ": ".join(part for part in (server.description, tool.description) if part)
-        found[name] = Function(name, about[:MAX_DESCRIPTION_CHARS], tool.schema), tool
+        found[name] = (
+            Function(name, about[:MAX_DESCRIPTION_CHARS], tool.schema, False, source=client_source(server.label)),
+            tool,
+        )
     return found
 
 

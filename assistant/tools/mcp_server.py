@@ -11,7 +11,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.client import Client
@@ -225,7 +225,7 @@ class McpServer:
                 f"the tool server {self.section.name} has no tool {', '.join(lacking)}: check its key `only`"
             )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
-        functions = [_function(name, found[tool], self.section.mode_of(tool)) for name, tool in names.items()]
+        functions = [_function(name, found[tool], self.section, tool) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
             self._report_once(
@@ -260,10 +260,10 @@ async def listed(client: Client) -> list[Tool]:
     return tools
 
 
-def _function(name: str, tool: "Tool", mode: Literal["", "wait", "background"]) -> Function:
+def _function(name: str, tool: "Tool", section: ToolServerSection, own_name: str) -> Function:
     description = " ".join((tool.description or tool.title or "").split())[:MAX_DESCRIPTION_CHARS]
     schema = json.dumps(tool.input_schema, sort_keys=True, separators=(",", ":"))
-    return Function(name, description, schema, mode=mode)
+    return Function(name, description, schema, section.trusted, section.mode_of(own_name), section.name)
 
 
 def text_of(result: CallToolResult) -> str:

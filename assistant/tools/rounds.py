@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from assistant.history.items import ToolUse, answer_messages
+from assistant.history.untrusted_results import as_data, sources_of
 from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
+from assistant.tools.consent import ASK, user_wants
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Escalated, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
 
@@ -160,7 +162,7 @@ class ToolRounds:
     deliveries: tuple[Delivery, ...] = ()
     _offered_names: frozenset[str] = frozenset()
     _background_names: frozenset[str] = frozenset()
-    _untrusted_names: frozenset[str] = frozenset()
+    _functions: dict[str, Function] = field(default_factory=dict)
     _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
@@ -168,7 +170,7 @@ class ToolRounds:
         """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
         functions = offered(self._all_functions(), self.options.functions)
         self._offered_names = frozenset(function.name for function in functions)
-        self._untrusted_names = frozenset(function.name for function in functions if not function.is_trusted)
+        self._functions = {function.name: function for function in (*functions, *self.options.functions)}
         self._background_names = frozenset(function.name for function in functions if self._in_background(function))
         theirs = {function.name for function in self.options.functions}
         if self.deliveries:
@@ -182,7 +184,7 @@ class ToolRounds:
             asked = (*self.messages, *used) if used or number else self.messages
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
-                    if isinstance(event, FunctionCall) and (event.name not in theirs or self._knows_untrusted):
+                    if isinstance(event, FunctionCall) and (event.name not in theirs or self._suspect(event, number)):
                         calls.append(event)  # also invented functions: the result says that they do not exist
                     elif isinstance(event, Finished):
                         self._finished.append(event)
@@ -197,12 +199,12 @@ class ToolRounds:
                 raise self._endless()
             yield ToolsCalled(self._finished[-1].reason if self._finished else "")
             await self.gate.wait()
-            refused = self._knows_untrusted
-            unapproved = [] if refused else self._unapproved(calls)
+            suspects = [self._suspect(call, number) for call in calls]
+            unapproved = self._unapproved(calls)
             for call in unapproved:
                 yield ApprovalNeeded(call)
-            if calls := [call for call in calls if call not in unapproved]:
-                yield ToolsReturned(await self._results(calls, number, refused=refused))
+            if left := [pair for pair in zip(calls, suspects, strict=True) if pair[0] not in unapproved]:
+                yield ToolsReturned(await self._results(left, number))
             if others or unapproved:
                 break  # a client must answer for its own functions first
         if self._finished:
@@ -233,18 +235,36 @@ class ToolRounds:
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
         """Applies a client's required call only to the first round. The last round must answer.
 
-        So must the round after a result that is not trusted: no words in a document may call a function.
+        So must the round after a result that is not trusted, unless its server has further tools.
         """
         if not functions:
             return self.options
-        last = number == self.settings.max_rounds or self._knows_untrusted
+        sources = self._sources
+        only = {function.name for function in functions if sources == {function.source}}
+        last = number == self.settings.max_rounds or (bool(sources) and not only)
         choice = self.options.choice if number == 0 else "none" if last else "auto"
         return replace(self.options, functions=(*self.options.functions, *functions), choice=choice)
 
     @property
-    def _knows_untrusted(self) -> bool:
-        """Whether the model has seen a result that is not trusted."""
-        return any(use.call.name in self._untrusted_names for use in self._used)
+    def _sources(self) -> frozenset[str]:
+        """The servers and tools whose results in this reply are not trusted."""
+        return sources_of(answer_messages("", tuple(self._used)))
+
+    def _suspect(self, call: FunctionCall, number: int) -> str:
+        """Returns the source of a result that may have led to this call, so that it is held; "" if it may be made.
+
+        In the reply that has the result, only the same server may be called. In later ones the user may want the call.
+        A client approves calls, or demands one, itself.
+        """
+        function = self._functions.get(call.name)
+        if function is None or (self.client is not None and self.client.needs_approval(call.name)):
+            return ""
+        own = {function.source} if function.source else set()
+        if others := self._sources - own:
+            return min(others)
+        others = sources_of(self.messages) - (own or {function.name})
+        demanded = number == 0 and self.options.choice not in {"auto", "none"}
+        return "" if not others or demanded or user_wants(call, function, self.messages) else min(others)
 
     def _endless(self) -> LlmBroken:
         rounds = self.settings.max_rounds
@@ -256,31 +276,31 @@ class ToolRounds:
             retryable=False,
         )
 
-    async def _results(self, calls: list[FunctionCall], round_: int, *, refused: bool) -> tuple[ToolWait, ...]:
+    async def _results(self, calls: Sequence[tuple[FunctionCall, str]], round_: int) -> tuple[ToolWait, ...]:
         """Runs all calls concurrently. Each is recorded as soon as it returns, because it may have had effects.
 
-        `refused`: the model has seen a result that is not trusted, so nothing is called.
+        `calls`: each with the source because of which it is held; "" if it is made.
         """
-        named = with_unique_ids(calls, (*self.messages, *answer_messages("", tuple(self._used))))
+        named = with_unique_ids([call for call, _ in calls], (*self.messages, *answer_messages("", tuple(self._used))))
         at = len(self.written())
         with self._reporting_progress():
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
-                        self._result(call, ToolUse(named[number], "", at, round_, number), refused=refused),
+                        self._result(call, ToolUse(named[number], "", at, round_, number), suspect),
                         name=f"tool {call.name}",
                     )
-                    for number, call in enumerate(calls)
+                    for number, (call, suspect) in enumerate(calls)
                 ]
         return tuple(task.result() for task in tasks)
 
-    async def _result(self, call: FunctionCall, used: ToolUse, *, refused: bool) -> ToolWait:
+    async def _result(self, call: FunctionCall, used: ToolUse, suspect: str) -> ToolWait:
         loop = asyncio.get_running_loop()
         began_s, outcome = loop.time(), "failed"
         try:
             async with asyncio.timeout(None if self._is_clients(call.name) else self.settings.timeout_s):
-                output = await self._call(call, used, refused=refused)
-                outcome = "delegated" if self._delegates(call) else "returned"
+                output = ASK.format(source=suspect) if suspect else await self._call(call, used)
+                outcome = "failed" if suspect else "delegated" if self._delegates(call) else "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
@@ -289,15 +309,17 @@ class ToolRounds:
             log.error("a tool call failed with an internal error (%s)", type(error).__name__)  # noqa: TRY400
             output = "error: internal error"
         output = shortened(output, self.settings.max_result_chars)
+        function = self._functions.get(call.name)
+        # An error of a client's server may be in the server's own words.
+        if function is not None and not suspect and (outcome == "returned" or self._is_clients(call.name)):
+            output = marked(output, function)
         self._used.append(replace(used, output=output))
         self.remember(self._used[-1])
         # an invented name may contain words of the conversation
         name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
-    async def _call(self, call: FunctionCall, used: ToolUse, *, refused: bool) -> str:
-        if refused:
-            raise ToolError("not done: after a document was read, answer first")
+    async def _call(self, call: FunctionCall, used: ToolUse) -> str:
         if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
         if used.number >= MAX_CALLS:
@@ -327,6 +349,11 @@ class ToolRounds:
             yield
         finally:
             tick.cancel()
+
+
+def marked(output: str, function: Function) -> str:
+    """Returns a result, marked as data unless the function is trusted."""
+    return output if function.is_trusted else as_data(function.source or function.name, output)
 
 
 async def without_made_up(

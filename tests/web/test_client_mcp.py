@@ -12,6 +12,7 @@ from session_harness import CONFIG, SessionHarness, run_scene
 from wire_client import Client, Event
 
 from assistant.config.mcp_hosts import McpHosts
+from assistant.history.untrusted_results import as_data, client_source
 from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
 from llm.chat import FunctionCall
 from web.http_api import rate_limits
@@ -24,6 +25,7 @@ URL = "https://tools.example.org/mcp"
 HOME: Event = {"type": "mcp", "server_label": "home", "server_url": URL, "require_approval": "never"}
 ROME = '{"place": "Rome"}'
 CALL = FunctionCall("call_1", "home_weather", ROME)
+SOURCE = client_source("home")
 DONE_CALL = {
     "type": "mcp_call", "server_label": "home", "name": "weather", "arguments": ROME,
     "approval_request_id": None, "output": "sunny", "error": None,
@@ -275,7 +277,7 @@ def test_call_is_an_item_of_the_response_and_the_model_goes_on() -> None:
     assert message["content"][0]["text"] == "It is sunny."
     assert harness.events("conversation.item.retrieved")[0]["item"] == call
     asked = harness.model.asked[1]
-    assert [(one.role, one.content) for one in asked[-2:]] == [("assistant", ""), ("tool", "sunny")]
+    assert [(one.role, one.content) for one in asked[-2:]] == [("assistant", ""), ("tool", as_data(SOURCE, "sunny"))]
     assert asked[-2].calls[0].name == "home_weather"
 
 
@@ -303,7 +305,7 @@ def test_failed_call_has_its_error_and_the_model_is_told() -> None:
     call, _ = harness.done[0]["output"]
     assert call["error"] == {"type": "http_error", "code": 500, "message": "the server answers with status 500"}
     assert call["output"] is None
-    assert harness.model.asked[1][-1].content == "error: the server answers with status 500"
+    assert harness.model.asked[1][-1].content == as_data(SOURCE, "error: the server answers with status 500")
 
 
 def test_slow_call_ends_at_its_time_limit() -> None:
@@ -384,7 +386,7 @@ def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
     call = harness.events("conversation.item.done")[-2]["item"]
     request_id = harness.done[0]["output"][0]["id"]
     assert without_id(call) == {**DONE_CALL, "approval_request_id": request_id}
-    assert harness.model.asked[1][-1].content == "sunny"
+    assert harness.model.asked[1][-1].content == as_data(SOURCE, "sunny")
     assert harness.model.asked[1][-2].calls[0].name == "home_weather"
     assert not harness.errors
 
@@ -557,7 +559,8 @@ def test_old_items_are_accepted_and_nothing_is_called() -> None:
     assert not harness.done
     messages = harness.session.history.messages()
     assert [(one.role, one.content) for one in messages[1:]] == [
-        ("assistant", ""), ("tool", "rain"), ("assistant", ""), ("tool", "error: no such place"),
+        ("assistant", ""), ("tool", as_data(SOURCE, "rain")),
+        ("assistant", ""), ("tool", as_data(SOURCE, "error: no such place")),
     ]  # fmt: skip
     items = [event["item"] for event in harness.events("conversation.item.done")]
     assert items[-5]["tools"] == tools

@@ -19,6 +19,7 @@ from session_server import WHAT_TIME, connected_client, real_engines, session_se
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
+from assistant.history.untrusted_results import as_data
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,7 @@ def test_client_hears_the_tool_result(tmp_path: Path) -> None:
             assert second["messages"][-1] == {
                 "role": "tool",
                 "tool_call_id": "call_1",
-                "content": "In Rome it is sunny.",
+                "content": as_data("home", "In Rome it is sunny."),
             }
 
     asyncio.run(test())

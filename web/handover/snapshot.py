@@ -39,7 +39,7 @@ from web.wire.session_config import (
     Truncation,
 )
 
-VERSION = 4
+VERSION = 5
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
 the end of its validity beside it, version 4 tells clients of the beta."""
 

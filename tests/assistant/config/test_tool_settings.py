@@ -82,7 +82,7 @@ WRONG = [
     (
         f"{A}command = 'c'\nargs = []\n",
         "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only, "
-        "background, wait",
+        "background, wait, trusted",
     ),
     (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
 ]

@@ -95,6 +95,15 @@ def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
     run(test)
 
 
+def test_results_of_a_server_are_data_unless_it_is_trusted() -> None:
+    async def test() -> None:
+        trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather", trusted=True)
+        async with tools_of(section(only="weather"), trusted) as (tools, _):
+            assert [(one.source, one.is_trusted) for one in tools.functions] == [("home", False), ("work", True)]
+
+    run(test)
+
+
 def test_invalid_utf_8_does_not_end_a_program() -> None:
     """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
     code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'

@@ -441,8 +441,44 @@ def test_no_function_is_called_after_a_result_that_is_not_trusted() -> None:
     result = simulation(model, tools).run()
     assert [name for _, name, _ in tools.called] == [WEATHER.name]
     assert [options.choice for options in model.options[-2:]] == ["none", "none"]
-    assert tool_messages(result.history)[-1].content == "error: not done: after a document was read, answer first"
+    assert tool_messages(result.history)[-1].content.startswith("error: not done: the user did not ask for this")
     assert result.chunks == ["It is sunny."]
+
+
+def test_further_tool_of_the_same_server_is_called_in_the_reply() -> None:
+    def goes_on(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
+        results = sum(message.role == "tool" for message in messages[last_user(messages) :])
+        return calls() if not results else calls(ADD.name) if results == 1 else "It is sunny."
+
+    functions = tuple(replace(one, is_trusted=False, source="home") for one in (WEATHER, ADD))
+    tools = ScriptedTools(functions=functions)
+    simulation(calling(goes_on), tools).run()
+    assert [name for _, name, _ in tools.called] == [WEATHER.name, ADD.name]
+
+
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        ("thank you", []),
+        ("yes please", []),
+        ("please put milk on my list", [ADD.name]),
+        ("a long story | yes please", [ADD.name]),
+        ("a long story | no", []),
+    ],
+)
+def test_later_call_needs_words_of_the_user_after_a_result_that_is_not_trusted(said: str, called: list[str]) -> None:
+    def obeys(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
+        turn = messages[last_user(messages) :]
+        if any(message.content.startswith("error: not done") for message in turn):
+            return "Shall I put milk on your list?"
+        if turn[0].content == ASKS[0].words:
+            return "It is sunny." if looked_up(messages) else calls()
+        return "Done." if looked_up(messages) else calls(ADD.name)
+
+    tools = ScriptedTools(functions=(replace(WEATHER, is_trusted=False, source="web"), replace(ADD, source="list")))
+    later = (Utterance(6000 + 5000 * n, 7000 + 5000 * n, words) for n, words in enumerate(said.split(" | ")))
+    simulation(calling(obeys), tools, (*ASKS, *later), length_ms=20_000).run()
+    assert [name for _, name, _ in tools.called] == [WEATHER.name, *called]
 
 
 def test_client_function_is_not_called_after_a_result_that_is_not_trusted() -> None:
