@@ -17,7 +17,7 @@ def exported(*items: Item) -> str:
     ("following", "count"),
     [
         (AssistantMessage(ItemId("b"), "Two three. Four."), 0),
-        (AssistantMessage(ItemId("b"), "Two", complete=False, unheard=" three. Four."), 0),
+        (AssistantMessage(ItemId("b"), "Two", complete=False, unheard=" three. Four."), 1),
         (AssistantMessage(ItemId("b"), "Your timer is done."), 1),
         (UserMessage(ItemId("b"), "Two three. Four.", spoken=True), 1),
     ],
