@@ -76,6 +76,15 @@ def test_other_language_is_chosen_in_the_settings(browser: Browser, server: Serv
     page.context.close()
 
 
+def test_stand_ins_of_engines_are_named_in_the_language_of_the_page(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "de")
+    stand_ins = [{"stage": "turn", "name": "estimate", "fallback": True}]
+    stand_ins.append({"stage": "stt", "name": "no recognizer", "fallback": True})
+    page.evaluate("(used) => import('/static/view/engines.js').then(({drawEngines}) => drawEngines(used))", stand_ins)
+    assert page.text_content("#fallback-engines") == "Ersatz: Schätzung, keine Spracherkennung"
+    page.context.close()
+
+
 def test_first_steps_preselect_the_language_of_the_browser(browser: Browser, server: Server) -> None:
     page = opened(browser, server, "de-DE")
     page.click("#settings-open")

@@ -38,7 +38,7 @@ WITHOUT_TEXTS = {
 }
 """Their sentences are for developers, or they are lists of tags and expressions that parse Markdown."""
 
-SHOWN_AS_NAMES = {"Repartee", "WebSocket", "Esc", "Segmenter", "hey computer", "noopener noreferrer"}
+SHOWN_AS_NAMES = {"Repartee", "WebSocket", "Esc", "Segmenter", "hey computer", "no recognizer", "noopener noreferrer"}
 BEFORE_CLASSES = re.compile(r"(class: |className = |matchMedia\(|SVG_NAMESPACE = |querySelector(All)?\(|closest\()$")
 CLASS_TERNARY = re.compile(
     r"^(quiet|first-run|small|none|hint|choice|setting|notice|item|row|turn|visually)\b|needs-session$"

@@ -91,6 +91,8 @@ export default {
 
   "engines.label": "Module: ",
   "engines.fallback": "Ersatz: {names}",
+  "engines.name.no_recognizer": "keine Spracherkennung",
+  "engines.name.estimate": "Schätzung",
   "engines.vad": "erkennt, ob gesprochen wird",
   "engines.turn": "erkennt, wann du fertig bist",
   "engines.stt": "erkennt die Worte",

@@ -97,6 +97,8 @@ export default {
   // Engines
   "engines.label": "Engines: ",
   "engines.fallback": "Fallback: {names}",
+  "engines.name.no_recognizer": "no recognizer",
+  "engines.name.estimate": "estimate",
   "engines.vad": "detects speech",
   "engines.turn": "detects the end of a turn",
   "engines.stt": "recognizes speech",

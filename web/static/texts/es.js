@@ -91,6 +91,8 @@ export default {
 
   "engines.label": "Módulos: ",
   "engines.fallback": "Sustituto: {names}",
+  "engines.name.no_recognizer": "sin reconocimiento",
+  "engines.name.estimate": "estimación",
   "engines.vad": "detecta la voz",
   "engines.turn": "detecta el final de tu turno",
   "engines.stt": "reconoce las palabras",

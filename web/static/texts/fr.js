@@ -91,6 +91,8 @@ export default {
 
   "engines.label": "Modules : ",
   "engines.fallback": "Remplaçant : {names}",
+  "engines.name.no_recognizer": "pas de reconnaissance",
+  "engines.name.estimate": "estimation",
   "engines.vad": "détecte la parole",
   "engines.turn": "détecte la fin de votre tour",
   "engines.stt": "reconnaît les mots",

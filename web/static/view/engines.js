@@ -22,13 +22,22 @@ export function placeEngines() {
 }
 
 /**
+ * Stand-ins of the server, by the name that it gives them; other engines have names of their own.
+ * @type {Record<string, () => string>}
+ */
+const STAND_INS = {
+  "no recognizer": () => text("engines.name.no_recognizer"),
+  estimate: () => text("engines.name.estimate"),
+};
+
+/**
  * @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines
  * @param {{skillsAnswer?: boolean, onlyVoice?: string}} expected what is no fallback. `skillsAnswer`: built-in skills answer because no
  *   language model is configured; `onlyVoice`: the only voice to choose from; "" if there are several
  */
 export function drawEngines(engines = [], { skillsAnswer = false, onlyVoice = "" } = {}) {
   const expected = ({ stage, name }) => (skillsAnswer && stage === "llm") || (stage === "tts" && name === onlyVoice);
-  engines = engines.map((one) => ({ ...one, fallback: one.fallback && !expected(one) }));
+  engines = engines.map((one) => ({ ...one, name: STAND_INS[one.name]?.() ?? one.name, fallback: one.fallback && !expected(one) }));
   engines.sort((a, b) => STAGE_ORDER.indexOf(a.stage) - STAGE_ORDER.indexOf(b.stage));
   const fallbacks = engines.filter(({ fallback }) => fallback).map(({ name }) => name);
   byId("engines").hidden = !engines.length;
