@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[list[str | Path], int]] = {
     "conversations": (["conversations"], 0),
     "devices": (["devices"], 0),
     "cache": (["cache", "stats"], 0),
+    "error-read": (["read", "missing.txt"], 2),
+    "error-server": (["talk", "--server", "http://127.0.0.1:9"], 2),
     "error-command": (["tlak"], 2),
     "error-setting": (["config", "--set", "assistant.languag=de"], 2),
     "error-init": (["init", "--yes", "--language", "dee"], 2),

@@ -1,6 +1,7 @@
 """The screens of `demo`, `talk` and `serve` during a conversation, and after its end."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_talk_draws_a_turn_and_leaves_the_terminal_as_it_was(columns: int, look:
         terminal.until_shown("1 typed turn")
         check_screen(terminal)
         assert terminal.background() == background
-        assert "That's five." in terminal.text()
+        assert "That's 5." in terminal.text()
         terminal.press(b"q")
         assert terminal.end() == 0
         check_end(terminal, "talk-end")
@@ -74,10 +75,30 @@ def test_lines_of_plain_conversation_are_broken_between_words() -> None:
     with in_terminal(["talk", "--plain", *flags()], 80, prepare=with_cards, QUIET_MICROPHONE="1") as terminal:
         terminal.until_shown("ready:")
         terminal.press(b"what is two plus three\n")
-        terminal.until_shown("repartee: That's five.")
+        terminal.until_shown("repartee: That's 5.")
         terminal.press(b"\x03")
         assert terminal.end() == 0
         check_end(terminal)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_talk_with_a_server_draws_a_typed_turn(columns: int) -> None:
+    with in_terminal(["serve", "--port", "0", *flags()], 80) as server:
+        server.until_shown("\n           ready")
+        port = re.findall(r"127\.0\.0\.1:(\d+)", server.text())[0]
+        arguments = ["talk", "--server", f"ws://127.0.0.1:{port}"]
+        with in_terminal(arguments, columns, rows=30, prepare=with_cards, QUIET_MICROPHONE="1") as terminal:
+            terminal.until_shown("\n  speak\n")
+            terminal.press(b"t")
+            terminal.until_shown("escape cancels")
+            terminal.press(b"what is two plus three\r")
+            terminal.until_shown("That's 5.")
+            check_screen(terminal)
+            terminal.press(b"\x03")
+            assert terminal.end() == 0
+            check_end(terminal)
+        server.press(b"\x03")
+        server.end()
 
 
 @pytest.mark.parametrize("columns", [80, 120])
