@@ -11,7 +11,7 @@ class Degradation(IntEnum):
     NO_INTERIMS = 1
     """The recognizer decodes only what is requested, or will be if the pause is the end: no interim transcripts."""
     SMALL_WINDOW = 2
-    """The recognizer decodes short speech in a smaller window, and repeats no decode in the full window of 30 s."""
+    """The recognizer repeats only requested transcripts in the full window of 30 s, without which words are lost."""
     SHORT_CHUNKS = 3
     """The voice synthesizes sentences in shorter parts, so that the first one is heard sooner."""
     CHEAP_VOICE = 4

@@ -41,7 +41,6 @@ class ClusterWhisperModel:
         self.compute_type = info.compute_type
         self.multilingual = info.multilingual
         self.workers = workers
-        self.small_window = False  # the lateness of this machine says nothing about a replica
         self._connection = connection
         self._timeout_s = timeout_s
 

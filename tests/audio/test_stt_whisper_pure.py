@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_whisper import loud, quiet
 
-from audio.stt.whisper.encoder_window import SMALL_FLOOR_S, EncoderWindow, cut_at, encoder_frames
+from audio.stt.whisper.encoder_window import EncoderWindow, cut_at, encoder_frames
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     compression_ratio,
@@ -30,9 +30,6 @@ from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 def test_adaptive_window_covers_the_audio_with_margin(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "adaptive") == frames
     assert encoder_frames(samples_of_s(seconds), "full") == 3000
-    assert encoder_frames(samples_of_s(seconds), "adaptive", SMALL_FLOOR_S) == min(
-        frames, max(500, seconds * 100 + 200)
-    )
 
 
 @pytest.mark.parametrize(

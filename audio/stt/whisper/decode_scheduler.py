@@ -323,8 +323,8 @@ class DecodeScheduler:
         decode = client.start_decode(kind)
         share = client.share
         language = share.language
-        pool.model.small_window = self._degradation >= Degradation.SMALL_WINDOW
-        retry = kind not in WITHOUT_RETRY and not pool.model.small_window
+        # A requested transcript that is dropped for a failed check is a turn without an answer.
+        retry = kind == "final" or (kind not in WITHOUT_RETRY and self._degradation < Degradation.SMALL_WINDOW)
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.

@@ -28,9 +28,6 @@ a WER of 19 instead of 18 (futo-org/whisper-acft #5). With 2.6 s large-v3-turbo 
 before tuning (model card of MahmoudAshraf/acft-whisper-large-v3-turbo).
 """
 
-SMALL_FLOOR_S = 5.0
-"""The same on a machine that is too slow: half the work for short speech, above the lengths that cost words."""
-
 SETTLE_S = 25.0
 """Length of undecided audio from which its older part is decoded finally; 5 s of the window remain for that."""
 
@@ -45,15 +42,14 @@ _STEP_SAMPLES = MIC_RATE_HZ // 50
 _FRAMES_PER_S = 100
 
 
-def encoder_frames(samples: int, window: EncoderWindow, floor_s: float = FLOOR_S) -> int:
+def encoder_frames(samples: int, window: EncoderWindow) -> int:
     """Returns how many log-mel frames to encode for `samples` of audio, at most 3000.
 
-    A frame is 10 ms. The number is even because the encoder halves it. `floor_s`: length of the shortest adaptive
-    window.
+    A frame is 10 ms. The number is even because the encoder halves it.
     """
     if window == "full":
         return round(WINDOW_S * _FRAMES_PER_S)
-    min_s = floor_s if window == "adaptive" else 0.0
+    min_s = FLOOR_S if window == "adaptive" else 0.0
     seconds = min(WINDOW_S, max(min_s, samples / MIC_RATE_HZ + MARGIN_S))
     return 2 * round(seconds * _FRAMES_PER_S / 2)
 

@@ -14,14 +14,7 @@ import numpy.typing as npt
 
 from audio.errors import EngineLoadError
 from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation, TokenProbability
-from audio.stt.whisper.encoder_window import (
-    FLOOR_S,
-    SMALL_FLOOR_S,
-    WINDOW_S,
-    EncoderWindow,
-    encoder_frames,
-    first_word_frames,
-)
+from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames, first_word_frames
 from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
     MAX_NO_SPEECH,
@@ -169,7 +162,6 @@ class LoadedWhisper:
         compute_type: The actual type of the weights.
         multilingual: Whether it knows languages other than English.
         workers: Number of parallel decodes.
-        small_window: See `SegmentDecoder`.
     """
 
     def __init__(self, settings: WhisperSettings) -> None:
@@ -182,7 +174,6 @@ class LoadedWhisper:
         from faster_whisper.tokenizer import Tokenizer  # noqa: PLC0415 - as above
 
         self._settings = settings
-        self.small_window = False
         self._storage = ctranslate2.StorageView.from_array
         self._float32, self._cpu = ctranslate2.DataType.float32, ctranslate2.Device.cpu
         self._tokenizer_of = Tokenizer
@@ -237,8 +228,7 @@ class LoadedWhisper:
             prompt: Text of this conversation before the words, as if it had been said before; "": none.
         """
         features = self.features(pcm)
-        floor_s = SMALL_FLOOR_S if self.small_window else FLOOR_S
-        frames = encoder_frames(len(pcm), self._settings.encoder_window, floor_s)
+        frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
         if not wanted():
             return None

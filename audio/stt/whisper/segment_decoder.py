@@ -15,14 +15,12 @@ class SegmentDecoder(Protocol):
         compute_type: The actual type of the weights.
         multilingual: Whether it knows languages other than English.
         workers: Number of decodes at the same time.
-        small_window: Whether short speech is decoded with less context, because the machine is too slow.
     """
 
     device: str
     compute_type: str
     multilingual: bool
     workers: int
-    small_window: bool
 
     def decode(
         self,
