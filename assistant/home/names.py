@@ -22,6 +22,8 @@ _CLOSE = 0.75
 _NO_DIGIT = re.compile(r"\D*")
 _ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
 _MIN_FUZZY_CHARS = 4
+_JOINERS = frozenset(("and", "und", "et", "y"))
+"""Words that names also write as "&" or "+", or leave out."""
 _MAX_LONGER = 2
 """Largest difference in length of two like words, in letters."""
 
@@ -126,6 +128,7 @@ class HomeIndex:
         *,
         together: bool = False,
         only: Callable[[Device], bool] | None = None,
+        is_answer: bool = False,
     ) -> Found | Unclear | None:
         """Returns what `text` means; None if nothing in this home.
 
@@ -136,6 +139,7 @@ class HomeIndex:
             everything: The kinds that are meant by "everything"; empty: as `default`.
             together: Whether "the light" means all lights if there are several; else the user is asked.
             only: Returns whether a device may be meant; None: each may.
+            is_answer: Whether the assistant asked which device is meant, so that a number alone is enough.
         """
         words = self._plain(text)
         every = any(word in self.words.every for word in words)
@@ -159,6 +163,9 @@ class HomeIndex:
                 return Found(group, by_name=False)
         if every or not words:
             return None
+        if not is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
+            partly = self._by_part(words, meant, allowed)
+            return Unclear(_names([one.device for one in partly])) if partly else None  # "the three": the 3D printer?
         named = self._by_part(rest, meant, here) if others else []
         if not named and place is not None:
             named = self._by_part(words, meant, allowed)
@@ -200,7 +207,7 @@ class HomeIndex:
 
     def _name(self, device: Device, beside: Words) -> _Named:
         words = self._plain(device.name)
-        return _Named(device, words, "".join(words), beside, any(map(self._kind, words)))
+        return _Named(device, words, _joined(words), beside, any(map(self._kind, words)))
 
     def _alike(self, word: str) -> dict[str, float]:
         """Returns the words of names and places that may be `word`, and how alike they are."""
@@ -250,9 +257,13 @@ class HomeIndex:
         return score and score - 0.01 * len(named.words)  # the name with the fewest other words
 
 
+def _joined(words: Words) -> str:
+    return "".join(word for word in words if word not in _JOINERS)
+
+
 def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
     """Returns the devices whose whole name these words are: exactly, else the most alike."""
-    joined = "".join(words)
+    joined = _joined(words)
     if not joined:
         return []
     if exact := [named for named in among if named.joined == joined]:

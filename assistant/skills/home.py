@@ -124,7 +124,7 @@ class HomeSkill:
         tables, memory = self._tables[code], context.memory
         question, subject = memory.heard_question(context.last_reply, code), memory.last_asked(SKILL, code)
         if isinstance(question, WhichName) and question.skill == SKILL:
-            match = self._match(tables, question.found, text, text)
+            match = self._match(tables, question.found, text, text, is_answer=True)
             if match is not None and not match.open_ended:
                 return match
         if subject is None or not subject.name:
@@ -134,7 +134,9 @@ class HomeSkill:
         replies = (self._match(tables, found, subject.name, subject.name) for _, found in of_pronoun)
         return next((match for match in replies if match is not None and not match.open_ended), None)
 
-    def _match(self, tables: _Tables, found: TemplateMatch, said: str, text: str) -> Match | None:
+    def _match(
+        self, tables: _Tables, found: TemplateMatch, said: str, text: str, *, is_answer: bool = False
+    ) -> Match | None:
         state = self.home.state
         if state is None:
             return self._unread(tables, said)
@@ -147,7 +149,7 @@ class HomeSkill:
         else:
             together, index = found.intent in _TOGETHER, tables.index_of(state)
             only = HomeRequest.measures if found.intent == "home_temperature" else None
-            meant = index.find(said, kinds, default, everything, together=together, only=only)
+            meant = index.find(said, kinds, default, everything, together=together, only=only, is_answer=is_answer)
         request = HomeRequest(tables.language, self.home, found, self._what(tables, _as_written(said, text), meant))
         if meant is None:
             return self._unknown(tables, request, said, kinds)

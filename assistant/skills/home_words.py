@@ -1,12 +1,32 @@
 """The words of a language for homes, and its way to fold them for comparison."""
 
+import re
 from typing import cast
+
+from num2words import num2words
 
 from assistant.home import Kind
 from assistant.home.names import HomeWords, Words, folded
 from assistant.skills.language import Language, read_yaml
 from assistant.skills.numerals import find_numbers
 from assistant.skills.words import Wording, plain_words
+
+_INITIALS = re.compile(r"\b(?:([A-Za-z])[./] ?([A-Za-z])|(a|t) (c|v))\b(?!['’])\.?")  # "A/C", "T.V.", "a c"
+_AIR_CONDITIONER = re.compile(r"\bair[- ]?condition(?:er|ing)\b", re.IGNORECASE)
+_ORDINALS = {
+    "en": re.compile(r"\b(\d{1,2}) ?(?:st|nd|rd|th)\b", re.IGNORECASE),
+    "de": re.compile(r"\b(\d{1,2})\.(?= [^\W\d])"),
+    "fr": re.compile(r"\b(\d{1,2})(?:ers?|re|ère|e|ème)\b", re.IGNORECASE),
+    "es": re.compile(r"\b(\d{1,2})\.?[ºª]"),
+}
+_NUMBER_WORDS = frozenset("number no nr nummer numero num".split())
+_SHORT = {
+    "mister": "mr", "missus": "mrs", "doctor": "dr", "doktor": "dr", "docteur": "dr", "saint": "st", "sankt": "st",
+    "street": "st", "strasse": "str", "avenue": "ave", "professor": "prof", "herr": "hr", "frau": "fr", "senor": "sr",
+    "senora": "sra", "madame": "mme", "climatiseur": "clim", "climatisation": "clim",
+    "ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9",
+}  # fmt: skip
+"""Words that names also write short, and Roman numerals."""
 
 
 def home_words(language: Language, wording: Wording) -> HomeWords:
@@ -33,18 +53,28 @@ class WordFolder:
     def __init__(self, language: Language, wording: Wording) -> None:
         """`wording`: the equivalent wordings of the language."""
         self._numerals = language.numerals
+        self._code = language.code
         self._wording = wording
 
     def __call__(self, text: str) -> Words:
         """Returns the words of `text`."""
+        text = _AIR_CONDITIONER.sub("ac", _INITIALS.sub(r"\1\2\3\4", text))
+        text = _ORDINALS[self._code].sub(
+            lambda found: str(num2words(int(found[1]), lang=self._code, to="ordinal")), text
+        )
+        text = re.sub("[&+#]", " ", text)
         plain = plain_words(text.replace("'", " ").replace("’", " ").replace("-", " ").replace("_", " "), self._wording)
         numbered = find_numbers(plain, self._numerals)
-        words = (
+        words = [
             str(numbered.numbers[int(word)]) if word.isdecimal() else folded(word)
             for word in numbered.words
             if any(map(str.isalnum, word))
+        ]
+        return tuple(
+            _SHORT.get(word, word)
+            for word, following in zip(words, (*words[1:], ""), strict=False)
+            if not (word in _NUMBER_WORDS and following.isdecimal())  # "TV number 2"
         )
-        return tuple(words)
 
     def all(self, texts: list[str]) -> tuple[str, ...]:
         """Returns the words of all texts."""

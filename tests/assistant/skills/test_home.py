@@ -428,6 +428,50 @@ def test_names_with_numbers_and_braces_are_found() -> None:
     assert answer.text == "Lamp two {x} on."
 
 
+NAMES: list[tuple[str, str, str]] = [
+    ("en", "A/C", "turn on the AC"),
+    ("en", "A/C", "turn on the air conditioner"),
+    ("en", "Air Conditioner", "turn on the A.C."),
+    ("en", "Light & Fan", "turn on light and fan"),
+    ("en", "Light + Fan", "turn on light and fan"),
+    ("en", "2nd Bedroom Lamp", "turn on the second bedroom lamp"),
+    ("en", "Third Hall Lamp", "turn on the 3rd hall lamp"),
+    ("en", "Mr. Coffee", "turn on mister coffee"),
+    ("en", "TV #2", "turn on TV number two"),
+    ("en", "St. James Lamp", "turn on the saint james lamp"),
+    ("en", "Main St. Lamp", "turn on the main street lamp"),
+    ("en", "Dr. Who Lamp", "turn on the doctor who lamp"),
+    ("en", "Bob's Lamp", "turn on bobs lamp"),
+    ("en", "Lamp II", "turn on lamp two"),
+    ("en", "Night-Light", "turn on the night light"),
+    ("en", "Bookshelves", "turn on the bookshelve"),
+    ("de", "Licht & Lüfter", "schalte Licht und Lüfter ein"),
+    ("de", "Steckdose #2", "schalte Steckdose Nummer zwei ein"),
+    ("de", "Dr. Müllers Lampe", "schalte Doktor Mullers Lampe ein"),
+    ("fr", "Lampe & Ventilo", "allume lampe et ventilo"),
+    ("fr", "Prise n° 2", "allume la prise numéro deux"),
+    ("es", "Lámpara & Ventilador", "enciende lámpara y ventilador"),
+    ("es", "Enchufe #2", "enciende el enchufe número dos"),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "said"), NAMES)
+def test_names_are_found_however_they_are_written(code: str, name: str, said: str) -> None:
+    devices = (Device("switch.it", name, "off", "switch"), Device("light.other", "Xylophone", "off", "light"))
+    assert calls_of(ask_home(QuietHome(HomeState(devices, (), (), 3)), said, code)) == ["turn_on switch.it"]
+
+
+@pytest.mark.parametrize("said", ["turn on the three", "turn on the", "turn on three", "turn on number three"])
+def test_number_alone_switches_nothing(said: str) -> None:
+    devices = (Device("switch.it", "3D Printer", "off", "switch"), Device("light.a", "Lamp", "off", "light"))
+    home = QuietHome(HomeState(devices, (), (), 3))
+    assert calls_of(ask_home(home, said)) == []
+    asked = ask_home(home, "turn on the three")
+    assert asked is not None
+    assert asked.text == "Which one do you mean: 3D Printer?"
+    assert calls_of(ask_home(home, "turn on the printer")) == ["turn_on switch.it"]
+
+
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
     for name in ("home", "weather"):
