@@ -7,12 +7,15 @@ from assistant.text.normalization.numbers import cardinal
 from assistant.text.normalization.rule import STARTS, Rule
 
 _BEFORE = re.compile(
-    r"\b(?:scor(?:e|es|ed|ing)|w[io]n|wins|lost|lose|loses|beat|beats|defeat(?:s|ed)?|drew|tied|led|leads?|leading|trail(?:s|ed|ing)?|"
-    r"result|final|half-?time|full-?time|match|game|set|halves|"
-    r"gewinn(?:t|en)|gewann(?:en)?|gewonnen|verl(?:iert|ieren|or|oren)|siegt(?:e|en)?|führt(?:e|en)?|spiel(?:stand|t|te|ten)?|"
-    r"ergebnis|(?:end|halbzeit|zwischen)stand|steht es|stand es|unentschieden|partie|schl(?:ug|ägt)|besiegte?|"
+    r"\b(?:scor(?:e|es|ed|ing)|w[io]n|wins|lost|lose|loses|beat|beats|defeat(?:s|ed)?|drew|tied|leading|trail(?:s|ed|ing)?|"
+    r"final result|half-?time|full-?time|(?:match|game|set) (?:ended|finished|was decided)|"
+    r"gewinn(?:t|en)|gewann(?:en)?|gewonnen|verl(?:iert|ieren|or|oren)|siegt(?:e|en)?|führt(?:e|en)? mit|"
+    r"spiel(?:stand|te|ten)|ergebnis|(?:end|halbzeit|zwischen)stand|steht es|stand es|unentschieden|"
+    r"(?:spiel|partie|match|finale) (?:endete|ging|ist|war)|schl(?:ug|ägt)|besiegte?|"
     r"résultat|gagn\w{1,5}|perd\w{0,3}|battu\w{0,3}|bat|mènent?|menait|victoire|défaite|"
-    r"marcador|resultado|gan(?:a|an|ó|aron|amos|ado)|perd(?:ió|ieron|imos|ido)|venci(?:ó|eron)|empat\w{1,4}|partido|derrot\w{1,4})\b"
+    r"(?:match|partie|finale) (?:s['’]est|est|était|a)|"
+    r"marcador|resultado|gan(?:a|an|ó|aron|amos|ado)|perd(?:ió|ieron|imos|ido)|venci(?:ó|eron)|empat\w{1,4}|"
+    r"partido (?:terminó|acabó|quedó|finalizó)|derrot\w{1,4})\b"
     r"[^.!?;]{0,32}\Z",
     re.IGNORECASE,
 )

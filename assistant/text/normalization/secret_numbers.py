@@ -82,6 +82,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     code = lexicon.code
 
     def secret(match: re.Match[str]) -> str | None:
+        if sum(map(str.isdigit, match["figures"])) < 3:
+            return None  # "the digits 0-9"
         if _COUNTED_BY_CODE.match(match.string, match.end()) or DATE.fullmatch(match["figures"]):
             return None
         is_year = re.fullmatch(r"(?:1[5-9]|20)\d\d", match["figures"]) and _WITHOUT_CARD.search(match["word"])
