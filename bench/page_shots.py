@@ -1,12 +1,13 @@
-"""Takes screenshots of the page in a browser whose microphone plays recordings, on `repartee serve` with its defaults.
+"""Takes screenshots of the page in a browser whose microphone plays the demo, on `repartee serve` with its defaults.
 
     python -m bench.page_shots [--out docs] [--set section.key=value]
 
 Writes page-speaking.png and page-phone.png (the conversation), page-finished.png and page-light.png (the panels, too).
-Takes half a minute; needs Chromium (--browser). The values shown were measured while the screenshots were taken.
+Takes a minute; needs Chromium (--browser). The values shown were measured while the screenshots were taken.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -25,9 +26,10 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 from bench.pictured import check_recognizer
 
 RATE_HZ = 16_000
-RECORDINGS = Path("tests/recordings")
-ROOM = (3.0, "what-time-is-it", 4.5, "whats-the-date-today", 5.0, "set-timer", 5.0, "turn-on-the-lamp", 8.0)
-"""Content of the microphone: seconds of room noise, and recordings of one speaker."""
+RECORDING = Path("assistant/recordings/demo.flac")
+LEAD_S, TAIL_S = 2.0, 20.0
+"""Seconds of the quiet room before the demo's recording, and after the four turns of it that are played."""
+
 TURNS = 4
 READY_WITHIN_S = 60
 WITHIN_MS = 30_000
@@ -40,24 +42,18 @@ _FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-f
 
 
 def write_room(path: Path) -> None:
-    """Writes the microphone's sound as a WAV file."""
-    tone = _recording("what-time-is-it")[: RATE_HZ // 2]
-    both = np.concatenate([tone, tone[::-1]])  # forwards and backwards: repeats without a seam
-    parts = [np.resize(both, int(one * RATE_HZ)) if isinstance(one, float) else _recording(one) for one in ROOM]
-    soundfile.write(path, np.concatenate(parts), RATE_HZ, subtype="PCM_16")
-
-
-def _recording(name: str) -> "np.ndarray[tuple[int], np.dtype[np.int16]]":
-    sound: np.ndarray[tuple[int], np.dtype[np.int16]] = soundfile.read(
-        RECORDINGS / f"rhasspy3_{name}.wav", dtype="int16"
-    )[0]
-    return sound
+    """Writes the microphone's sound as a WAV file: the demo without its last turn, which interrupts."""
+    sound: np.ndarray[tuple[int], np.dtype[np.int16]] = soundfile.read(RECORDING, dtype="int16")[0]
+    turns = json.loads(RECORDING.with_suffix(".json").read_text(encoding="utf-8"))
+    quiet = sound[:RATE_HZ]
+    parts = [np.resize(quiet, int(LEAD_S * RATE_HZ)), sound[: int((turns[TURNS]["start_s"] - 0.5) * RATE_HZ)]]
+    soundfile.write(path, np.concatenate([*parts, np.resize(quiet, int(TAIL_S * RATE_HZ))]), RATE_HZ, subtype="PCM_16")
 
 
 @contextmanager
 def serving(folder: Path, settings: list[str]) -> Iterator[str]:
     """Runs `repartee serve` while the block runs. Yields the URL of the page."""
-    assigned = ["server.port=0", f"trace.dir={folder / 'traces'}", *settings]
+    assigned = ["server.port=0", "skills.store_timers=false", f"trace.dir={folder / 'traces'}", *settings]
     command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
     command += [part for one in assigned for part in ("--set", one)]
     said = folder / "server.log"
@@ -90,7 +86,7 @@ def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
     for turn in range(1, TURNS + 1):
         if turn == TURNS:
             _reach(page, "speaking")
-            page.wait_for_selector(".item:last-child .word.played >> nth=3", timeout=WITHIN_MS)
+            page.wait_for_selector(".item:last-child .word.played >> nth=8", timeout=WITHIN_MS)
             page.screenshot(path=out / "page-speaking.png")
         while page.evaluate("repartee.turns.all.filter((turn) => turn.trace).length") < turn:
             page.wait_for_timeout(50)

@@ -118,7 +118,9 @@ def test_every_stage_names_its_settings() -> None:
     assert {stage: tuple(re.findall("`([^`]+)`", rows[stage])) for stage in KEYS} == KEYS
 
 
-def test_performance_guide_has_the_main_table_of_the_run() -> None:
+@pytest.mark.parametrize("page", ["docs/performance.md", "README.md"])
+def test_page_has_the_latencies_of_the_run(page: str) -> None:
     run = (ROOT / "docs" / "lab" / "performance.md").read_text(encoding="utf-8")
-    (table,) = re.findall(r"^## Against others\n\n((?:\|.*\n)+)", run, re.MULTILINE)
-    assert table in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    (plain, paused) = re.findall(r"^\| (?:plain turns|with a pause) \| \d+ \| (\d+ / \d+) / ", run, re.MULTILINE)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.search(rf"espeak-ng \| {plain}(?: ms)? \| {paused}(?: ms)? \|", text)

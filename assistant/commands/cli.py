@@ -33,7 +33,7 @@ HELP_OPTIONS = ["-h", "--help"]
 app = typer.Typer(
     name="repartee",
     cls=SafeErrorGroup,
-    help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
+    help="A voice assistant on your own machine. It says for every answer where the time went.",
     no_args_is_help=True,
     add_completion=False,
     context_settings={"help_option_names": HELP_OPTIONS},
@@ -59,7 +59,7 @@ def repartee(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
+    """A voice assistant on your own machine. It says for every answer where the time went."""
 
 
 app.command()(init)

@@ -99,7 +99,6 @@ def test_every_turn_is_answered(ran: DemoRun) -> None:
     assert answers["set a timer for 10 minutes"] == "Your 10 minute timer is set."
     assert answers["make it 15 minutes"] == "Your 15 minute timer is set."
     assert f"{ran.began:%A, %B}" in answers["what's the date today"]
-    assert not any(record["refused"] for record in ran.records)
 
 
 def test_last_turn_interrupts_the_reply_before(ran: DemoRun) -> None:
