@@ -52,8 +52,8 @@ def test_verdict_compares_latency_with_the_target_band(ms: float, said: str) -> 
 
 def test_stages_have_one_name_for_people() -> None:
     root = Path(__file__).parents[3]
-    page = (root / "web" / "static" / "timing" / "stages.js").read_text(encoding="utf-8")
-    assert dict(re.findall(r'stage: "(\w+)", name: "(\w+)"', page)) == SHORT_NAMES
+    page = (root / "web" / "static" / "texts" / "en.js").read_text(encoding="utf-8")
+    assert dict(re.findall(r'"stage\.(\w+)": "(\w+)"', page)) == SHORT_NAMES
     guide = (root / "docs" / "traces.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| `(\w+)` \|", guide, re.MULTILINE)
     assert {field: name for name, field in rows} == SHORT_NAMES

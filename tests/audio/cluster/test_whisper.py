@@ -29,7 +29,7 @@ def test_decode_is_sent_to_a_replica() -> None:
     decoded = model_on(cluster).decode(PCM, "en", retry=True)
     assert decoded is not None
     assert decoded.text == "what time is it"
-    assert cluster.requests == [("whisper", "decode", sent_pcm(PCM), "en", True, False)]
+    assert cluster.requests == [("whisper", "decode", sent_pcm(PCM), "en", True, False, "")]
 
 
 def test_decode_is_repeated_if_its_replica_ends(caplog: pytest.LogCaptureFixture) -> None:
