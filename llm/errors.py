@@ -3,7 +3,8 @@
 LlmError                 text for the user, and whether another endpoint may succeed
 ├── LlmUnreachable       no answer: connection refused, DNS, TLS, timeout before the first byte
 ├── LlmRefused           an HTTP status or in-stream error (401, 404, 429, 5xx, validation)
-│   └── LlmFiltered      a content filter refused, before or during the answer
+│   ├── LlmFiltered      a content filter refused, before or during the answer
+│   └── LlmContextOverflow   the prompt is longer than the model's context
 ├── LlmTooSlow           no content token, or no further one, before the deadline
 └── LlmBroken            an invalid answer: HTML, no end mark, a broken stream
 """
@@ -19,7 +20,10 @@ class LlmError(Exception):
         endpoint: The endpoint's name in the configuration.
         spoken: One sentence to speak to the user, without addresses or jargon.
         retryable: Whether another endpoint, or this one later, may succeed.
+        retry_after_s: How long the service asks not to be asked again; None: it does not say.
     """
+
+    retry_after_s: float | None = None
 
     def __init__(self, endpoint: str, message: str, *, spoken: str, retryable: bool) -> None:
         """Initializes the error.
@@ -51,6 +55,18 @@ class LlmRefused(LlmError):
         """Initializes the error; arguments as for the base class."""
         super().__init__(endpoint, message, spoken=spoken, retryable=retryable)
         self.field = field
+
+
+class LlmContextOverflow(LlmRefused):
+    """The prompt is longer than the model's context.
+
+    Attributes:
+        limit_tokens: The longest prompt; None if the service does not tell it.
+        prompt_tokens: The length of the refused prompt; None if the service does not tell it.
+    """
+
+    limit_tokens: int | None = None
+    prompt_tokens: int | None = None
 
 
 class LlmFiltered(LlmRefused):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from llm.chat import ChatOptions
 from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY
-from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
+from llm.errors import LlmBroken, LlmContextOverflow, LlmError, LlmFiltered, LlmRefused
+from llm.refusal_causes import is_overflow, is_quota, overflow_tokens
 
 MAX_QUOTE_CHARS = 200
 """Maximum length of a quotation."""
@@ -68,6 +69,15 @@ SPOKEN_TROUBLE = "My language model has a problem right now."
 SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
+
+SPOKEN_QUOTA = "The account of my language model has no credit left."
+SPOKEN_TOO_LONG = "This conversation is too long for my language model."
+
+QUOTA_PAUSE_S = 300.0
+"""Time without requests to an endpoint whose account has no credit, if there are others."""
+
+NOT_OVERFLOW_STATUSES = frozenset({401, 402, 403, 404, 405, 407, 408, 429})
+"""Statuses that have another cause, whatever their text."""
 
 PROXY_REFUSES = f"is behind a proxy that refuses the connection: {CHECK_PROXY}"
 
@@ -202,6 +212,12 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
         return LlmRefused(endpoint, text, spoken=spoken, retryable=retryable, field=field)
 
     quote = quoted(report.message, private)
+    if status >= 400 and is_quota(report.kind, report.message):
+        return no_credit(endpoint, f"HTTP {status}", quote)
+    if status == 413 or (
+        status >= 400 and status not in NOT_OVERFLOW_STATUSES and is_overflow(report.kind, report.message)
+    ):
+        return context_overflow(endpoint, f"HTTP {status}", report.message, quote)
     match status:
         case 403 if report.message and not _ABOUT_KEY.search(report.message):
             text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'} from here{quote}"
@@ -236,6 +252,23 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     return refused(text, spoken, retryable=not filtered, field=unsupported_field(report))
 
 
+def no_credit(endpoint: str, code: str, quote: str) -> LlmRefused:
+    """Returns the error for an account without credit. Waiting does not help; another endpoint may."""
+    text = f"llm endpoint {endpoint!r} has no credit left ({code}): check the plan and billing of its account{quote}"
+    error = LlmRefused(endpoint, text, spoken=SPOKEN_QUOTA, retryable=True)
+    error.retry_after_s = QUOTA_PAUSE_S
+    return error
+
+
+def context_overflow(endpoint: str, code: str, message: str, quote: str) -> LlmContextOverflow:
+    """Returns the error for a prompt that is longer than the model's context."""
+    remedy = "shorten the instructions, or give its server a longer context"
+    text = f"llm endpoint {endpoint!r} takes no prompt that long ({code}): {remedy}{quote}"
+    error = LlmContextOverflow(endpoint, text, spoken=SPOKEN_TOO_LONG, retryable=True)
+    error.limit_tokens, error.prompt_tokens = overflow_tokens(message)
+    return error
+
+
 def unsupported_field(report: ErrorReport) -> str:
     """Returns the field of OPTIONAL_FIELDS that the service does not accept, or ""."""
     if not _NOT_TAKEN.search(f"{report.kind} {report.message}"):
@@ -247,6 +280,11 @@ def unsupported_field(report: ErrorReport) -> str:
 def refused_in_stream(endpoint: str, report: ErrorReport, private: Sequence[str]) -> LlmRefused:
     """Returns the error for a service that reports an error after HTTP 200."""
     kind = report.kind.casefold().replace("_error", "")
+    quote = quoted(report.message, private)
+    if is_quota(report.kind, report.message):
+        return no_credit(endpoint, "inside its answer", quote)
+    if is_overflow(report.kind, report.message) and report.status not in NOT_OVERFLOW_STATUSES:
+        return context_overflow(endpoint, "inside its answer", report.message, quote)
     wrong = report.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
     filtered = is_filter(report)
     if filtered:
@@ -258,7 +296,7 @@ def refused_in_stream(endpoint: str, report: ErrorReport, private: Sequence[str]
     code = f" (code {report.status})" if report.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: {SEE_ITS_LOG}"
     says_no = LlmFiltered if filtered else LlmRefused
-    return says_no(endpoint, text + quoted(report.message, private), spoken=spoken, retryable=not filtered)
+    return says_no(endpoint, text + quote, spoken=spoken, retryable=not filtered)
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:

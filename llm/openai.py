@@ -1,5 +1,6 @@
 """Service `openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, cloud services)."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -8,6 +9,7 @@ from typing import Unpack
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import ReasoningHabit, begins_unmarked
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
+from llm.context_limit import ContextLimit
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
@@ -56,6 +58,7 @@ class OpenAIChat:
         max_tokens: int | None = None,
         temperature: float | None = None,
         parameters: Parameters = NO_PARAMETERS,
+        waits_when_busy: bool = False,
         **settings: Unpack[HttpSettings],
     ) -> None:
         """Initializes the client without I/O. The first-token deadline includes the wait for a connection.
@@ -68,12 +71,16 @@ class OpenAIChat:
             temperature: Sampling temperature; None: the service's default.
             parameters: Additional request fields, under the service's names. `max_completion_tokens` replaces
                 `max_tokens`. A field of OPTIONAL_FIELDS that is False is omitted.
+            waits_when_busy: Whether to ask again, once, after the wait that a busy service asks for (`Retry-After`),
+                if it ends before the first-token deadline. For a service without others beside it.
 
         Raises:
             ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
+        self._context = ContextLimit(name)
         self._model = model
+        self._waits_when_busy = waits_when_busy
         parameters = checked(name, parameters, reserved=RESERVED)
         self._limit = "max_completion_tokens" if "max_completion_tokens" in parameters else "max_tokens"
         self._max_tokens = max_tokens
@@ -102,7 +109,9 @@ class OpenAIChat:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
         most = asked_tokens(options, self._max_tokens, self._fixed)
-        events = with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
+        events = self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._service.deadlines, most), messages
+        )
         # Only in private networks: an additional request to a public service might cost money.
         return self._wakeup.watch(events) if self._service.private_address else events
 
@@ -120,6 +129,8 @@ class OpenAIChat:
         self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]
     ) -> IncomingStream:
         """Yields the answer to the request; repeats the request without each field that the service does not accept."""
+        deadline_s = asyncio.get_running_loop().time() + self._service.deadlines.first_token_timeout_s
+        may_wait = self._waits_when_busy
         while True:
             fields = self._fields(messages, options)
             try:
@@ -127,6 +138,11 @@ class OpenAIChat:
                     async for item in incoming:
                         yield item
             except LlmRefused as refusal:
+                wait_s = refusal.retry_after_s
+                if may_wait and wait_s is not None and asyncio.get_running_loop().time() + wait_s < deadline_s:
+                    may_wait = False
+                    await asyncio.sleep(wait_s)
+                    continue
                 if refusal.field not in fields or refusal.field in self._configured_fields:
                     raise  # a configured field is for the user to remove
                 self._omit(refusal.field)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from llm.answer_text.call_arguments import valid_arguments, valid_name
 from llm.chat import ChatOptions, Function, FunctionCall, Image, Message
 from llm.role_alternation import alternating
 
@@ -65,7 +66,7 @@ def _call_json(call: FunctionCall, endpoint: str) -> JsonObject:
         **extra,
         "id": call.call_id,
         "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
+        "function": {"name": valid_name(call.name), "arguments": valid_arguments(call.arguments)},
     }
 
 

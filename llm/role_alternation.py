@@ -39,11 +39,43 @@ def without_blanks(messages: Sequence[Message]) -> list[Message]:
 def joined(messages: Sequence[Message]) -> list[Message]:
     """Joins consecutive messages of one role and drops blank ones. Calls and their results stay separate."""
     together: list[Message] = []
-    non_blank = without_blanks(messages)
+    non_blank = with_results(without_blanks(messages))
     for (role, alone), group in groupby(non_blank, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
-        together += same if alone else [_joined_message(role, same)]
+        if not alone:
+            together.append(_joined_message(role, same))
+        elif together and together[-1].role == role == "assistant" and not together[-1].calls:
+            texts = SEPARATOR.join(filter(None, (together.pop().content, same[0].content)))
+            together += [replace(same[0], content=texts), *same[1:]]  # the words before a call belong to its message
+        else:
+            together += same
     return together
+
+
+def with_results(messages: Sequence[Message]) -> list[Message]:
+    """Returns the messages with the results of each call directly after it, in the order of the calls.
+
+    A call without a result gets one, unless it is the end. A result without a call is dropped. Services reject both.
+    """
+    ordered: list[Message] = []
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        if message.role == "tool":
+            continue
+        ordered.append(message)
+        if not message.calls:
+            continue
+        results: dict[str, Message] = {}
+        while at < len(messages) and messages[at].role == "tool":
+            results.setdefault(messages[at].call_id, messages[at])
+            at += 1
+        if results or at < len(messages):
+            ordered += [
+                results.get(call.call_id) or Message("tool", NO_OUTPUT, call_id=call.call_id) for call in message.calls
+            ]
+    return ordered
 
 
 def _joined_message(role: Role, messages: Sequence[Message]) -> Message:
@@ -57,7 +89,7 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
     Several services reject other requests. A message appended to `messages` changes nothing before their last one,
     except that it replaces an OPENING at the end.
     """
-    turns = joined(messages)
+    turns = _answered_results(joined(messages))
     first = next((at for at, message in enumerate(turns) if message.role != "system"), None)
     if first is not None and turns[first].role == "assistant":
         turns.insert(first, Message("user", OPENING))
@@ -65,6 +97,16 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
     if last is None or last.role == "assistant":
         turns.append(Message("user", OPENING))
     return turns
+
+
+def _answered_results(messages: Sequence[Message]) -> list[Message]:
+    """Puts an answer between a result and the user's next message: the user interrupted before one was heard."""
+    answered: list[Message] = []
+    for message in messages:
+        if message.role == "user" and answered and answered[-1].role == "tool":
+            answered.append(Message("assistant", OPENING))
+        answered.append(message)
+    return answered
 
 
 def _stands_alone(message: Message) -> bool:

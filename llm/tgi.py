@@ -11,6 +11,7 @@ from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
+from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.tgi_stream import TgiStream
@@ -68,6 +69,7 @@ class TgiChat:
             ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
+        self._context = ContextLimit(name)
         self._template = template
         self._bos = bos
         self._now = now
@@ -96,7 +98,9 @@ class TgiChat:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
         most = asked_tokens(options, None, self._parameters, always=True)
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
+        return self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._service.deadlines, most), messages
+        )
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

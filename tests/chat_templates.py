@@ -46,3 +46,27 @@ DATED = """{{ bos_token }}Today is {{ strftime_now("%d %b %Y") }}.
     {% endgeneration %}
     {% if loop.index > 99 %}{% break %}{% endif %}
 {% endfor %}<|assistant|>"""
+
+MISTRAL_CALLS = """{% set ns = namespace(index=0, calls=[]) %}{% for message in messages %}
+{% if message.role == "user" or (message.role == "assistant" and not message.tool_calls) %}
+{% if (message.role == "user") != (ns.index % 2 == 0) %}{{ raise_exception("roles must alternate") }}{% endif %}
+{% set ns.index = ns.index + 1 %}{% endif %}{% endfor %}"""
+"""Alternation with function calls: calls and their results do not count."""
+
+LLAMA_CALLS = """{% for message in messages %}{% if message.tool_calls %}
+{% if message.tool_calls | length != 1 %}{{ raise_exception("only single tool-calls at once") }}{% endif %}
+{% set arguments = message.tool_calls[0].function.arguments %}
+{% if arguments is not mapping %}{{ raise_exception("arguments must be an object") }}{% endif %}
+{{ arguments | tojson }}{% endif %}{% endfor %}"""
+"""One call a message, with arguments that were decoded."""
+
+HARMONY_CALLS = """{% set ns = namespace(open=[], last="") %}{% for message in messages %}
+{% if message.role == "tool" %}{% if message.tool_call_id not in ns.open %}
+{{ raise_exception("no previous assistant message with this tool call") }}{% endif %}
+{% set ns.open = ns.open | reject("equalto", message.tool_call_id) | list %}
+{% elif ns.open %}{{ raise_exception("a tool call has no result") }}{% endif %}
+{% if message.role == ns.last and message.role != "tool" and message.role != "system" %}
+{{ raise_exception("two messages of one role") }}{% endif %}{% set ns.last = message.role %}
+{% if message.tool_calls %}{% set ns.open = message.tool_calls | map(attribute="id") | list %}{% endif %}
+{% endfor %}{% if ns.open %}{{ raise_exception("a tool call has no result") }}{% endif %}"""
+"""Each result belongs to a call of the message before, and each call has one."""

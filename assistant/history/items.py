@@ -147,6 +147,17 @@ PlainItem = UserMessage | SystemMessage | AssistantMessage | FunctionCallItem | 
 Item = PlainItem | McpItem
 
 
+MAX_OUTPUT_CHARS = 100_000
+"""Longest output of a function in the prompt, also of a client's, which `tools.max_result_chars` does not bound."""
+
+
+def bounded_output(output: str) -> str:
+    """Returns the output of a function as the LLM sees it."""
+    if len(output) <= MAX_OUTPUT_CHARS:
+        return output
+    return f"{output[:MAX_OUTPUT_CHARS]} … (cut: {len(output)} characters, {MAX_OUTPUT_CHARS} are kept)"
+
+
 def answer_messages(text: str, used: tuple[ToolUse, ...]) -> tuple[Message, ...]:
     """Returns a reply as LLM messages: each call after the words that came before it, and followed by its output.
 
@@ -169,10 +180,10 @@ def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list
     the first of several calls and rejects the others alone.
     """
     if any(call.extra is not None for call, _ in called):
-        results = [Message("tool", output, call_id=call.call_id) for call, output in called]
+        results = [Message("tool", bounded_output(output), call_id=call.call_id) for call, output in called]
         return [Message("assistant", said, tuple(call for call, _ in called)), *results]
     messages: list[Message] = []
     for call, output in called:
-        messages += [Message("assistant", said, (call,)), Message("tool", output, call_id=call.call_id)]
+        messages += [Message("assistant", said, (call,)), Message("tool", bounded_output(output), call_id=call.call_id)]
         said = ""
     return messages

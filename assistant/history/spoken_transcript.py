@@ -50,6 +50,7 @@ class SpokenTranscript:
     _to_written: Callable[[int], int] = int
     _chunk_samples_start: int = 0
     _notice_end: int = 0  # length of the notice at the beginning, in characters
+    _answer_end: int | None = None  # where a notice ends the answer, in characters
 
     @property
     def text(self) -> str:
@@ -58,8 +59,8 @@ class SpokenTranscript:
 
     @property
     def answer(self) -> str:
-        """The text without a notice of the program at its beginning."""
-        return self._text[self._notice_end :].strip()
+        """The text without notices of the program at its beginning and its end."""
+        return self._text[self._notice_end : self._answer_end].strip()
 
     @property
     def samples(self) -> ReplySamples:
@@ -72,14 +73,20 @@ class SpokenTranscript:
         Args:
             text: The text.
             to_written: Maps a position in the spoken form of the text to one in `text`.
-            is_notice: It belongs to a notice of the program, which precedes the answer.
+            is_notice: It belongs to a notice of the program, which precedes or ends the answer.
         """
         self._to_written = to_written
         self._chunk_text_start = len(self._text) + bool(self._text)
         self._chunk_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
-        if is_notice:
+        self._note_notice(self._chunk_text_start, is_notice=is_notice)
+
+    def _note_notice(self, begin: int, *, is_notice: bool) -> None:
+        """Records a notice before the answer, or the one that ends it."""
+        if is_notice and begin - self._notice_end <= 1:
             self._notice_end = len(self._text)
+        elif is_notice and self._answer_end is None:
+            self._answer_end = begin
 
     def add_audio(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
         """Adds an audio chunk, with the marks of the words that begin in it, in order.
@@ -102,9 +109,9 @@ class SpokenTranscript:
 
     def add_shown_text(self, text: str, *, is_notice: bool = False) -> None:
         """Adds text that is shown and not spoken. It counts as heard at once. `is_notice`: see `begin_chunk`."""
+        begin = len(self._text)
         self._text += text
-        if is_notice:
-            self._notice_end = len(self._text)
+        self._note_notice(begin, is_notice=is_notice)
         self._sound_starts.append(self._samples)
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
@@ -130,9 +137,12 @@ class SpokenTranscript:
         return self._words_between(0, self.words_heard(played), unheard)
 
     def answer_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> str:
-        """Returns the same as `text_heard`, but without a notice of the program at the beginning."""
+        """Returns the same as `text_heard`, but without notices of the program at the beginning and the end."""
         first = bisect_right(self._text_ends, self._notice_end) if self._notice_end else 0
-        return self._words_between(first, self.words_heard(played), unheard)
+        end = self.words_heard(played)
+        if self._answer_end is not None:
+            end = min(end, bisect_right(self._text_ends, self._answer_end))
+        return self._words_between(first, end, unheard)
 
     def message(self, item: ItemId, words: str, used: tuple[ToolUse, ...], *, complete: bool) -> AssistantMessage:
         """Returns the item of the reply with these heard words, and the calls of tools during it."""

@@ -246,6 +246,11 @@ class Reply:
         return (" " if self.spoken else "").join(chunk.text for chunk in self._text_chunks if not chunk.is_notice)
 
     @property
+    def repeatable_text(self) -> str:
+        """Its text so far for "say that again": without notices and apologies, unless there is nothing else."""
+        return self.answer_text or self.written_text
+
+    @property
     def unheard_text(self) -> str | None:
         """Unheard text, from the beginning of the interrupted sentence; None if the answer is incomplete."""
         if self.finished is None:
@@ -321,7 +326,7 @@ class Reply:
         self.show_paragraph(text)
         if not self.spoken and self.answer_text:  # its pieces are shown one after another, without blanks between them
             text = f"\n\n{text}"
-        await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
+        await self._queue_chunk(TextChunk(text, len(self._text_chunks), ends_sentence=True, is_notice=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
         if self._metrics is not None:

@@ -318,7 +318,7 @@ class ReplyManager:
     def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
-        return ("" if attempt is None or attempt.reply is None else attempt.reply.written_text) or self.last_reply
+        return ("" if attempt is None or attempt.reply is None else attempt.reply.repeatable_text) or self.last_reply
 
     def recent_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply, or of the last one, that was played in the last `MAX_ECHO_S`.
@@ -396,7 +396,7 @@ class ReplyManager:
 
     def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:
-            self.last_reply = reply.written_text or self.last_reply
+            self.last_reply = reply.repeatable_text or self.last_reply
         self.on_reply_heard(heard, rang=reply.ring is not None)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.context.recorder.finish(reply.id.turn, "failed" if reply.apology else outcome, heard, self.context.clock)

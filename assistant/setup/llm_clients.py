@@ -47,6 +47,7 @@ class _ClientSpec:
         key: The endpoint's API key; None if it has none.
         instructions: System message of the conversations; "" if it is not known yet.
         history_tokens: Longest history.
+        is_alone: Whether no other endpoint is configured.
     """
 
     endpoint: EndpointSection
@@ -54,6 +55,7 @@ class _ClientSpec:
     common: CommonArguments
     instructions: str
     history_tokens: int
+    is_alone: bool
 
 
 def model_of(
@@ -83,7 +85,9 @@ def model_of(
     )
     try:
         return _MAKERS[endpoint.kind](
-            _ClientSpec(endpoint, key or None, common, instructions, settings.max_history_tokens)
+            _ClientSpec(
+                endpoint, key or None, common, instructions, settings.max_history_tokens, len(settings.endpoints) <= 1
+            )
         )
     except ImportError as error:
         raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
@@ -129,7 +133,9 @@ def _openai(spec: _ClientSpec) -> ChatModel:
     from llm.openai import OpenAIChat  # noqa: PLC0415
 
     endpoint = spec.endpoint
-    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=spec.key, **spec.common)
+    return OpenAIChat(
+        endpoint.name, endpoint.url, endpoint.model, api_key=spec.key, waits_when_busy=spec.is_alone, **spec.common
+    )
 
 
 def _tgi(spec: _ClientSpec) -> ChatModel:

@@ -4,12 +4,12 @@ Nothing is called before the turn is committed, because a call may have effects.
 conversation, so they appear in no log line, error or trace.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from assistant.tools.names import allowed
+from llm.answer_text.call_arguments import is_json_object, valid_arguments
 from llm.chat import Function, FunctionCall, Message
 
 
@@ -69,7 +69,7 @@ def offered(tools: Sequence[Function], theirs: Sequence[Function]) -> tuple[Func
 def with_unique_ids(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
     """Gives each call an id that is unique in the history, because some services repeat ids.
 
-    In the history, arguments that are not a JSON object become an empty object, and invalid function names are changed:
+    In the history, arguments that cannot be repaired become an empty object, and invalid function names are changed:
     services reject what they cannot read.
     """
     taken = {call.call_id for message in before for call in message.calls}
@@ -80,26 +80,12 @@ def with_unique_ids(calls: Sequence[FunctionCall], before: Iterable[Message]) ->
             number += 1
             call_id = f"call_{number}"
         taken.add(call_id)
-        arguments = call.arguments if is_object(call.arguments) else "{}"
+        arguments = valid_arguments(call.arguments)
         named.append(replace(call, call_id=call_id, name=allowed(call.name), arguments=arguments))
     return tuple(named)
 
 
-def is_object(arguments: str) -> bool:
-    """Returns whether this is a strict JSON object. NaN and lone surrogates, which Python accepts, are rejected.
-
-    A message with a lone surrogate cannot be encoded as UTF-8, and the attempt closes the connection to the server.
-    """
-    try:
-        found = json.loads(arguments, parse_constant=_refused)
-        json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict)
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+is_object = is_json_object
 
 
 def shortened(result: str, max_chars: int) -> str:

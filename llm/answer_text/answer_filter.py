@@ -8,7 +8,7 @@ Text is held only while it may become a mark. In code, marks are text, except fo
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from llm.answer_text.marks import (
@@ -133,6 +133,14 @@ class AnswerFilter:
         self._habit = habit
         self._functions = functions
         self._names = frozenset(function.name for function in functions)
+        self._steps: dict[_State, Callable[[], str | None]] = {
+            _State.BEGIN: self._begin,
+            _State.THOUGHTS: self._think,
+            _State.CALL: self._collect_call,
+            _State.HEADER: self._read_header,
+            _State.ANSWER: self._answer,
+            _State.OVER: self._skip,
+        }
         self._state = _State.BEGIN
         self._held = ""  # the end of the text, which may become a mark
         self._kept: list[str] = []  # thoughts or a call, which may turn out to be the answer
@@ -210,16 +218,8 @@ class AnswerFilter:
 
     def _advance(self) -> str:
         passed: list[str] = []
-        steps = {
-            _State.BEGIN: self._begin,
-            _State.THOUGHTS: self._think,
-            _State.CALL: self._collect_call,
-            _State.HEADER: self._read_header,
-            _State.ANSWER: self._answer,
-            _State.OVER: self._skip,
-        }
         while self._held:
-            text = steps[self._state]()
+            text = self._steps[self._state]()
             if text is None:
                 break
             passed.append(text)

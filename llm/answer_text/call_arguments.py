@@ -15,7 +15,10 @@ NO_ARGUMENTS = "{}"
 _COMPLETE_END = re.compile(r'["}\]]\s*\Z|\b(?:true|false|null)\s*\Z')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPEN_STRING = re.compile(r'"(?:[^"\\]|\\.)*\Z', re.DOTALL)
-_MARKS = re.compile(r"(?:\s|```|;|</?[\w:=.|｜▁-]{1,60}>|<[|｜][^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\])*")
+_MARK = r"\s|```|;|</?[\w:=.|｜▁-]{1,60}>|<[|｜][^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]"
+_MARKS = re.compile(f"(?:{_MARK})*")
+_BEGIN = re.compile(f"(?:{_MARK}|json|arguments|[=:])*")
+_REFUSED_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_PREFIX = re.compile(r"(?:functions?|tools?|default_api|assistant|call)[.:](?=\w)")
 _NAME_END = re.compile(r"<[|｜].*|\s*\(\)\s*\Z|:\d+\Z", re.DOTALL)
 
@@ -53,8 +56,7 @@ def repaired_arguments(arguments: str) -> str | None:
         return NO_ARGUMENTS
     if len(text) > MAX_REPAIRED_CHARS:
         return None
-    begin = re.match(rf"(?:{_MARKS.pattern}|json|arguments|=|:)*", text)
-    text = text[begin.end() if begin else 0 :]
+    text = _BEGIN.sub("", text, count=1)
     inner = _text_of(text)
     if inner is not None:
         return inner if is_json_object(inner) else None
@@ -66,6 +68,11 @@ def repaired_arguments(arguments: str) -> str | None:
 def valid_arguments(arguments: str) -> str:
     """Returns the arguments as a JSON object for a request; an empty object if they cannot be repaired."""
     return repaired_arguments(arguments) or NO_ARGUMENTS
+
+
+def valid_name(name: str) -> str:
+    """Returns a name that services accept in a request."""
+    return _REFUSED_IN_NAME.sub("_", name)[:64] or "unknown"
 
 
 def cleaned_name(name: str, declared: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventPars
 from llm.aws.request import BEDROCK
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.stops import StopSequenceParser
@@ -77,6 +78,7 @@ class BedrockChat:
             ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
+        self._context = ContextLimit(name)
         self._model = model
         self._api = _one_of(name, "api", api, get_args(Api))
         self._family: str = "" if api == "converse" else _family_of(name, model, family)
@@ -108,7 +110,9 @@ class BedrockChat:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
         most = asked_tokens(options, self._fixed.max_tokens, self._parameters)
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
+        return self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._service.deadlines, most), messages
+        )
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

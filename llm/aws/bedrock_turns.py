@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from llm.answer_text.call_arguments import valid_arguments, valid_name
 from llm.chat import FunctionCall, Image, Message
 from llm.role_alternation import OPENING, result_text
 
@@ -111,11 +112,7 @@ def _text_blocks(message: Message) -> list[Block]:
 
 
 def _call_block(call: FunctionCall) -> Call:
-    try:
-        arguments: object = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        arguments = {}
-    return Call(_id(call.call_id), call.name, arguments if isinstance(arguments, dict) else {})
+    return Call(_id(call.call_id), valid_name(call.name), json.loads(valid_arguments(call.arguments)))
 
 
 def _id(call_id: str) -> str:

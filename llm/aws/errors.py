@@ -19,8 +19,10 @@ from llm.http_errors import (
     SPOKEN_REQUEST,
     SPOKEN_TROUBLE,
     WRONG_REQUEST_STATUSES,
+    context_overflow,
     quoted,
 )
+from llm.refusal_causes import is_overflow
 from llm.token_deadlines import SPOKEN_TOO_SLOW
 
 _BUSY = frozenset({"throttling", "throttled", "toomanyrequests", "servicequotaexceeded", "limitexceeded"})
@@ -127,6 +129,7 @@ class AwsRefusals:
         quote = quoted(fault.message, private)
         return (
             self._key_error(fault)
+            or self._overflow(fault, quote)
             or self._model_error(fault, quote)
             or self._name_error(fault, quote)
             or self._load_error(fault, quote)
@@ -147,6 +150,12 @@ class AwsRefusals:
             remedy = "check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and the region"
             return self._refused(f"does not accept its AWS credentials {code}: {remedy}", SPOKEN_KEY)
         return None
+
+    def _overflow(self, fault: AwsFault, quote: str) -> LlmError | None:
+        """Returns the error if the prompt is too long for the model, or for the model's own server."""
+        if fault.code in _BUSY or fault.status in {404, 429} or not is_overflow("", fault.message):
+            return None
+        return context_overflow(self.endpoint, fault.code or f"HTTP {fault.status}", fault.message, quote)
 
     def _model_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         """Returns the error if the model's own server failed or timed out."""

@@ -10,6 +10,7 @@ from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
+from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.openai_messages import JsonObject, messages_json, options_json
@@ -69,6 +70,7 @@ class SageMakerChat:
         if payload not in PAYLOADS:
             raise ValueError(f"llm endpoint {name!r}: payload must be one of {', '.join(PAYLOADS)}, not {payload!r}")
         self.name = name
+        self._context = ContextLimit(name)
         self._model = model
         self._payload = payload
         self._prompt = prompt
@@ -98,7 +100,9 @@ class SageMakerChat:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions if it uses a prompt."""
         most = asked_tokens(options, self._max_tokens, self._parameters)
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
+        return self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._service.deadlines, most), messages
+        )
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

@@ -8,6 +8,7 @@ costs one connection; `warm` keeps a spare one.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import httpx
@@ -21,6 +22,7 @@ from llm.http.failure import broken_off, compressed, invalid_redirect, unreachab
 from llm.http.progress import Progress, RoundTripEstimate
 from llm.http_errors import error_report_of_body, refused_by_status
 from llm.name_lookup import use_name_lookup
+from llm.refusal_causes import retry_after_s
 
 WARM_CONNECTIONS = 2
 """One for the next request, and one for the request after a cancelled one."""
@@ -245,6 +247,12 @@ class HttpStream:
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
+        error = self._refusal(response, body, private)
+        wait_s = retry_after_s(response.headers, datetime.now(UTC))
+        error.retry_after_s = error.retry_after_s if wait_s is None else max(wait_s, error.retry_after_s or 0.0)
+        return error
+
+    def _refusal(self, response: httpx.Response, body: bytes, private: Sequence[str]) -> LlmError:
         if self._parse_refusal is not None and response.status_code >= httpx.codes.BAD_REQUEST:
             return self._parse_refusal(response.status_code, response.headers, body, private)
         return refused_by_status(

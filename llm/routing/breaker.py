@@ -102,7 +102,7 @@ class Breaker:
             self._recent.clear()
         self._recent.append(False)
 
-    def failed(self, now_s: float, took_s: float, *, certain: bool) -> None:
+    def failed(self, now_s: float, took_s: float, *, certain: bool, pause_s: float | None = None) -> None:
         """Records a failure.
 
         Args:
@@ -110,6 +110,7 @@ class Breaker:
             took_s: Time from the request to the failure.
             certain: Whether the endpoint is unreachable or has wasted a turn's time: opens the breaker at once.
                 Otherwise the failure may have been chance.
+            pause_s: How long the endpoint asks not to be asked; opens the breaker at once, for this time at least.
         """
         if self._open_until_s is not None and self._precedes_opening(now_s - took_s):
             return  # the same failure, not another one
@@ -118,7 +119,10 @@ class Breaker:
         self._recent.append(True)
         half_open = self.state(now_s) == "half-open"
         self._probe_at_s = None
-        if half_open or certain or self._consecutive >= CONSECUTIVE_FAILURES or sum(self._recent) >= RECENT_FAILURES:
+        if pause_s is not None:
+            self._open(now_s)
+            self._open_until_s = now_s + max(pause_s, self._open_for_s if half_open or certain else 0.0)
+        elif half_open or certain or self._consecutive >= CONSECUTIVE_FAILURES or sum(self._recent) >= RECENT_FAILURES:
             self._open(now_s)
 
     def _precedes_opening(self, asked_at_s: float) -> bool:

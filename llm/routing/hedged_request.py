@@ -125,6 +125,7 @@ class HedgedRequest:
     _error: Exception | None = None
     _first_error: Exception | None = None
     _retry_at_s: float | None = None
+    _again: int | None = None  # the endpoint that is asked a second time
     _without: frozenset[int] = frozenset()  # endpoints that are not to be asked
 
     def __post_init__(self) -> None:
@@ -185,12 +186,24 @@ class HedgedRequest:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
-                return [*effects, Fail(self._with_other_failures(number, error))]
+                return effects if self._waits_for(number, error, now_s) else [*effects, self._fail(number, error)]
             waits = isinstance(error, LlmRefused) and not final
             self._retry_at_s = now_s + (JITTER_S * self.routing.random_fraction() if waits else 0.0)
             effects += self._ask_again(now_s)
         self._set_alarm(now_s)
         return effects
+
+    def _fail(self, number: int, error: Exception) -> Fail:
+        return Fail(self._with_other_failures(number, error))
+
+    def _waits_for(self, number: int, error: Exception, now_s: float) -> bool:
+        """Returns whether the last endpoint is asked again, once, after the wait that it asks for."""
+        wait_s = error.retry_after_s if isinstance(error, LlmError) and error.retryable else None
+        if wait_s is None or self._again is not None or now_s + wait_s >= self.deadline_s:
+            return False
+        self._again, self._retry_at_s = number, now_s + wait_s
+        self._set_alarm(now_s)
+        return True
 
     def ended(self, number: int, now_s: float) -> list[Effect] | None:
         """Handles the end of an endpoint's stream without an error. Returns None if the answer has ended with it."""
@@ -243,6 +256,8 @@ class HedgedRequest:
         """After a failure: asks the next endpoint once its delay has passed."""
         if self._retry_at_s is None or now_s < self._retry_at_s:
             return []
+        if self._again is not None and not self._running and not self._may_ask_again(now_s):
+            return self._ask(self._again, "failover", now_s)
         return self._ask(self.routing.order(now_s, self._asked_or_barred, self.size)[0], "failover", now_s)
 
     def _hedge_or_switch(self, now_s: float) -> list[Effect]:
@@ -360,7 +375,8 @@ class HedgedRequest:
             return
         doubtful = isinstance(error, LlmBroken) or (isinstance(error, LlmRefused) and error.retryable)
         certain = request.number != self._winner and not doubtful
-        breaker.failed(now_s, now_s - request.asked_at_s, certain=certain)
+        pause_s = error.retry_after_s if isinstance(error, LlmError) else None
+        breaker.failed(now_s, now_s - request.asked_at_s, certain=certain, pause_s=pause_s)
 
     def _record_outcome(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
         """Records the outcome of a request and the tokens it cost without use."""

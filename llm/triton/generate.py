@@ -13,6 +13,7 @@ from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
+from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.stops import StopSequenceParser
@@ -122,6 +123,7 @@ class TritonChat:
         if not model:
             raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
         self.name = name
+        self._context = ContextLimit(name)
         self._model = model
         self._template = template
         self._inputs = inputs
@@ -156,7 +158,9 @@ class TritonChat:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
         own = self._parameters.get(self._inputs.max_tokens)
         most = asked_tokens(options, own if isinstance(own, int) else None, {}, always=True)
-        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines, most)
+        return self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._service.deadlines, most), messages
+        )
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""

@@ -80,5 +80,6 @@ def test_blank_messages_are_dropped() -> None:
         {"role": "user", "content": "Lights off."},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": "c1", "content": "(no output)"},
+        {"role": "assistant", "content": "…"},
         {"role": "user", "content": "Thanks."},
     ]

@@ -538,3 +538,30 @@ def test_extra_fields_of_call_are_kept() -> None:
     )
     assert isinstance(call, FunctionCall)
     assert call.extra == CallExtra("near", json.dumps({"extra_content": signed, "more": 1}))
+
+
+def piece(index: int, call_id: str, name: str, arguments: str) -> bytes:
+    function = {"name": name, "arguments": arguments}
+    return event(tool_calls=[{"index": index, "id": call_id, "type": "function", "function": function}])
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_two_calls_with_one_id_are_two_calls(index: int) -> None:
+    first, second = piece(0, "a", "look", '{"q":"x"}'), piece(index, "a", "look", '{"q":"y"}')
+    calls = [said for said in read(first, second, STOP) if isinstance(said, FunctionCall)]
+    assert [call.arguments for call in calls] == ['{"q":"x"}', '{"q":"y"}']
+    assert len({call.call_id for call in calls}) == len(calls)
+
+
+def test_call_whose_pieces_repeat_id_and_name_is_one_call() -> None:
+    pieces = (piece(0, "a", "look", part) for part in ("", '{"q":', '"x"}'))
+    calls = [said for said in read(*pieces, STOP) if isinstance(said, FunctionCall)]
+    assert [call.arguments for call in calls] == ['{"q":"x"}']
+
+
+def test_call_that_was_written_as_text_is_a_call() -> None:
+    said = read(
+        event("I look.\n<tool_"), event('call>{"name":"look","arguments":{"q":"x"}}'), event("</tool_call>"), STOP
+    )
+    assert [one.text for one in said if isinstance(one, Token)] == ["I look.\n"]
+    assert [(one.name, one.arguments) for one in said if isinstance(one, FunctionCall)] == [("look", '{"q": "x"}')]

@@ -64,3 +64,12 @@ def test_transcript_contains_the_written_form() -> None:
     made.begin_chunk(written, align(written, said).written)
     made.add_audio(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
     assert [made.text_heard(at) for at in (200, 300, 400, 500)] == ["It is", "It is", "It is 12 km", written]
+
+
+def test_apology_after_an_answer_is_not_part_of_the_answer() -> None:
+    made = SpokenTranscript()
+    for text, is_notice in (("It is ten.", False), ("Sorry, my answer breaks off there.", True)):
+        made.begin_chunk(text, is_notice=is_notice)
+        made.add_audio(1000, (mark(text, text, 0, 1000),))
+    assert made.answer == made.answer_heard(2000) == "It is ten."
+    assert made.text_heard(2000) == "It is ten. Sorry, my answer breaks off there."

@@ -213,6 +213,11 @@ class TestFault:
             assert record.response_latency_ms is not None
             check_stages(record)
 
+    def test_apology_is_not_in_the_next_request(self, fault_run: FaultRun, case: Case) -> None:
+        sent = " ".join(message.content for message in fault_run.results[case.name].history.messages())
+        assert not any(apology in sent for apology in case.chunks if apology != HEARD_BEGUN)
+        assert (HEARD_BEGUN in sent) == (HEARD_BEGUN in case.chunks)
+
     def test_does_not_end_the_conversation(self, fault_run: FaultRun, case: Case) -> None:
         result = fault_run.results[case.name]
         assert result.chunks[len(case.chunks) :] == ["It is ten o'clock."]

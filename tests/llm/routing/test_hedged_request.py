@@ -392,3 +392,35 @@ def test_budget_is_checked_again(hedge_allowed: bool) -> None:
         for _ in range(20):
             routing.budget.ask(1000)
     assert (AskEndpoint(1) in hedged.tick(1000.46)) == hedge_allowed
+
+
+def busy(wait_s: float) -> LlmRefused:
+    refused = LlmRefused("e0", "busy", spoken="", retryable=True)
+    refused.retry_after_s = wait_s
+    return refused
+
+
+def test_busy_endpoint_is_asked_again_after_its_wait_if_none_is_left() -> None:
+    hedged = HedgedRequest(routing_of(1, "ordered", 0.0, 1), PROMPT_TOKENS, deadline_s=5.0)
+    hedged.begin(0.0)
+    assert AskEndpoint(0) not in hedged.failed(0, busy(2.0), 0.1)
+    assert hedged.wake_s == pytest.approx(2.1)
+    assert AskEndpoint(0) in hedged.tick(2.1)
+    assert isinstance(hedged.failed(0, busy(1.0), 2.2)[-1], Fail), "once only"
+
+
+def test_wait_beyond_the_deadline_is_an_error_at_once() -> None:
+    hedged = HedgedRequest(routing_of(1, "ordered", 0.0, 1), PROMPT_TOKENS, deadline_s=5.0)
+    hedged.begin(0.0)
+    assert isinstance(hedged.failed(0, busy(10.0), 0.1)[-1], Fail)
+
+
+def test_endpoint_that_asks_for_a_wait_is_not_chosen_before() -> None:
+    routing = routing_of(2, "ordered", 0.0, 1)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, deadline_s=5.0)
+    hedged.begin(0.0)
+    hedged.failed(0, busy(20.0), 0.1)
+    assert AskEndpoint(1) in hedged.tick(0.2), "another endpoint is asked meanwhile"
+    assert routing.order(19.0)[0] == 1
+    assert routing.breakers[0].state(19.0) == "open"
+    assert routing.breakers[0].state(20.2) == "half-open"
