@@ -62,6 +62,7 @@ PORTS = frozenset(
         "audio.tts.relief_voice",
         "audio.tts.speakable",
         "audio.tts.word_bounds",
+        "llm.answer_text.call_arguments",
         "llm.cache",
         "llm.chat",
         "llm.discovery",
