@@ -1,8 +1,8 @@
 """Checks the locked packages against known vulnerabilities: what `make audit` runs.
 
 The advisories come from an OSV service, or from a file: the export of its ecosystem PyPI, a zip of JSON files. Only
-names and versions of packages are sent. Exit status: 0 nothing found, or not checked because no data could be had (the
-output says so); 1 a package is affected; 2 the reviewed advisories or arguments are wrong.
+names and versions of packages are sent. Exit status: 0 nothing found; 1 a package is affected; 2 the reviewed
+advisories or arguments are wrong; 3 not checked because no data could be had (the output says so).
 """
 
 import argparse
@@ -272,10 +272,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = from_service(given.service, pins) if given.data is None else from_file(given.data, pins)
     except NoDataError as error:
         _say(f"not checked: {error}")
-        return 0
+        return 3
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         _say(f"not checked: {given.data or given.service} does not have the format of OSV ({error!r})")
-        return 0
+        return 3
     lines = list(report(found, reviewed))
     for line in lines:
         _say(line)

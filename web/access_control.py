@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """Prefix of the subprotocol that carries the token of browser clients, which cannot set an Authorization header."""
@@ -35,6 +36,9 @@ SECRET_PATHS = frozenset({*REALTIME_PATHS, CALLS_PATH, *TOKEN_LATER_PATHS})
 
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")
 """Characters that are valid in a subprotocol; at least 16 of them, so that the token cannot be guessed."""
+
+MIN_SYMBOLS = 6
+"""Different characters of a token, at least: a random one of 16 digits has fewer once in 250."""
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -93,6 +97,16 @@ _SECRET_INVALID = Refusal(
     "client_secret_invalid",
     "the client secret is unknown or has expired; make another with POST /v1/realtime/client_secrets",
 )
+
+
+def is_easily_guessed(token: str) -> bool:
+    """Returns whether a token is of few characters, a repeated piece, or mostly a row such as "abcdef" or "123456"."""
+    steps = [abs(ord(one) - ord(other)) for one, other in pairwise(token)]
+    return (
+        len(set(token.casefold())) < MIN_SYMBOLS
+        or token in (token + token)[1:-1]
+        or sum(step <= 1 for step in steps) > len(steps) / 2
+    )
 
 
 class AccessControl:

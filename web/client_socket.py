@@ -43,6 +43,7 @@ class ClientSocket:
         left: Whether the client has closed it normally.
         behind: Whether the client does not read what is sent.
         farewell: Reason for the close frame; "" if the session has just ended.
+        arrival: Number of the connection in the order of arrival; the newest of a race has the highest.
     """
 
     socket: WebSocket
@@ -53,6 +54,7 @@ class ClientSocket:
     left: bool = False
     behind: bool = False
     farewell: str = ""
+    arrival: int = 0
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)

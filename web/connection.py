@@ -41,8 +41,8 @@ from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
-from web.running_conversation import RunningConversation
-from web.session_acceptor import busy_while, ended_by, is_guest
+from web.running_conversation import RESUMED_ELSEWHERE, RunningConversation
+from web.session_acceptor import arrival_of, busy_while, ended_by, is_guest
 from web.session_choices import SessionChoices
 from web.session_limits import DRAINING, RESUMING, AudioThrottle, SessionRefusedError, recording_throttle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
@@ -342,7 +342,7 @@ class Connections:
     async def _run_socket(self, conversation: RunningConversation, websocket: WebSocket) -> None:
         """Runs the conversation on this socket until it is lost."""
         realtime_session = conversation.realtime_session
-        client_socket = ClientSocket(websocket, realtime_session.realtime)
+        client_socket = ClientSocket(websocket, realtime_session.realtime, arrival=arrival_of(websocket.scope))
         conversation.take_socket(client_socket)
         broke_off = True
         backlog = AudioBacklog(self._shared.backlog)
@@ -378,6 +378,9 @@ class Connections:
 
     async def _resume(self, conversation: RunningConversation, websocket: WebSocket) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
+        if conversation.has_newer(arrival_of(websocket.scope)):
+            await ClientSocket(websocket, conversation.realtime_session.realtime, farewell=RESUMED_ELSEWHERE).close()
+            return
         query = websocket.query_params
         reply, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
         conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)

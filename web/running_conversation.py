@@ -36,6 +36,10 @@ class RunningConversation:
         busy = not session.idle or realtime_session.responses.pending or bool(session.out_of_band.active)
         return self.client_socket is not None and busy
 
+    def has_newer(self, arrival: int) -> bool:
+        """Returns whether a connection that arrived later has the conversation."""
+        return self.client_socket is not None and self.client_socket.arrival > arrival
+
     def take_socket(self, client_socket: ClientSocket) -> None:
         """Continues on this socket. The handler of an earlier one ends."""
         if self.client_socket is not None:

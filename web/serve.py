@@ -28,7 +28,7 @@ from assistant.config.server_settings import ServerSection
 from audio.machine_load import MachineLoadReader
 from web import descriptors
 from web.acceptor import Acceptor
-from web.access_control import TOKEN_SHAPE, AccessControl
+from web.access_control import TOKEN_SHAPE, AccessControl, is_easily_guessed
 from web.admission import Admission
 from web.app import make_app
 from web.engine_priority import keep_engines_behind
@@ -211,14 +211,13 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     if not token:
         return None
     if TOKEN_SHAPE.fullmatch(token) is None:
-        raise ConfigError(
-            [
-                f"environment {TOKEN_VARIABLE}: must be 16 to 512 characters, each a letter, a digit or one of "
-                "!#$%&'*+.^_`|~-; "
-                'make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
-            ]
-        )
-    return token
+        wrong = "must be 16 to 512 characters, each a letter, a digit or one of !#$%&'*+.^_`|~-"
+    elif is_easily_guessed(token):
+        wrong = "is easily guessed: its characters are few, repeated or in a row"
+    else:
+        return token
+    remedy = 'make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
+    raise ConfigError([f"environment {TOKEN_VARIABLE}: {wrong}; {remedy}"])
 
 
 def proxies_of(environ: Mapping[str, str]) -> str:
@@ -292,7 +291,11 @@ class Server(uvicorn.Server):
             yield
             return
         self._loop = asyncio.get_running_loop()
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        hangup = getattr(signal, "SIGHUP", None)  # not every system has it
+        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:  # nohup
+            numbers.append(hangup)
+        before = {one: signal.signal(one, self.handle_exit) for one in numbers}
         try:
             yield
         finally:
@@ -313,7 +316,7 @@ class Server(uvicorn.Server):
             self.restarts = False  # somebody wants it to end
             _exit_after(self._leave, AT_ONCE_S)
             return
-        self._finishing = sig == signal.SIGTERM and self._drain_s > 0
+        self._finishing = sig != signal.SIGINT and self._drain_s > 0
         self._session_acceptor.close()
         _exit_after(self._leave, EXIT_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
+from itertools import count
 
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -76,6 +77,8 @@ def no_room() -> bool:
 
 
 _CONFIG = "repartee.session_config"
+_ARRIVAL = "repartee.arrival"
+_arrivals = count(1)
 _GUEST = "repartee.guest"
 
 
@@ -98,6 +101,17 @@ def ended_by(scope: Scope) -> CloseNotice | None:
     """Returns why the server ends this connection; None if it does not."""
     notice: Callable[[], CloseNotice | None] = scope["state"][ENDED_BY]
     return notice()
+
+
+def mark_arrival(scope: Scope) -> None:
+    """Numbers a connection in the order of arrival, before it waits for anything."""
+    scope.setdefault("state", {})[_ARRIVAL] = next(_arrivals)
+
+
+def arrival_of(scope: Scope) -> int:
+    """Returns the number from `mark_arrival`; 0 if there is none."""
+    arrival: int = scope.get("state", {}).get(_ARRIVAL, 0)
+    return arrival
 
 
 def pass_config(scope: Scope, config: SessionConfig | None, *, is_guest: bool = True) -> None:
@@ -195,6 +209,7 @@ class SessionAcceptor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
+        mark_arrival(scope)
         lifetime = ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")

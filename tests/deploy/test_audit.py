@@ -133,7 +133,7 @@ def test_reviewed_advisory_that_is_gone_is_reported(
     ],
     ids=["unavailable", "redirect", "web page", "list", "too few", "too long", "other format", "pages end early"],
 )
-def test_missing_data_is_said_and_passes(
+def test_missing_data_is_said_and_fails(
     status: int,
     body: bytes,
     why: str,
@@ -144,7 +144,7 @@ def test_missing_data_is_said_and_passes(
 ) -> None:
     monkeypatch.setattr(audit, "MAX_BYTES", 64)
     with osv({}, status=status, body=body) as address:
-        assert main([f"--service={address}", reviewed(tmp_path), str(lock)]) == 0
+        assert main([f"--service={address}", reviewed(tmp_path), str(lock)]) == 3
     said = capsys.readouterr().out
     assert said.startswith("not checked: ")
     assert why in said
@@ -153,7 +153,7 @@ def test_missing_data_is_said_and_passes(
 def test_service_that_cannot_be_reached_is_said(lock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with osv({}) as address:
         pass
-    assert main([f"--service={address}", reviewed(tmp_path), str(lock)]) == 0
+    assert main([f"--service={address}", reviewed(tmp_path), str(lock)]) == 3
     assert capsys.readouterr().out == f"not checked: {address} cannot be reached (ConnectError)\n"
 
 
@@ -192,12 +192,12 @@ def test_export_of_another_format_is_said(
     export = tmp_path / "all.zip"
     with zipfile.ZipFile(export, "w") as file:
         file.writestr("x.json", json.dumps(entry))
-    assert main([f"--data={export}", reviewed(tmp_path), str(lock)]) == 0
+    assert main([f"--data={export}", reviewed(tmp_path), str(lock)]) == 3
     assert "does not have the format of OSV" in capsys.readouterr().out
 
 
 def test_damaged_export_is_said(lock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([f"--data={lock}", reviewed(tmp_path), str(lock)]) == 0
+    assert main([f"--data={lock}", reviewed(tmp_path), str(lock)]) == 3
     assert capsys.readouterr().out.startswith(f"not checked: {lock} cannot be read")
 
 

@@ -879,7 +879,10 @@ async def told_and_closed(caller: RecordingClient) -> None:
     assert closed.value.rcvd.code == 1012
 
 
-def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, signalled: Signalled) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal_lets_reply_finish_and_refuses_new_sessions(
+    tmp_path: Path, signalled: Signalled, how: signal.Signals
+) -> None:
     async def main() -> None:
         script = engine_loader(tmp_path)
         script.answers = (TEN,)
@@ -887,7 +890,7 @@ def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, sign
             async with connected_client(server) as caller, connected_client(server) as idle:
                 await caller.request_reply("count")
                 await caller.until("response.output_audio.delta")
-                signalled(server, signal.SIGTERM)
+                signalled(server, how)
                 assert [await get(server, path) for path in ("/readyz", "/healthz")] == [503, 200]
                 await told_and_closed(idle)
                 async with connect(server.url(), compression=None) as late:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import textwrap
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -183,6 +184,21 @@ def test_invalid_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    "token",
+    ["x" * 20, "abababababababab", "passwordpassword", "abcdefghijklmnop", "1234567890123456", "aabbccddeeffgghh"],
+)
+def test_token_that_is_easily_guessed_is_refused(token: str) -> None:
+    with pytest.raises(ConfigError, match=r"easily guessed.*make one with"):
+        token_of({"REPARTEE_TOKEN": token})
+
+
+@pytest.mark.parametrize("make", [secrets.token_urlsafe, secrets.token_hex], ids=["letters", "hexadecimal"])
+def test_random_token_is_accepted(make: Callable[[int], str]) -> None:
+    for _ in range(200):
+        assert token_of({"REPARTEE_TOKEN": (token := make(16))}) == token
+
+
+@pytest.mark.parametrize(
     ("given", "believed"),
     [
         ("", "127.0.0.1,::1"),
@@ -265,7 +281,7 @@ def test_command_line_mistakes_are_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
     with process() as running:
         port = port_of(running)

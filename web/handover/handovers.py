@@ -13,6 +13,7 @@ from typing import Literal
 
 from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
+from web.access_control import is_easily_guessed
 from web.handover.sealing import Seal, SealError, token_hash
 from web.handover.snapshot import (
     VERSION,
@@ -288,12 +289,12 @@ def handovers_of(section: ServerSection, environ: Mapping[str, str], metrics: Me
         return None
     name = section.handover_key_env or "REPARTEE_TOKEN"
     secret = environ.get(name, "")
-    if len(secret) < MIN_SECRET_CHARS:
+    if len(secret) < MIN_SECRET_CHARS or is_easily_guessed(secret):
         raise ConfigError(
             [
-                f"environment {name}: server.redis_url needs a secret of at least {MIN_SECRET_CHARS} "
-                "characters, with which conversations are encrypted, the same at all gateways: set REPARTEE_TOKEN, or "
-                "a variable that server.handover_key_env names"
+                f"environment {name}: server.redis_url needs a secret of at least {MIN_SECRET_CHARS} characters "
+                "that is not easily guessed, with which conversations are encrypted, the same at all gateways: set "
+                "REPARTEE_TOKEN, or a variable that server.handover_key_env names"
             ]
         )
     password = None

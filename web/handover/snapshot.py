@@ -41,7 +41,7 @@ from web.wire.session_config import (
 
 VERSION = 5
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
-the end of its validity beside it, version 4 tells clients of the beta."""
+the end of its validity beside it, version 4 tells clients of the beta, version 5 has the source of a function."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""
