@@ -20,7 +20,7 @@ def test_typed_text_is_answered_in_text(tmp_path: Path) -> None:
         app.ends_within_s(30)
     assert any("no microphone was found" in line and "replies are shown as text" in line for line in app.lines)
     assert [line for line in app.lines if line.startswith("repartee: ")] == [
-        "repartee: That's four.",
+        "repartee: That's 4.",
         "repartee: That's 5.",
     ]
     assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
