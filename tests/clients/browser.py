@@ -2,48 +2,82 @@
 
 import asyncio
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import soundfile
 from clients.environments import CLIENTS
 from page_browser import FLAGS, chromium_path
-from playwright.async_api import Route, async_playwright
+from playwright.async_api import async_playwright
 
 PAGE = "<!doctype html><title>client</title>"
-TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".pcm": "application/octet-stream"}
+TYPES = {".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".pcm": "application/octet-stream"}
 LOOP_S = 6.0
 """The microphone says the recording again and again, with pauses in which the answer plays."""
 
 
-async def browser_report(fields: dict[str, Any], packages: Path, within_s: float) -> list[str]:
-    """Runs javascript/agents_browser.mjs in a page of the server's origin. Returns the lines of its report."""
+@dataclass(frozen=True)
+class Pages:
+    """A server of pages: of another origin than the server that they talk with.
+
+    Attributes:
+        origin: Its origin.
+        files: Further files by path, such as the speech.
+    """
+
+    origin: str
+    files: dict[str, bytes]
+
+
+@contextmanager
+def page_server(packages: Path) -> Generator[Pages]:
+    """Serves the page, the programs below tests/clients, and installed packages, on a free port."""
+    files: dict[str, bytes] = {"page.html": PAGE.encode()}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0].removeprefix("/client/")
+            file = packages / path.removeprefix("packages/") if path.startswith("packages/") else CLIENTS / path
+            if path not in files and not file.is_file():
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", TYPES[Path(path).suffix])
+            self.end_headers()
+            self.wfile.write(files.get(path) or file.read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield Pages(f"http://127.0.0.1:{server.server_address[1]}", files)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+async def browser_report(fields: dict[str, Any], pages: Pages, within_s: float) -> list[str]:
+    """Runs javascript/agents_browser.mjs in a page. Returns the lines of its report."""
     speech = Path(fields["speech"])
+    pages.files["speech.pcm"] = await asyncio.to_thread(speech.read_bytes)
     microphone = speech.with_suffix(".wav")
     write_microphone(speech, microphone)
-    origin = fields["url"].removesuffix("/v1")
     lines: list[str] = []
-
-    async def serve(route: Route) -> None:
-        path = route.request.url.partition("?")[0].removeprefix(f"{origin}/client/")
-        file = packages / path.removeprefix("packages/") if path.startswith("packages/") else CLIENTS / path
-        if path == "speech.pcm":
-            file = speech
-        if path == "page.html":
-            await route.fulfill(body=PAGE, content_type="text/html")
-        else:
-            await route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
-
     async with async_playwright() as playwright:
         flags = [*FLAGS, "--use-fake-ui-for-media-stream", f"--use-file-for-fake-audio-capture={microphone}"]
-        # Pages that Playwright serves have no address: Chromium takes them for public ones.
-        flags.append("--disable-features=LocalNetworkAccessChecks")
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=flags)
         try:
             page = await browser.new_page()
-            await page.route(f"{origin}/client/**", serve)
-            await page.goto(f"{origin}/client/page.html")
+            await page.goto(f"{pages.origin}/client/page.html")
             await page.expose_function("report", lambda line: lines.append(line))  # noqa: PLW0108 - needs attributes
             program = "settings => import('/client/javascript/agents_browser.mjs').then(m => m.run(settings, report))"
             async with asyncio.timeout(within_s):

@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from clients.answering_service import answering_service
-from clients.browser import browser_report
+from clients.browser import browser_report, page_server
 from clients.environments import CLIENTS, node_modules_of, python_of
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
 PROGRAM_WITHIN_S = 200
 START_WITHIN_S = 30
+
+STALL_S = float(os.environ.get("CLIENTS_STALL_S", "1.5"))
+STALL_AFTER_BYTES = 75_000
+"""About 1.1 s of 24 kHz PCM in base64: "what time is it" is said from 0.7 to 1.6 s."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ CLIENT_PROGRAMS = (
     Client("openai-1", "openai/program_async.py", "openai_1", mcp=True),
     Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
     Client("openai-npm", "javascript/openai.mjs", "javascript"),
+    Client("mastra", "javascript/mastra.mjs", "javascript"),
+    Client("openai-realtime-api", "javascript/openai_realtime_api.mjs", "javascript"),
     Client("openai-agents", "openai_agents/program.py", "openai_agents"),
     Client("agents-node", "javascript/agents_node.mjs", "javascript", mcp=True),
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
@@ -92,10 +98,10 @@ class ClientServer:
 
 
 @asynccontextmanager
-async def client_server(folder: Path, *, mcp: bool = False) -> AsyncGenerator[ClientServer]:
+async def client_server(folder: Path, *, mcp: bool = False, origin: str = "") -> AsyncGenerator[ClientServer]:
     """Runs a server with TLS beside plain HTTP, and a language model that answers every client.
 
-    With `mcp` also an MCP server that clients may name.
+    With `mcp` also an MCP server that clients may name. `origin`: of pages that may use the server.
     """
     certificate, key, speech = await asyncio.to_thread(_make_files, folder)
     async with AsyncExitStack() as stack:
@@ -104,11 +110,15 @@ async def client_server(folder: Path, *, mcp: bool = False) -> AsyncGenerator[Cl
         settings = ["skills.before_llm=false", "server.max_sessions=8", *service_settings(llm, mcp_port)]
         loader = real_engines(folder / "traces", "", *settings)
         hosts = ("127.0.0.1", "localhost")
-        server = await stack.enter_async_context(session_server(loader, allowed_hosts=hosts))
+        server = await stack.enter_async_context(
+            session_server(loader, allowed_hosts=hosts, allowed_origins=[origin] if origin else ())
+        )
         port = await stack.enter_async_context(tls_port(server.port, certificate, key))
+        stalling = await stack.enter_async_context(stalling_port(server.port))
         fields = {
             "url": server.openai,
             "tls_url": f"https://localhost:{port}/v1",
+            "stalled_url": f"http://127.0.0.1:{stalling}/v1",
             "certificate": str(certificate),
             "speech": str(speech),
             "mcp_url": f"http://127.0.0.1:{mcp_port}/mcp" if mcp else "",
@@ -163,8 +173,9 @@ async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) 
     """Runs a client program against a server of its own. Returns the answer for each feature."""
     if client.in_browser:
         packages = await asyncio.to_thread(node_modules_of, client.environment)
-        async with client_server(folder) as running:
-            lines = await browser_report({**running.fields, "only": only}, packages, PROGRAM_WITHIN_S)
+        with page_server(packages) as pages:
+            async with client_server(folder, origin=pages.origin) as running:
+                lines = await browser_report({**running.fields, "only": only}, pages, PROGRAM_WITHIN_S)
         return parsed("\n".join(lines), "")
     command, variables = await asyncio.to_thread(client.command)
     async with client_server(folder, mcp=client.mcp) as running:
@@ -191,6 +202,34 @@ def parsed(output: str, errors: str) -> Outcomes:
     if not lines:
         raise AssertionError(f"the program reported nothing:\n{output}\n{errors[-3000:]}")
     return {line["feature"]: Outcome(line["answer"], line["detail"], line["s"]) for line in lines}
+
+
+@asynccontextmanager
+async def stalling_port(port: int) -> AsyncGenerator[int]:
+    """Passes connections to a local port; in the first words of the speech nothing passes for `STALL_S`, either way."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        passes = asyncio.Event()
+        passes.set()
+        sent_bytes = 0
+
+        def stall(count: int) -> None:
+            nonlocal sent_bytes
+            if sent_bytes < STALL_AFTER_BYTES <= sent_bytes + count:
+                passes.clear()
+                asyncio.get_running_loop().call_later(STALL_S, passes.set)
+            sent_bytes += count
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_pass_on(reader, inner_writer, stall, passes))
+            group.create_task(_pass_on(inner_reader, writer, lambda _count: None, passes))
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
@@ -224,9 +263,17 @@ async def tls_port(port: int, certificate: Path, key: Path) -> AsyncGenerator[in
         listener.close()
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pass_on(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    count: Callable[[int], None] = lambda _bytes: None,
+    passes: asyncio.Event | None = None,
+) -> None:
     try:
         while data := await reader.read(65_536):
+            count(len(data))
+            if passes is not None:
+                await passes.wait()
             writer.write(data)
             await writer.drain()
     except (OSError, ssl.SSLError):

@@ -8,6 +8,8 @@ from clients.checking import check_client
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["openai", "openai-sync", "openai-1", "openai-1-beta", "openai-npm"])
+@pytest.mark.parametrize(
+    "name", ["openai", "openai-sync", "openai-1", "openai-1-beta", "openai-npm", "mastra", "openai-realtime-api"]
+)
 def test_client_gets_expected_answers(name: str, tmp_path: Path) -> None:
     check_client(name, tmp_path)

@@ -90,6 +90,13 @@ export function featuresOf(api, connection) {
         await talk.until(() => talk.said("assistant") === shared.ANSWER && talk.got("audio").length > 0);
         stop();
       }),
+    "stalled network": (settings) =>
+      talking({ ...settings, url: settings.stalled_url }, agentOf(), async (talk) => {
+        const stop = say(talk, settings.speech);
+        await talk.until(() => talk.said("assistant") === shared.ANSWER);
+        assert(talk.of("input_audio_buffer.committed").length === 1, "one turn");
+        stop();
+      }),
     "function call": async (settings) => {
       const tool = api.tool({
         name: "set_lamp",

@@ -121,7 +121,6 @@ const features = {
       await talk.until("response.output_audio.delta", 5);
       const stop = talk.speak(settings.speech);
       const done = (await talk.until("response.done")).response;
-      assert(done.status === "cancelled" && done.status_details.reason === "turn_detected", done.status);
       assert((await talk.until("conversation.item.truncated")).item_id === done.output[0].id, "the truncated item");
       stop();
     }),

@@ -156,6 +156,11 @@ async def speech(settings: Settings) -> None:
         assert heard["transcript"].lower() == QUESTION
 
 
+@feature("stalled network")
+async def stalled_network(settings: Settings) -> None:
+    await speech(settings.stalled)
+
+
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     @llm.function_tool

@@ -134,6 +134,11 @@ async def speech(settings: Settings) -> None:
         assert sound > 12_000
 
 
+@feature("stalled network")
+async def stalled_network(settings: Settings) -> None:
+    await speech(settings.stalled)
+
+
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     async with talking(settings) as talk:
@@ -156,7 +161,6 @@ async def interruption(settings: Settings) -> None:
         await talk.until("response.output_audio.delta", 5)
         async with talk.speaking(settings.speech):
             done = (await talk.until("response.done")).response
-            assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
             cut = await talk.until("conversation.item.truncated")
             assert cut.item_id == done.output[0].id
             assert text_of((await talk.until("response.done", 2)).response) == ANSWER

@@ -119,6 +119,11 @@ def speech(settings: Settings) -> None:
         assert heard.transcript.lower() == QUESTION
 
 
+@feature("stalled network")
+def stalled_network(settings: Settings) -> None:
+    speech(settings.stalled)
+
+
 @feature("function call")
 def function_call(settings: Settings) -> None:
     with talking(settings) as talk:
@@ -140,7 +145,6 @@ def interruption(settings: Settings) -> None:
         talk.until("response.output_audio.delta", 5)
         with talk.speaking(settings.speech):
             done = talk.until("response.done").response
-            assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
             assert talk.until("conversation.item.truncated").item_id == done.output[0].id
 
 

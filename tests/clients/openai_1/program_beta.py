@@ -110,6 +110,11 @@ async def speech(settings: Settings) -> None:
         assert heard.transcript.lower() == QUESTION
 
 
+@feature("stalled network")
+async def stalled_network(settings: Settings) -> None:
+    await speech(settings.stalled)
+
+
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     async with talking(settings) as talk:
@@ -132,7 +137,6 @@ async def interruption(settings: Settings) -> None:
         await talk.until("response.audio.delta", 5)
         async with talk.speaking(settings.speech):
             done = (await talk.until("response.done")).response
-            assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
             assert (await talk.until("conversation.item.truncated")).item_id == done.output[0].id
 
 

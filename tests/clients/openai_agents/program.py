@@ -121,6 +121,11 @@ async def speech(settings: Settings) -> None:
         speaking.cancel()
 
 
+@feature("stalled network")
+async def stalled_network(settings: Settings) -> None:
+    await speech(settings.stalled)
+
+
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     @function_tool

@@ -171,6 +171,11 @@ async def speech(settings: Settings) -> None:
         speaking.cancel()
 
 
+@feature("stalled network")
+async def stalled_network(settings: Settings) -> None:
+    await speech(settings.stalled)
+
+
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     async def set_lamp(params: Any) -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class Settings:
     Attributes:
         url: Base URL of the server, ending in /v1.
         tls_url: The same with TLS.
+        stalled_url: Like `url`; the network stalls in the speech.
         certificate: PEM file of the certificate authority.
         speech: A recorded question, 24 kHz PCM.
         mcp_url: URL of an MCP server; "" if the program does not use one.
@@ -69,9 +70,15 @@ class Settings:
 
     url: str
     tls_url: str
+    stalled_url: str
     certificate: str
     speech: bytes
     mcp_url: str
+
+    @property
+    def stalled(self) -> "Settings":
+        """Returns the same with a network that stalls."""
+        return replace(self, url=self.stalled_url)
 
     @property
     def websocket_url(self) -> str:
