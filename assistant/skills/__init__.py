@@ -7,6 +7,7 @@ from datetime import datetime
 
 from assistant.home import ServiceCall
 from assistant.skills.dialog.memory import Memory, OpenQuestion, Remember, Subject
+from assistant.skills.lists.items import AddItems, ListEffect, ListItem, RemoveItems
 
 # ---- effects of an answer, applied when its turn is committed ----
 
@@ -168,7 +169,9 @@ TimerEffect = (
     SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers
     | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
 )  # fmt: skip
-SkillEffect = TimerEffect | ChangeVolume | SetVolume | ChangeSpeed | HomeAction | Remember | Several
+SkillEffect = (
+    TimerEffect | AddItems | RemoveItems | ChangeVolume | SetVolume | ChangeSpeed | HomeAction | Remember | Several
+)  # fmt: skip
 
 
 def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:
@@ -181,6 +184,11 @@ def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:
 def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
     """Returns the effects in `effect` that are about timers, alarms and reminders, in order."""
     return tuple(one for one in each_effect(effect) if isinstance(one, TimerEffect))
+
+
+def list_effects(effect: SkillEffect | None) -> tuple[ListEffect, ...]:
+    """Returns the effects in `effect` that are about lists and notes, in order."""
+    return tuple(one for one in each_effect(effect) if isinstance(one, ListEffect))
 
 
 def joined_effect(*effects: SkillEffect | None) -> SkillEffect | None:
@@ -267,6 +275,7 @@ class SkillContext:
         rng: Random number generator for coins and dice.
         at_home: Whether the speaker may use the home. A telephone caller may not.
         memory: What the conversation remembers of its last turns.
+        lists: The items of the user's lists and notes, in order.
     """
 
     now: datetime
@@ -276,6 +285,7 @@ class SkillContext:
     rng: random.Random = field(default_factory=random.Random)
     at_home: bool = True
     memory: Memory = field(default_factory=Memory)
+    lists: tuple[ListItem, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""

@@ -14,6 +14,7 @@ from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillE
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.dialog.refusals import hint_of
 from assistant.skills.language import base_language, load_language
+from assistant.skills.lists.items import ListItem
 from assistant.skills.skills import Skills
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 from llm.errors import LlmBroken
@@ -31,6 +32,10 @@ def _nothing_remembered() -> Memory:
     return Memory()
 
 
+def _no_lists() -> tuple[ListItem, ...]:
+    return ()
+
+
 class SkillQuery:
     """Answers the last user message of a conversation with the skills, once for the same messages.
 
@@ -44,6 +49,7 @@ class SkillQuery:
         refuses: Whether there is no language model, so that the skills answer what they do not understand.
         at_home: Returns whether the user may use the home. Called once per answer.
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
+        lists: Returns the items of the user's lists and notes. Called once per answer.
     """
 
     def __init__(
@@ -58,9 +64,11 @@ class SkillQuery:
         refuses: bool = False,
         at_home: Callable[[], bool] = _always,
         memory: Callable[[], Memory] = _nothing_remembered,
+        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
     ) -> None:
         self._at_home = at_home
         self._memory = memory
+        self._lists = lists
         self._skills = skills
         self._now = now
         self.language = language
@@ -119,7 +127,7 @@ class SkillQuery:
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         said = _last_content(messages, "assistant")
         running, at_home = self._running(), self._at_home()
-        return SkillContext(self._now(), said, self.language, running, self._rng, at_home, self._memory())
+        return SkillContext(self._now(), said, self.language, running, self._rng, at_home, self._memory(), self._lists())
 
 
 class SkillsChat:
@@ -133,6 +141,7 @@ class SkillsChat:
         rng: Random number generator for coins and dice.
         at_home: Returns whether the user may use the home. Called once per answer.
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
+        lists: Returns the items of the user's lists and notes. Called once per answer.
     """
 
     name = "skills"
@@ -147,10 +156,11 @@ class SkillsChat:
         rng: random.Random | None = None,
         at_home: Callable[[], bool] = _always,
         memory: Callable[[], Memory] = _nothing_remembered,
+        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
     ) -> None:
         random_numbers = rng or random.SystemRandom()
         self._query = SkillQuery(
-            skills, now, language, running, random_numbers, alone=True, refuses=True, at_home=at_home, memory=memory
+            skills, now, language, running, random_numbers, alone=True, refuses=True, at_home=at_home, memory=memory, lists=lists
         )
 
     @property
@@ -198,6 +208,7 @@ class SkillsFirst:
             music. Without tools, a small model would claim that it is done.
         at_home: Returns whether the user may use the home. Called once per answer.
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
+        lists: Returns the items of the user's lists and notes. Called once per answer.
         prefill: Computes messages in advance, for a model that runs on this machine; None: nothing is computed.
     """
 
@@ -215,6 +226,7 @@ class SkillsFirst:
         model_has_tools: bool = True,
         at_home: Callable[[], bool] = _always,
         memory: Callable[[], Memory] = _nothing_remembered,
+        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
         prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
         random_numbers = rng or random.SystemRandom()
@@ -227,6 +239,7 @@ class SkillsFirst:
             alone=not model_has_tools,
             at_home=at_home,
             memory=memory,
+            lists=lists,
         )
         self._model = model
         self._prefill = prefill

@@ -1,4 +1,4 @@
-"""Effects of skills besides speech: timers, volume, speed and the home.
+"""Effects of skills besides speech: timers, lists, volume, speed and the home.
 
 They are applied when the turn is committed, not before.
 """
@@ -19,9 +19,11 @@ from assistant.skills import (
     SetVolume,
     SkillEffect,
     each_effect,
+    list_effects,
     timer_effects,
 )
 from assistant.skills.dialog.memory import Memory, Remember
+from assistant.skills.lists.items import UserLists
 from assistant.skills.pending_action import HomeActions, PendingAction, joined_action
 from assistant.skills.timers import Timers
 from assistant.skills.user_timers import UserTimers
@@ -46,6 +48,7 @@ class SkillEffects:
         effect_of: Returns the effect of the answer to these messages; None for most.
         local_now: Returns the local time with its time zone, which alarms use.
         timers: The timers, alarms and reminders: of this conversation, or of the user.
+        lists: The lists and notes: of this conversation, or of the user.
         gain_db: Volume of replies in decibels relative to normal.
         speed: Speed factor of replies, `SLOWEST` to `FASTEST`, in addition to the configured speed.
         is_unheard: Returns whether nobody would hear an announcement now: the client is disconnected. It is made when
@@ -59,6 +62,7 @@ class SkillEffects:
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
     local_now: Callable[[], datetime]
     timers: ConversationTimers = field(default_factory=Timers)
+    lists: UserLists = field(default_factory=UserLists)
     gain_db: float = 0.0
     speed: float = 1.0
     is_unheard: Callable[[], bool] = lambda: False
@@ -87,6 +91,7 @@ class SkillEffects:
         changes_timers = bool(timer_effects(effect))
         if changes_timers:
             self.timers.apply(effect, now_s)
+        list_changes = [self.lists.change(one) for one in list_effects(effect)]
         asks_home = self.pending is not None
 
         def undo() -> None:
@@ -95,6 +100,9 @@ class SkillEffects:
                 self._actions.retract()
             if changes_timers:
                 self.timers.undo()
+            for change in reversed(list_changes):
+                self.lists.revert(change)
+            list_changes.clear()
 
         return undo
 

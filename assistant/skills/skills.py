@@ -32,6 +32,8 @@ from assistant.skills.dialog.requests import spoken_answer
 from assistant.skills.dialog.several import answer_several, joint_pattern
 from assistant.skills.dialog.words import DialogWords, dialog_words
 from assistant.skills.language import Language, base_language, load_language
+from assistant.skills.lists.replies import LIST_REPLIES
+from assistant.skills.lists.sentences import ListWords, list_words
 from assistant.skills.reminders import (
     cancel_reminders,
     set_incomplete_reminder,
@@ -138,10 +140,11 @@ class _Tables:
     binders: Mapping[str, tuple[str, _Binder]]
     words: DialogWords
     joint: re.Pattern[str]
+    lists: ListWords
 
     def find(self, text: str) -> TemplateMatch | None:
         """See `Requests`."""
-        return self.sentences.find(text)
+        return self.lists.find(text) or self.sentences.find(text)
 
     def reply_to(self, found: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
         """See `Requests`."""
@@ -151,7 +154,11 @@ class _Tables:
 
     def utterance(self, text: str) -> Utterance:
         """Returns what the user says after a question, or after a request."""
-        return Utterance(text, self.sentences.dialog_words(text), tuple(self.sentences.find_dialog(text)))
+        matches, in_list = tuple(self.sentences.find_dialog(text)), tuple(self.lists.find_follow_ups(text))
+        if in_list and self.find(text) is not None:
+            in_list = ()  # a request of its own: "take a note"
+        by_position = tuple(one for one in in_list if "nth" in one.values)  # "the last one" means a list, too
+        return Utterance(text, self.sentences.dialog_words(text), (*by_position, *(matches or in_list)))
 
     def match(self, text: str) -> Match | None:
         spelling = spelling_of(self.sentences.recognized_words(text), self.language.spelling)
@@ -162,7 +169,7 @@ class _Tables:
         if expression is not None:
             reply = calculate_expression(expression, self.language)
             return None if reply is None else Match("arithmetic", reply)
-        found = self.sentences.find(text)
+        found = self.find(text)
         if found is None:
             return None
         if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
@@ -220,7 +227,7 @@ class Skills:
         zones = load_zones(sentences.zone_names())
         words = dialog_words(code)
         binders = {**_reply_binders(speaking, zones), **_effect_binders(speaking)}
-        tables = _Tables(speaking, sentences, binders, words, joint_pattern(words.joints))
+        tables = _Tables(speaking, sentences, binders, words, joint_pattern(words.joints), list_words(code))
         for text in sentences.wording.warm_up:
             tables.match(text)
         for service in self.services:
@@ -380,6 +387,7 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "reminder_open": ("reminders", set_incomplete_reminder),
         "reminder_cancel": ("reminders", cancel_reminders),
         "snooze": ("snooze", snooze),
+        **LIST_REPLIES,
         "louder": ("voice", change_voice),
         "quieter": ("voice", change_voice),
         "faster": ("voice", change_voice),

@@ -20,6 +20,7 @@ from assistant.skills.dialog.slots import (
     with_moment,
 )
 from assistant.skills.language import Language
+from assistant.skills.lists.splitting import ITEM_BREAK
 from assistant.skills.sentences import TemplateMatch
 
 _DIALOG = "dialog"
@@ -81,6 +82,8 @@ def _missing_slot(
 ) -> SkillAnswer | None:
     if question.slot == "task":
         return _task(question, said, context, requests)
+    if question.slot in {"items", "note"}:
+        return _free_words(question, said, context, requests)
     of_moment = [one for one in said.matches if one.intent == "dialog_moment" and question.slot == "moment"]
     timed = [one for one in of_moment if has_time(one)]
     lasting = [one for one in said.matches if one.intent == "dialog_duration"]
@@ -108,6 +111,27 @@ def _task(question: MissingSlot, said: Utterance, context: SkillContext, request
     if whole is not None and has_moment(whole) and not has_moment(found):
         found = whole
     return requests.reply_to(found, context)
+
+
+def _free_words(
+    question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Answers a request with the words that were said as items, or as a note."""
+    known = requests.find(said.text)
+    if known is not None and not known.missing:
+        return None  # a new request
+    text = said.text.strip(" .!?")
+    options = question.found.values.get("options", "").split(ITEM_BREAK)
+    if question.slot == "items":
+        if said.text.lower().split()[0] in requests.words.questions:
+            return None
+        positions = (position(one) for one in said.matches if one.intent == "dialog_pick")
+        at = next((at for at in positions if isinstance(at, int) and -len(options) <= at < len(options)), None)
+        if chooses_all(said.matches, len(options)):
+            text = ITEM_BREAK.join(options)
+        elif at is not None:
+            text = options[at]
+    return requests.reply_to(replace(question.found, values={**question.found.values, question.slot: text}), context)
 
 
 def _confirm(question: Confirm, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:

@@ -14,8 +14,8 @@ QUESTION_S = 60.0
 SUBJECT_S = 300.0
 """Time for which "it" refers to the last subject, in seconds. Later, people name what they mean."""
 
-Slot = Literal["duration", "moment", "task"]
-"""A part that a request may lack: how long, at what time or after how long, the task of a reminder."""
+Slot = Literal["duration", "moment", "task", "items", "note"]
+"""A part that a request may lack: how long, at what time or after how long, the task of a reminder, items, a note."""
 
 # ---- open questions ----
 
@@ -116,7 +116,20 @@ class ServiceAsked:
     name: str = ""
 
 
-Subject = TimerSet | AlarmSet | EntriesNamed | RequestAnswered | ServiceAsked
+@dataclass(frozen=True, slots=True)
+class ListNamed:
+    """A list was changed or told.
+
+    Attributes:
+        name: The list.
+        texts: The items that were named; () for the list itself.
+    """
+
+    name: str
+    texts: tuple[str, ...] = ()
+
+
+Subject = TimerSet | AlarmSet | EntriesNamed | RequestAnswered | ServiceAsked | ListNamed
 
 # ---- memory ----
 
@@ -214,6 +227,8 @@ def _sort(subject: Subject) -> str:
     """Returns the sort of a subject; the memory keeps one of each."""
     if isinstance(subject, ServiceAsked):
         return subject.skill
+    if isinstance(subject, ListNamed):
+        return "list"
     return "entries" if isinstance(subject, TimerSet | AlarmSet | EntriesNamed) else "answer"
 
 

@@ -21,7 +21,7 @@ from assistant.skills import (
 )
 from assistant.skills.arithmetic import ARITHMETIC, result_of
 from assistant.skills.conversion import CONVERSION
-from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, RequestAnswered, Subject, TimerSet
+from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, ListNamed, RequestAnswered, Subject, TimerSet
 from assistant.skills.dialog.picking import named_entries
 from assistant.skills.dialog.requests import Requests, spoken_answer
 from assistant.skills.dialog.slots import (
@@ -38,6 +38,7 @@ from assistant.skills.dialog.slots import (
     without_entries,
 )
 from assistant.skills.durations import duration_s
+from assistant.skills.lists.splitting import ITEM_BREAK
 from assistant.skills.sentences import TemplateMatch
 
 _Rule = Callable[[Subject, TemplateMatch, SkillContext, Requests], SkillAnswer | None]
@@ -87,6 +88,8 @@ def _order(action: str) -> _Rule:
     """Returns the rule that does `action` with the entries: "cancel it"."""
 
     def rule(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+        if isinstance(subject, ListNamed) and action == "cancel":
+            return _remove_named(subject, context, requests)
         kind = _kind(subject)
         if kind is None or (kind != "timer" and action != "cancel"):
             return None
@@ -232,6 +235,49 @@ def _another(subject: Subject, found: TemplateMatch, context: SkillContext, requ
     return None
 
 
+# ---- lists ----
+
+
+def _remove_named(subject: ListNamed, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Removes the items that were named last, or clears the list that was told."""
+    if not subject.texts:
+        return requests.reply_to(request("list_clear", list=subject.name), context)
+    items = ITEM_BREAK.join(subject.texts)
+    return requests.reply_to(request("list_remove", list=subject.name, items=items), context)
+
+
+def _in_list(intent: str) -> _Rule:
+    """Returns the rule that does `intent` with the list named last: "add butter too"."""
+
+    def rule(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+        is_latest = context.memory.subjects[:1] == (subject,)
+        if not isinstance(subject, ListNamed) or not (is_latest or intent == "list_add"):
+            return None
+        return requests.reply_to(replace(found, intent=intent, values={**found.values, "list": subject.name}), context)
+
+    return rule
+
+
+def _add_more(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Adds items that follow the last turn: "and cheese". A request of its own is none."""
+    is_latest = context.memory.subjects[:1] == (subject,)
+    if not is_latest or requests.find(found.values["items"]) is not None:
+        return None
+    return _in_list("list_add")(subject, found, context, requests)
+
+
+def _add_it(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Adds what was asked for last: "is milk on the list?" "add it"."""
+    if not isinstance(subject, ListNamed) or not subject.texts:
+        return None
+    items = ITEM_BREAK.join(subject.texts)
+    return _in_list("list_add")(subject, replace(found, values={"items": items}), context, requests)
+
+
+def _remove_it(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    return _remove_named(subject, context, requests) if isinstance(subject, ListNamed) else None
+
+
 # ---- calculations ----
 
 _OF = {"percent": "b", "share": "a", "square": "a", "cube": "a", "square_root": "a", "cube_root": "a"}
@@ -316,4 +362,12 @@ _RULES: dict[str, _Rule] = {
     "dialog_city": _city,
     "dialog_day": _day,
     "dialog_again": _again,
+    "dialog_list_add": _in_list("list_add"),
+    "dialog_list_remove": _in_list("list_remove"),
+    "dialog_list_and": _add_more,
+    "dialog_list_add_it": _add_it,
+    "dialog_list_it": _remove_it,
+    "dialog_list_nth": _in_list("list_remove"),
+    "dialog_list_has": _in_list("list_has"),
+    "dialog_list_read": _in_list("list_read"),
 }

@@ -21,11 +21,13 @@ from assistant.skills import (
     TimerState,
     each_effect,
     joined_effect,
+    list_effects,
     timer_effects,
 )
 from assistant.skills.dialog.memory import Remember
 from assistant.skills.dialog.slots import without_entries
 from assistant.skills.language import base_language
+from assistant.skills.lists.items import RemoveItems, changed
 
 _MAX_CUTS = 5
 """Longer lists of requests are rare, and each place to split costs two matches."""
@@ -102,7 +104,10 @@ def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tupl
                 reminder = AlarmState(new, at, about, effect.weekdays)
                 running = replace(running, reminders=(*running.reminders, reminder))
                 new += 1
-    return replace(context, memory=context.memory.after(said, 0.0), running=running), new
+    lists = context.lists
+    for change in list_effects(answer.effect):
+        lists = changed(lists, change)
+    return replace(context, memory=context.memory.after(said, 0.0), running=running, lists=lists), new
 
 
 def _without_undone(effects: Sequence[SkillEffect]) -> list[SkillEffect] | None:
@@ -112,6 +117,8 @@ def _without_undone(effects: Sequence[SkillEffect]) -> list[SkillEffect] | None:
     for at, effect in enumerate(effects):
         numbers: tuple[int, ...] = (effect.number,) if isinstance(effect, MoveAlarm) else getattr(effect, "numbers", ())
         undone = [number for number in numbers if number >= _NEW]
+        if isinstance(effect, RemoveItems) and "" in effect.keys:
+            return None
         if undone and not isinstance(effect, CancelTimers | CancelAlarms | CancelAll):
             return None
         for number in undone:

@@ -1,0 +1,315 @@
+"""Answers about lists and notes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assistant.skills import AddItems, Asking, RemoveItems, Reply, SkillAnswer, SkillContext, SkillEffect
+from assistant.skills.dialog.memory import Confirm, ListNamed, MissingSlot
+from assistant.skills.language import Language
+from assistant.skills.lists.items import MAX_ITEMS, NOTES, SHOPPING, TODO, ListItem, items_of, list_names
+from assistant.skills.lists.sentences import list_words
+from assistant.skills.lists.splitting import ITEM_BREAK, split_items
+from assistant.skills.sentences import TemplateMatch
+from assistant.skills.timing import is_same_name
+
+_MAX_TOLD = 12
+"""Items that are told at once. The screen shows all."""
+
+
+def list_label(language: Language, list_name: str) -> str:
+    """Returns the name of a list in the language: "shopping list"."""
+    names = {SHOPPING: "list_shopping", TODO: "list_todo", NOTES: "list_notes"}
+    return language.piece(names[list_name]) if list_name in names else list_name
+
+
+# ---- lists ----
+
+
+def add_to_list(found: TemplateMatch, language: Language) -> Reply | None:
+    """Adds items that are not on the list yet."""
+    if "items" not in found.values:
+        return None
+    texts = split_items(found.values["items"], list_words(language.code).items, language.numerals)
+    if not texts:
+        return None
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        name = _list_name(found, context)
+        on_list = items_of(context.lists, name)
+        present = [one.text for text in texts if (one := _alike(on_list, text, language)) is not None]
+        new = tuple(text for text in texts if _alike(on_list, text, language) is None)
+        if len(context.lists) + len(new) > MAX_ITEMS:
+            return _answer(language.say("lists_full", count=language.phrases.count(MAX_ITEMS)), name)
+        parts = [language.say("list_added", items=language.phrases.join(list(new)))] if new else []
+        if present:
+            known = language.phrases.join(present)
+            answer = "list_known_too" if new else "list_known"
+            parts.append(language.say(answer, of=len(present), items=known, list=list_label(language, name)))
+        return _answer(" ".join(parts), name, texts, AddItems(name, new) if new else None)
+
+    return reply
+
+
+def ask_for_items(found: TemplateMatch, language: Language) -> Reply:
+    """Asks what to add to a list."""
+
+    def reply(context: SkillContext) -> Asking:
+        request = replace(found, intent="list_add", values={**found.values, "list": _list_name(found, context)})
+        return Asking(language.say("list_what"), MissingSlot(request, "items"))
+
+    return reply
+
+
+def read_list(found: TemplateMatch, language: Language) -> Reply:
+    """Tells what is on a list."""
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        name = _list_name(found, context)
+        items, label = items_of(context.lists, name), list_label(language, name)
+        if not items:
+            return _answer(language.say("list_empty", list=label), name)
+        told = _told(items, language)
+        count = language.phrases.count(len(items))
+        return _answer(language.say("list_items", of=len(items), count=count, list=label, items=told), name)
+
+    return reply
+
+
+def tell_whether_on_list(found: TemplateMatch, language: Language) -> Reply | None:
+    """Says whether something is on a list."""
+    texts = split_items(found.values["items"], list_words(language.code).items, language.numerals)
+    if not texts:
+        return None
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        name = _list_name(found, context)
+        on_list, label = items_of(context.lists, name), list_label(language, name)
+        missing = [text for text in texts if not _named(on_list, text, language)]
+        if missing:
+            said = language.say("list_lacks", of=len(missing), items=language.phrases.join(missing), list=label)
+            return _answer(said, name, texts)
+        items = [_named(on_list, text, language)[0].text for text in texts]
+        said = language.say("list_has", of=len(items), items=language.phrases.join(items), list=label)
+        return _answer(said, name, tuple(items))
+
+    return reply
+
+
+def remove_from_list(found: TemplateMatch, language: Language) -> Reply | None:
+    """Removes items by their names, or one by its position."""
+    if "nth" in found.values:
+        return lambda context: _remove_nth(found, language, context)
+    texts = split_items(found.values.get("items", ""), list_words(language.code).items, language.numerals)
+    if not texts:
+        return None
+
+    def reply(context: SkillContext) -> SkillAnswer | Asking:
+        name = _list_name(found, context)
+        on_list, label = items_of(context.lists, name), list_label(language, name)
+        gone: dict[str, ListItem] = {}
+        missing: list[str] = []
+        for text in texts:
+            named = _named(on_list, text, language)
+            if len(named) > 1 and len({one.text.casefold() for one in named}) > 1:
+                return _ask_which(found, language, named)
+            gone |= {one.key: one for one in named}
+            missing += [] if named else [text]
+        lacking = language.phrases.join(missing)
+        answer = "note_lacks" if name == NOTES else "list_lacks_that"
+        parts = [language.say(answer, of=len(missing), items=lacking, list=label)] if missing else []
+        return _removed(language, name, tuple(gone.values()), parts)
+
+    return reply
+
+
+def _ask_which(found: TemplateMatch, language: Language, named: Sequence[ListItem]) -> Asking:
+    told = f" {language.piece('list_or')} ".join((", ".join(one.text for one in named[:-1]), named[-1].text))
+    request = replace(found, values={**found.values, "options": ITEM_BREAK.join(one.text for one in named)})
+    return Asking(language.say("list_which", items=told), MissingSlot(request, "items"))
+
+
+def _remove_nth(found: TemplateMatch, language: Language, context: SkillContext) -> SkillAnswer:
+    name, nth = _list_name(found, context), int(found.values["nth"])
+    on_list, label = items_of(context.lists, name), list_label(language, name)
+    if not on_list:
+        return _answer(language.say("list_empty", list=label), name)
+    if nth == 0 or nth > len(on_list):
+        count = language.phrases.count(len(on_list))
+        return _answer(language.say("list_short", of=len(on_list), count=count, list=label), name)
+    return _removed(language, name, (on_list[nth - 1 if nth > 0 else nth],))
+
+
+def _removed(
+    language: Language, name: str, gone: tuple[ListItem, ...], parts: Sequence[str] = ()
+) -> SkillAnswer:
+    """Returns the answer that these items are removed. `parts`: what else is said."""
+    if not gone:
+        return _answer(" ".join(parts), name)
+    if name == NOTES:
+        said = language.say("note_removed")
+    else:
+        said = language.say("list_removed", items=language.phrases.join([one.text for one in gone]))
+    return _answer(" ".join([said, *parts]), name, (), RemoveItems(tuple(one.key for one in gone)))
+
+
+def clear_list(found: TemplateMatch, language: Language) -> Reply:
+    """Removes all items of a list, after a confirmation."""
+
+    def reply(context: SkillContext) -> SkillAnswer | Asking:
+        name = _list_name(found, context)
+        items, label = items_of(context.lists, name), list_label(language, name)
+        is_notes = name == NOTES
+        if not items:
+            return _answer(language.say("notes_none" if is_notes else "list_empty", list=label), name)
+        if "sure" not in found.values:
+            sure = replace(found, values={**found.values, "list": name, "sure": "yes"})
+            count = language.phrases.count(len(items))
+            asked = language.say("notes_sure" if is_notes else "list_sure", of=len(items), count=count)
+            return Asking(asked, Confirm(sure))
+        said = language.say("notes_cleared" if is_notes else "list_cleared", list=label)
+        return _answer(said, name, (), RemoveItems(tuple(one.key for one in items)))
+
+    return reply
+
+
+def tell_lists(_found: TemplateMatch, language: Language) -> Reply:
+    """Tells which lists there are."""
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        names = [name for name in list_names(context.lists) if name != NOTES]
+        if not names:
+            return SkillAnswer(language.say("lists_none"), "lists")
+        told = []
+        for name in names:
+            items = items_of(context.lists, name)
+            count = language.phrases.count(len(items))
+            told.append(language.piece("list_with", of=len(items), list=list_label(language, name), count=count))
+        count = language.phrases.count(len(names))
+        return SkillAnswer(
+            language.say("lists_told", of=len(names), count=count, lists=language.phrases.join(told)), "lists"
+        )
+
+    return reply
+
+
+# ---- notes ----
+
+
+def take_note(found: TemplateMatch, language: Language) -> Reply:
+    """Keeps a note as it was said."""
+    note = found.values["note"]
+    text = note[:1].upper() + note[1:]
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        if len(context.lists) >= MAX_ITEMS:
+            return _answer(language.say("lists_full", count=language.phrases.count(MAX_ITEMS)), NOTES)
+        return _answer(language.say("note_taken"), NOTES, (text,), AddItems(NOTES, (text,)))
+
+    return reply
+
+
+def ask_for_note(found: TemplateMatch, language: Language) -> Reply:
+    """Asks for the words of a note."""
+    return lambda _context: Asking(language.say("note_what"), MissingSlot(replace(found, intent="note_add"), "note"))
+
+
+def read_notes(_found: TemplateMatch, language: Language) -> Reply:
+    """Tells the notes, each as a sentence."""
+
+    def reply(context: SkillContext) -> SkillAnswer:
+        notes = items_of(context.lists, NOTES)
+        if not notes:
+            return _answer(language.say("notes_none"), NOTES)
+        told = [one.text if one.text.endswith((".", "?", "!")) else f"{one.text}." for one in notes[-_MAX_TOLD:]]
+        said = language.say("notes_told", of=len(notes), count=language.phrases.count(len(notes)))
+        return _answer(" ".join([said, *told]), NOTES)
+
+    return reply
+
+
+def remove_note(found: TemplateMatch, language: Language) -> Reply | None:
+    """Deletes a note: by its position, by words in it, else the last one."""
+    values = {"nth": "-1"} if not {"nth", "items"} & found.values.keys() else {}
+    request = replace(found, values={**found.values, **values, "list": NOTES})
+    remove = remove_from_list(request, language)
+    if remove is None:
+        return None
+
+    def reply(context: SkillContext) -> SkillAnswer | Asking | str:
+        if not items_of(context.lists, NOTES):
+            return _answer(language.say("notes_none"), NOTES)
+        answer = remove(context)
+        assert isinstance(answer, SkillAnswer | Asking)
+        return answer
+
+    return reply
+
+
+def clear_notes(found: TemplateMatch, language: Language) -> Reply:
+    """Deletes all notes, after a confirmation."""
+    return clear_list(replace(found, values={**found.values, "list": NOTES}), language)
+
+
+# ---- shared ----
+
+
+def _list_name(found: TemplateMatch, context: SkillContext) -> str:
+    """Returns the list that is meant: the one that is named, else the one named last, else the shopping list."""
+    if "list" in found.values:
+        named = found.values["list"]
+        return next((one for one in list_names(context.lists) if one.casefold() == named.casefold()), named)
+    subjects = context.memory.subjects
+    last = next((one.name for one in subjects if isinstance(one, ListNamed) and one.name != NOTES), None)
+    return last or SHOPPING
+
+
+def _answer(
+    text: str, name: str, texts: tuple[str, ...] = (), effect: SkillEffect | None = None
+) -> SkillAnswer:
+    skill = "notes" if name == NOTES else "lists"
+    return SkillAnswer(text, skill, effect, subjects=(ListNamed(name, texts),))
+
+
+def _told(items: Sequence[ListItem], language: Language) -> str:
+    texts = [one.text for one in items]
+    told = language.phrases.join(texts[:_MAX_TOLD])
+    more = len(texts) - _MAX_TOLD
+    if more <= 0:
+        return told
+    return f"{', '.join(texts[:_MAX_TOLD])}. {language.say('and_more', count=language.phrases.count(more)).rstrip('.')}"
+
+
+def _alike(items: Sequence[ListItem], text: str, language: Language) -> ListItem | None:
+    endings = language.phrases.plural_endings
+    return next((one for one in items if is_same_name(one.text.casefold(), text.casefold(), endings)), None)
+
+
+def _named(items: Sequence[ListItem], text: str, language: Language) -> tuple[ListItem, ...]:
+    """Returns the items with this name, else those that contain its words."""
+    endings, said = language.phrases.plural_endings, text.casefold()
+    if exact := tuple(one for one in items if is_same_name(one.text.casefold(), said, endings)):
+        return exact
+
+    def has(own: Sequence[str], word: str) -> bool:
+        return any(is_same_name(one, word, endings) for one in own)
+
+    words = said.split()
+    return tuple(one for one in items if all(has(one.text.casefold().split(), word) for word in words))
+
+
+LIST_REPLIES = {
+    "list_add": ("lists", add_to_list),
+    "list_open": ("lists", ask_for_items),
+    "list_read": ("lists", read_list),
+    "list_has": ("lists", tell_whether_on_list),
+    "list_remove": ("lists", remove_from_list),
+    "list_clear": ("lists", clear_list),
+    "lists_tell": ("lists", tell_lists),
+    "note_add": ("notes", take_note),
+    "note_open": ("notes", ask_for_note),
+    "note_read": ("notes", read_notes),
+    "note_remove": ("notes", remove_note),
+    "note_clear": ("notes", clear_notes),
+}
+"""The skill's name and the function that makes the reply, by intent."""
+

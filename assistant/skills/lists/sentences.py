@@ -1,0 +1,164 @@
+"""Recognizes sentences about lists and notes, whose items are free words, by the patterns of `lists.yaml`. Pure.
+
+Free words keep their capitals and commas, which the other templates drop.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from assistant.skills.language import read_yaml
+from assistant.skills.lists.items import MAX_ITEM_CHARS
+from assistant.skills.lists.splitting import ItemWords
+from assistant.skills.sentences import TemplateMatch
+from assistant.skills.words import wording_of
+
+_SLOT = re.compile(r"\{([a-z_]+)\}")
+_FREE = {"items": r"(?P<items>\S(?:.*?\S)??)", "note": r"(?P<note>\S.*)"}
+_SENTENCE_END = re.compile(r"[?!;:]|\.\s")
+_MAX_CHARS = 500
+_MAX_FOLLOWING_WORDS = 12
+"""A longer sentence that begins with "and" is no item."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListWords:
+    """The words of one language about lists.
+
+    Attributes:
+        keyword: Matches a word that every request has, so that other sentences cost nothing.
+        frame: Matches polite words around a request.
+        requests: Patterns by intent.
+        follow_ups: Patterns of sentences that refer to the list named last, by intent.
+        known: The list that a name means; "" for the one named last.
+        owned: Words that say that a list is the user's own: "my".
+        listing: Matches the word "list".
+        positions: The number of an item, by its name: "second"; -1 for the last.
+        unlike_items: First words of what is no item: "what".
+        items: Words around items.
+    """
+
+    keyword: re.Pattern[str]
+    frame: tuple[re.Pattern[str], re.Pattern[str]]
+    requests: Mapping[str, tuple[re.Pattern[str], ...]]
+    follow_ups: Mapping[str, tuple[re.Pattern[str], ...]]
+    known: Mapping[str, str]
+    owned: frozenset[str]
+    listing: re.Pattern[str]
+    positions: Mapping[str, int]
+    unlike_items: frozenset[str]
+    items: ItemWords
+
+    def find(self, text: str) -> TemplateMatch | None:
+        """Returns the request about a list or note that all of `text` is; None if it is none."""
+        if len(text) > _MAX_CHARS or self.keyword.search(text) is None:
+            return None
+        found = next(self._matches(self.bare(text), self.requests), None)
+        return None if found is not None and "note" in found.values and text.rstrip().endswith("?") else found
+
+    def find_follow_ups(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields the ways in which all of `text` may refer to the list named last."""
+        bare = self.bare(text)
+        whole = " ".join(text.replace("’", "'").split()).strip(" .!?…,¿¡")
+        if len(whole.split()) <= _MAX_FOLLOWING_WORDS:
+            for said in dict.fromkeys((whole, bare)):  # "and" is also a polite opening
+                yield from self._matches(said, self.follow_ups)
+
+    def bare(self, text: str) -> str:
+        """Returns the text without politeness and the punctuation at its end."""
+        bare = " ".join(text.replace("’", "'").split()).strip(" .!?…,¿¡")
+        opening, closing = self.frame
+        return opening.sub("", closing.sub("", bare)).strip(" ,.:¿¡") or bare
+
+    def _matches(self, text: str, patterns: Mapping[str, tuple[re.Pattern[str], ...]]) -> Iterator[TemplateMatch]:
+        for intent, alternatives in patterns.items():
+            for pattern in alternatives:
+                found = pattern.fullmatch(text)
+                values = None if found is None else self._values(found)
+                if values is not None:
+                    yield TemplateMatch(
+                        intent, values, dict(values), {}, None, missing=False, open_ended="note" in values
+                    )
+
+    def _values(self, found: re.Match[str]) -> dict[str, str] | None:
+        """Returns the values of a match; None if its words cannot be a list or items."""
+        said = {slot: value for slot, value in found.groupdict().items() if value is not None}
+        values: dict[str, str] = {}
+        if "list" in said:
+            name = " ".join(said["list"].split())
+            known = self.known.get(name.lower().replace("-", " "))
+            if known is None and said.get("owner", "").lower() not in self.owned:
+                return None
+            if known != "":
+                values["list"] = known or name
+        if "items" in said:
+            items = said["items"].strip(" ,")
+            first = items.lower().split()[:1]
+            if not first or self.listing.search(items) or _SENTENCE_END.search(items):
+                return None
+            with_article = self.items.articles.match(items) is not None
+            if items.lower() in self.unlike_items or (first[0] in self.unlike_items and not with_article):
+                return None
+            values["items"] = items[:MAX_ITEM_CHARS]
+        if "note" in said:
+            values["note"] = said["note"].strip(" .,;:!?")[:MAX_ITEM_CHARS]
+        if "nth" in said:
+            nth = said["nth"].lower()
+            values["nth"] = str(self.positions[nth] if nth in self.positions else int(re.sub(r"\D", "", nth)))
+        return values
+
+
+def _phrases(phrases: Iterable[str]) -> str:
+    return "|".join(re.escape(one) for one in sorted(phrases, key=len, reverse=True))
+
+
+@cache
+def list_words(code: str) -> ListWords:
+    """Reads the words of a language. Raises OSError or yaml.YAMLError if the installation is broken."""
+    data = read_yaml(code, "lists")
+    wording = wording_of(read_yaml(code, "wording"))
+    openings = _phrases([*(" ".join(one) for one in wording.openings), *wording.hesitations, *data["openings"]])
+    closings = _phrases([*(" ".join(one) for one in wording.closings), *data["closings"]])
+    positions = {str(word): int(number) for number, words in data["positions"].items() for word in words.split()}
+    rules: dict[str, str] = {
+        **data["rules"],
+        **_FREE,
+        "nth": rf"(?P<nth>{_phrases(positions)}|{data['nth_in_digits']})",
+    }
+    joints = _phrases(data["joints"])
+    together = data["together"]
+    return ListWords(
+        re.compile(data["keyword"], re.IGNORECASE),
+        (
+            re.compile(rf"^(?:(?:{openings})(?:[,.!]? |$))+", re.IGNORECASE),
+            re.compile(rf"(?:,? (?:{closings}))+$", re.IGNORECASE),
+        ),
+        _compiled(data["requests"], rules),
+        _compiled(data["follow_ups"], rules),
+        _known(data),
+        frozenset(data["owned"].split()),
+        re.compile(data["listing"], re.IGNORECASE),
+        positions,
+        frozenset(data["unlike_items"].split()),
+        ItemWords(
+            re.compile(rf"\s+(?:{joints})\s+", re.IGNORECASE),
+            re.compile(rf"^(?:{data['articles']})", re.IGNORECASE),
+            re.compile(rf"\b(?:{_phrases(together)})\b", re.IGNORECASE) if together else None,
+        ),
+    )
+
+
+def _known(data: Mapping[str, Any]) -> dict[str, str]:
+    known = {str(name): str(one) for one, names in data["known"].items() for name in names}
+    return known | {str(name): str(name) for name in data["common"]} | {str(name): "" for name in data["unnamed"]}
+
+
+def _compiled(patterns: Mapping[str, list[str]], rules: Mapping[str, str]) -> dict[str, tuple[re.Pattern[str], ...]]:
+    def compiled(pattern: str) -> re.Pattern[str]:
+        while _SLOT.search(pattern):
+            pattern = _SLOT.sub(lambda found: rules[found[1]], pattern)
+        return re.compile(pattern, re.IGNORECASE)
+
+    return {intent: tuple(map(compiled, alternatives)) for intent, alternatives in patterns.items()}
