@@ -10,6 +10,7 @@ from typing import Literal
 from assistant.history.items import FunctionCallItem, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall
 from assistant.history.spoken_transcript import TimedWord
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import AbandonReason, Origin, ReplyId
@@ -255,8 +256,15 @@ class TimersChanged:
     timers: tuple[ShownTimer, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ListsChanged:
+    """All items of the user's lists and notes, in order."""
+
+    items: tuple[ListItem, ...]
+
+
 SessionEvent = (
     SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
     | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent
-    | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged
+    | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
 )  # fmt: skip

@@ -53,6 +53,7 @@ ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skil
 PORTS = frozenset(
     {
         "assistant.skills.effects",
+        "assistant.skills.lists.items",
         "assistant.skills.pending_action",
         "assistant.skills.ringing.shown_timers",
         "assistant.skills.ringing.timer_buttons",

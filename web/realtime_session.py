@@ -54,6 +54,7 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    RemoveListItems,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
@@ -292,6 +293,8 @@ class RealtimeSession:
                 self._played(command)
             case CancelBackground():
                 self.session.delegated.cancel()
+            case RemoveListItems(keys=keys):
+                self.session.list_display.remove(keys)
             case ChangeTimer(number=number, action=action):
                 self.session.timer_display.press(action, number, asyncio.get_running_loop().time())
             case _:
@@ -311,6 +314,7 @@ class RealtimeSession:
         self.speaker.trusts_reports = config.extensions.playout
         self.speaker.paces = config.extensions.events or config.extensions.playout
         self.session.timer_display.show_again()
+        self.session.list_display.show_again()
 
     def _refresh_tools(self) -> None:
         self.session.reply_options = self.mcp.with_tools(reply_options(self._config))

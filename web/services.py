@@ -11,6 +11,7 @@ from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.user_lists import list_keeper
 from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_file import ConversationFile, Retention
 from assistant.storage.conversation_store import conversations_path
@@ -71,6 +72,9 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     timers = timer_keeper(settings, environ, lambda what: _log.warning("%s", what))
     if timers is not None:
         engine_loader.make_timers = timers.timers.join
+    lists = list_keeper(settings, environ, lambda what: _log.warning("%s", what))
+    if lists is not None:
+        engine_loader.make_lists = lists.shared
     conversations = kept_conversations(settings, environ)
     engine_pool = EnginePool(engine_loader, metrics)
     metrics.watch_degradation(lambda: engine_loader.lateness.level)
@@ -90,6 +94,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
             connections.log_losses,
             *([partial(load_package, hosts)] if hosts.entries else []),
             *(() if timers is None else (timers.run,)),
+            *(() if lists is None else (lists.run,)),
             *(() if handovers is None else (handovers.run,)),
         ),
         traces=connections.traces,

@@ -11,6 +11,7 @@ from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_options import EngineOptions
+from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
 from web.phone.session import call_of, config_of_call
 from web.session_acceptor import passed_config
@@ -85,11 +86,12 @@ def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket, *
     """Returns the engines of a session. A transcription session does without the language model and its connections.
 
     It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
-    client secret may be anybody: they have timers of their own, which end with the session, and cannot
+    client secret may be anybody: they have timers and lists of their own, which end with the session, and cannot
     use the home. `is_guest`: whether the session was opened with a client secret.
     """
     if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest:
-        engines.skill_effects.timers, engines.skill_effects.home = Timers(), None
+        engines.skill_effects.timers, engines.skill_effects.lists = Timers(), UserLists()
+        engines.skill_effects.home = None
     if config.kind == "realtime":
         return engines
     return replace(engines, warm_connections=None, summarizer=None, tools=None, listening_sound=None)

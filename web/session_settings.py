@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 from assistant.history.history import History
 from assistant.pipeline.session import Session
+from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase
@@ -36,7 +37,7 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     session.recorder.tracing = {name: value for name, value in tracing.items() if value}
     if config.kind == "transcription":  # it may have begun as a conversation
         session.settings = replace(session.settings, greeting="")
-        session.engines.skill_effects.timers = Timers()
+        session.engines.skill_effects.timers, session.engines.skill_effects.lists = Timers(), UserLists()
     recognizer = session.engines.recognizer
     if isinstance(recognizer, PromptedRecognizer):
         recognizer.set_prompt(_recognizer_prompt(config))

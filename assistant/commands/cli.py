@@ -17,6 +17,7 @@ from assistant.commands.completion import COMPLETE, completion
 from assistant.commands.conversations import conversations
 from assistant.commands.engine_bench.cli import bench
 from assistant.commands.first_run.cli import init
+from assistant.commands.lists import lists
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
@@ -307,6 +308,7 @@ app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
 app.add_typer(conversations, name="conversations")
+app.add_typer(lists, name="lists")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
 app.add_typer(cluster, name="cluster")

@@ -131,8 +131,8 @@ class SkillsSection(ConfigSection):
     store_timers: Annotated[
         bool,
         KeyInfo(
-            "Whether timers, alarms and reminders are stored in a file, so that they survive the program; talk and the "
-            "clients of serve then share them. false: they belong to one conversation."
+            "Whether timers, alarms, reminders, lists and notes are stored in files, so that they survive the program; "
+            "talk and the clients of serve then share them. false: they belong to one conversation."
         ),
     ] = True
 

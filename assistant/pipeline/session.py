@@ -29,6 +29,7 @@ from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
+from assistant.pipeline.list_display import ListDisplay
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.out_of_band import OutOfBandAnswers
 from assistant.pipeline.recorder import Recorder
@@ -114,6 +115,7 @@ class Session:
         context: What the parts of the session share.
         out_of_band: Runs the out-of-band responses that a client requests.
         timer_display: Reports the user's timers, and applies buttons to them.
+        list_display: Reports the user's lists, and removes items for buttons.
         side_tasks: Tasks that end with the conversation.
         delegated: Tool calls in the background.
     """
@@ -140,6 +142,7 @@ class Session:
     _reply_requests: ReplyRequests = field(init=False)
     _listening_sounds: ListeningSounds = field(init=False)
     timer_display: TimerDisplay = field(init=False)
+    list_display: ListDisplay = field(init=False)
     _ring: RingControl = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
@@ -167,6 +170,7 @@ class Session:
             self.sound_output,
         )
         self._ring = RingControl(lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening)
+        self.list_display = ListDisplay(lambda: self.engines.skill_effects, self.on_event)
         self.timer_display = TimerDisplay(
             lambda: self.engines.skill_effects, self.on_event, lambda: self.settings.language
         )
@@ -358,6 +362,7 @@ class Session:
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
         self._ring.on_frame(self._now_s())
         self.timer_display.on_frame(self._now_s())
+        self.list_display.on_frame()
         self.microphone.batches_silence = (
             not vad_result.speaking
             and vad_result.probability < POSSIBLE_SPEECH

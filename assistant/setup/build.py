@@ -35,6 +35,7 @@ from assistant.setup.providers import turn_provider, voice_provider
 from assistant.skills import Running
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
+from assistant.skills.lists.items import ListItem
 from assistant.support.cpu import cores, piper_threads, whisper_threads
 from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
@@ -249,12 +250,15 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def at_home() -> bool:
         return effects.home is not None
 
+    def lists() -> tuple[ListItem, ...]:
+        return effects.lists.items
+
     def memory() -> Memory:
         return effects.memory.at(asyncio.get_running_loop().time())
 
     language, effects.home = settings.assistant.language, skills.home
     if model is None:
-        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home, memory=memory)
+        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home, memory=memory, lists=lists)
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
@@ -268,6 +272,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             running=running,
             at_home=at_home,
             memory=memory,
+            lists=lists,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=asked.prefill if isinstance(asked, LocalChat) else None,
         )

@@ -34,6 +34,7 @@ from assistant.setup.loading import close_engine, now_s
 from assistant.setup.voice_loader import load_voice
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
+from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
@@ -75,6 +76,7 @@ class EngineLoader:
     chosen: list[EngineChoice] = field(default_factory=list)
     export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     make_timers: Callable[[], ConversationTimers] = Timers  # for one conversation; by default not shared
+    make_lists: Callable[[], UserLists] = UserLists  # likewise
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _listening_sound: ListeningSound | None = None
@@ -142,7 +144,7 @@ class EngineLoader:
         """Returns the engines of one conversation, shared and new ones, with a loaded recognizer."""
         assert self._skills is not None
         assert self._voice is not None
-        effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers())
+        effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers(), self.make_lists())
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model

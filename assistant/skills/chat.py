@@ -127,7 +127,9 @@ class SkillQuery:
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         said = _last_content(messages, "assistant")
         running, at_home = self._running(), self._at_home()
-        return SkillContext(self._now(), said, self.language, running, self._rng, at_home, self._memory(), self._lists())
+        return SkillContext(
+            self._now(), said, self.language, running, self._rng, at_home, self._memory(), self._lists()
+        )
 
 
 class SkillsChat:
@@ -160,7 +162,16 @@ class SkillsChat:
     ) -> None:
         random_numbers = rng or random.SystemRandom()
         self._query = SkillQuery(
-            skills, now, language, running, random_numbers, alone=True, refuses=True, at_home=at_home, memory=memory, lists=lists
+            skills,
+            now,
+            language,
+            running,
+            random_numbers,
+            alone=True,
+            refuses=True,
+            at_home=at_home,
+            memory=memory,
+            lists=lists,
         )
 
     @property

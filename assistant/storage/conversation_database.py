@@ -1,10 +1,10 @@
-"""Opens the SQLite file of the conversations, for one call at a time, and says why it cannot be used."""
+"""Opens an SQLite file of the user (conversations, lists), for one call at a time, and says why it cannot be used."""
 
 import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -60,10 +60,12 @@ class ConversationDatabase:
     Args:
         path: The file; created with its folder at the first change, readable by the user only.
         timeout_s: Longest wait for others that use the file.
+        schema: Statements that create the tables of a new file.
     """
 
-    def __init__(self, path: Path, timeout_s: float) -> None:
+    def __init__(self, path: Path, timeout_s: float, schema: Sequence[str] = _SCHEMA) -> None:
         self.path = path
+        self._schema = schema
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
@@ -108,7 +110,7 @@ class ConversationDatabase:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = ON")
-            _create_tables(database)
+            _create_tables(database, self._schema)
         except BaseException:
             database.close()
             raise
@@ -157,12 +159,12 @@ def _check_version(database: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _create_tables(database: sqlite3.Connection) -> None:
+def _create_tables(database: sqlite3.Connection, schema: Sequence[str]) -> None:
     """Creates the tables of a new file."""
     if _check_version(database) == VERSION:
         return
     with changing(database):
         if _check_version(database) == 0:  # no other process was faster
-            for statement in _SCHEMA:
+            for statement in schema:
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {VERSION}")

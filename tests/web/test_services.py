@@ -30,10 +30,10 @@ def test_invalid_otlp_headers_are_reported_at_start(monkeypatch: pytest.MonkeyPa
         create_services(COLLECTOR, {}, Metrics())
 
 
-def test_timers_are_stored_unless_the_setting_is_off() -> None:
+def test_timers_and_lists_are_stored_unless_the_setting_is_off() -> None:
     stored = create_services(Settings(), {}, Metrics()).background_tasks
     off = replace(Settings(), skills=SkillsSection(store_timers=False))
-    assert len(create_services(off, {}, Metrics()).background_tasks) == len(stored) - 1
+    assert len(create_services(off, {}, Metrics()).background_tasks) == len(stored) - 2
 
 
 def test_conversations_are_handed_over_only_with_redis_url() -> None:

@@ -85,11 +85,12 @@ def test_event_longer_than_the_client_takes_does_not_end_the_session(longest: in
 
 
 @pytest.mark.parametrize("secret", [None, SessionConfig(instructions="Be brief.")])
-def test_only_the_call_of_a_client_secret_has_own_timers_and_no_home(secret: SessionConfig | None) -> None:
+def test_only_the_call_of_a_client_secret_has_own_timers_and_lists_and_no_home(secret: SessionConfig | None) -> None:
     scope: dict[str, Any] = {"type": "http", "state": {}}
     pass_config(scope, secret)
     shown = _scope_of(scope, SessionConfig())
     engines = engines_of(SequenceRecognizer(()), SequenceModel(()), ScriptedVoice())
+    lists = engines.skill_effects.lists
     timers, home = engines.skill_effects.timers, HomeConnection(HomeSection(), JsonHttp("http://127.0.0.1:9", 1.0))
     engines.skill_effects.home = home
 
@@ -98,7 +99,7 @@ def test_only_the_call_of_a_client_secret_has_own_timers_and_no_home(secret: Ses
 
     socket = WebSocket(shown, unused, unused)
     kept = engines_for(engines, SessionConfig(), socket, is_guest=is_guest(shown)).skill_effects
-    assert (kept.timers is timers) == (kept.home is home) == (secret is None)
+    assert (kept.timers is timers) == (kept.lists is lists) == (kept.home is home) == (secret is None)
 
 
 # ---- a data channel whose client sends parts of messages without an end ----

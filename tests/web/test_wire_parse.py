@@ -31,6 +31,7 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    RemoveListItems,
     ResponseOptions,
     RetrieveItem,
     TruncateItem,
@@ -73,6 +74,7 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "output_audio_buffer.clear"}, ClearOutput(None)),
     ({"type": "repartee.cancel_background"}, CancelBackground(None)),
     ({"type": "repartee.timer", "id": 3, "action": "snooze"}, ChangeTimer(None, 3, "snooze")),
+    ({"type": "repartee.list", "remove": ["a", "b"]}, RemoveListItems(None, ("a", "b"))),
     (create(message("user", "input_text")), CreateItem("e", UserMessage(ItemId(""), SECRET, spoken=False), None)),
     (
         {**create({"id": "mine", **message("system", "input_text")}), "previous_item_id": "root"},

@@ -41,6 +41,7 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    RemoveListItems,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
@@ -209,7 +210,15 @@ class Core:
                 wire(lambda end: end.refuse(command, "response_cancel_not_active"))
             case CancelResponse():
                 self._cut()
-            case Append() | CommitInput() | CreateResponse() | PlayoutReport() | CancelBackground() | ChangeTimer():
+            case (
+                Append()
+                | CommitInput()
+                | CreateResponse()
+                | PlayoutReport()
+                | CancelBackground()
+                | ChangeTimer()
+                | RemoveListItems()
+            ):
                 pass
             case _:
                 assert_never(command)

@@ -16,6 +16,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    ListsChanged,
     MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
@@ -35,6 +36,7 @@ from assistant.events import (
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
 from assistant.history.spoken_transcript import TimedWord
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
@@ -317,6 +319,12 @@ def timers(client: Client) -> None:
     client.tell(TimersChanged((ShownTimer(1, "timer", "pasta", "running", 600.0, 600.0),)))
 
 
+def lists(client: Client) -> None:
+    items = (ListItem("k1", "notes", "Call Anna", 1), ListItem("k2", "shopping", "milk", 2))
+    client.tell(ListsChanged(items))
+    client.tell(ListsChanged(()))
+
+
 def choices(client: Client) -> None:
     client.do(lambda wire: wire.choices_pending(("voice",)))
     client.do(lambda wire: wire.choices_pending(()))
@@ -330,11 +338,11 @@ def kept(client: Client) -> None:
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers, kept, kept_with_markup, timers, choices,
+    idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound, kept_with_markup, timers, choices)
+DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices)
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from assistant.config.mcp_hosts import McpHosts
 from assistant.pipeline.session import Session
 from assistant.setup.build import local_now
+from assistant.skills.lists.items import ListItem
 from assistant.skills.stored_timers import StoredTimer, entry_of, row_of
 from assistant.skills.timers import Timers
 from web.handover.claims import Claimed
@@ -61,6 +62,7 @@ def snapshot_of(realtime_session: RealtimeSession, *, is_guest: bool) -> Snapsho
         session.history_snapshot(),
         session.turns.last_turn_number,
         _timers_of(session),
+        _lists_of(session),
         is_guest,
     )
 
@@ -83,7 +85,15 @@ def continue_session(realtime_session: RealtimeSession, snapshot: Snapshot) -> N
     if isinstance(timers, Timers):
         now_s, now = asyncio.get_running_loop().time(), local_now()
         timers.restore(entry_of(number, row, now_s, now) for number, row in enumerate(snapshot.timers, 1))
+    lists = session.engines.skill_effects.lists
+    if not lists.shared:
+        lists.restore(snapshot.lists)
     realtime_session.realtime.begin(session.history.items, resumed=True)
+
+
+def _lists_of(session: Session) -> tuple[ListItem, ...]:
+    lists = session.engines.skill_effects.lists
+    return () if lists.shared else lists.items
 
 
 def _timers_of(session: Session) -> tuple[StoredTimer, ...]:

@@ -23,6 +23,7 @@ from assistant.history.items import (
 )
 from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpFailure, McpListTools
 from assistant.history.summary import Summary
+from assistant.skills.lists.items import ListItem
 from assistant.skills.stored_timers import StoredTimer
 from assistant.tools.client_mcp import ClientServer, ToolFilter
 from llm.chat import CallExtra, Function, FunctionCall, Image
@@ -39,9 +40,10 @@ from web.wire.session_config import (
     Truncation,
 )
 
-VERSION = 5
+VERSION = 6
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
-the end of its validity beside it, version 4 tells clients of the beta, version 5 has the source of a function."""
+the end of its validity beside it, version 4 tells clients of the beta, version 5 has the source of a function, version 6
+has lists."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""
@@ -61,6 +63,7 @@ class Snapshot:
         history: The history.
         last_turn: Number of the last turn, so that ids of replies are not used twice.
         timers: What is set in this conversation alone. The timers of a gateway's user are not in it.
+        lists: Likewise: its items of lists and notes.
         is_guest: Whether the session was opened with a client secret.
     """
 
@@ -69,6 +72,7 @@ class Snapshot:
     history: HistorySnapshot
     last_turn: int = 0
     timers: tuple[StoredTimer, ...] = ()
+    lists: tuple[ListItem, ...] = ()
     is_guest: bool = False
 
 
@@ -100,6 +104,7 @@ CODEC = Codec(
     McpCall,
     McpFailure,
     StoredTimer,
+    ListItem,
     SessionConfig,
     AudioFormat,
     ServerVad,

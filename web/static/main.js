@@ -16,6 +16,7 @@ import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
 import { SettingsPanel } from "./settings/settings-panel.js";
 import { fillTexts, text } from "./texts/texts.js";
+import { ListCard } from "./lists/list-card.js";
 import { TimerCard } from "./timers/timer-card.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
@@ -85,7 +86,8 @@ class Page {
     this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase) });
     byId("push-to-talk").closest("label").after(this._wake.element);
     this._timerCard = new TimerCard((id, action) => this._session?.changeTimer(id, action));
-    byId("notices").before(this._timerCard.element);
+    this._listCard = new ListCard((ids) => this._session?.removeListItems(ids));
+    byId("notices").before(this._timerCard.element, this._listCard.element);
     this._mediaKeys = new MediaKeys({ mute: () => this._mute(), interrupt: () => this._interruptReply(), end: () => this._stop() });
     new InstalledApp({ isBusy: () => this._session !== null || this._starting !== null, onReachable: (reachable) => this._reachable(reachable) });
     this._wasHidden = false;
@@ -206,6 +208,7 @@ class Page {
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     this._timerCard.show([]);
+    this._listCard.show([]);
     if (session) this._transcript.draw();
     this._history.detach();
     microphone?.close();
@@ -250,6 +253,7 @@ class Page {
       this._sendQueuedText();
     });
     on("timers", (timers) => this._timerCard.show(timers));
+    on("lists", (lists) => this._listCard.show(lists));
     on("notice", (text) => this._notices.note(text));
     on("other-language", (code) => this._suggestLanguage(code));
     on("problem", ({ problem, message }) => this._sessionProblem(problem, message));

@@ -193,7 +193,16 @@ class ChangeTimer:
     action: TimerAction
 
 
+@dataclass(frozen=True, slots=True)
+class RemoveListItems:
+    """Removes items of lists, or notes, of `repartee.lists`."""
+
+    event_id: str | None
+    keys: tuple[str, ...]
+
+
 Command = (
     UpdateSession | Append | CommitInput | ClearInput | CreateItem | RetrieveItem | DeleteItem | TruncateItem
     | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground | ChangeTimer
+    | RemoveListItems
 )  # fmt: skip

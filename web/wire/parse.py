@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import orjson
 
 from assistant.history.items import ItemId
+from assistant.skills.lists.items import MAX_ITEMS
 from assistant.skills.ringing.shown_timers import TIMER_ACTIONS
 from assistant.turns.events import ReplyId
 from web.wire.beta import client_event
@@ -23,6 +24,7 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    RemoveListItems,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
@@ -38,6 +40,7 @@ from web.wire.fields import (
     checked,
     flag,
     listed,
+    listing,
     number,
     one_of,
     shown,
@@ -200,6 +203,10 @@ def _timer(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
     return ChangeTimer(event_id, fields["id"], fields["action"])
 
 
+def _list(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    return RemoveListItems(event_id, tuple(_checked(event, _LIST)["remove"]))
+
+
 def _unchecked(value: object, _path: str) -> object:
     return value
 
@@ -235,6 +242,8 @@ _TIMER: Table = {
     "action": Field(one_of(*TIMER_ACTIONS), required=True),
 }
 
+_LIST: Table = {"remove": Field(listing(IDENTIFIER, maximum=MAX_ITEMS, minimum=1), required=True)}
+
 _EVENTS: dict[str, _Read] = {
     "session.update": Reader._session_update,
     "input_audio_buffer.append": Reader._append,
@@ -250,6 +259,7 @@ _EVENTS: dict[str, _Read] = {
     "repartee.playout": _playout,
     "repartee.cancel_background": _plain(CancelBackground),
     "repartee.timer": _timer,
+    "repartee.list": _list,
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)

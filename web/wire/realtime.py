@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    ListsChanged,
     MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
@@ -60,7 +61,7 @@ from web.wire.parse import Reader
 from web.wire.recording_transcript import tell_transcript
 from web.wire.reply_ids import response_id
 from web.wire.responses import Responses
-from web.wire.server_events import ExtensionType, error_object, timer_object
+from web.wire.server_events import ExtensionType, error_object, list_objects, timer_object
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service, SessionDescription, session_object
 
@@ -341,10 +342,17 @@ class Realtime:
                 self._tell_extension(
                     "repartee.notice", {"text": what if private else without_addresses(what), **suggested}
                 )
-            case TimersChanged(timers):
-                self._tell_extension("repartee.timers", {"timers": [timer_object(one) for one in timers]})
+            case TimersChanged() | ListsChanged():
+                self._tell_kept(event)
             case _:
                 assert_never(event)
+
+    def _tell_kept(self, event: TimersChanged | ListsChanged) -> None:
+        """Tells what the user has set, or has on lists."""
+        if isinstance(event, ListsChanged):
+            self._tell_extension("repartee.lists", {"lists": list_objects(event.items)})
+        else:
+            self._tell_extension("repartee.timers", {"timers": [timer_object(one) for one in event.timers]})
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""

@@ -1,12 +1,13 @@
 """Names of all server events, and builders for those with more than a few fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.full_history import HISTORY_FULL
+from assistant.skills.lists.items import ListItem, items_of, list_names
 from assistant.skills.ringing.shown_timers import ShownTimer
 from web.wire.errors import ProtocolError
 from web.wire.hidden_addresses import without_addresses
@@ -61,6 +62,7 @@ ExtensionType = Literal[
     "repartee.heard",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",
+    "repartee.lists",
     "repartee.markup",
     "repartee.notice",
     "repartee.nothing_said",
@@ -190,6 +192,14 @@ def timer_object(timer: ShownTimer) -> JsonObject:
         "at": None if timer.at is None else timer.at.isoformat(timespec="seconds"),
         "repeats": timer.repeats,
     }
+
+
+def list_objects(items: Sequence[ListItem]) -> list[JsonObject]:
+    """Builds the lists of repartee.lists."""
+    return [
+        {"name": name, "items": [{"id": one.key, "text": one.text} for one in items_of(items, name)]}
+        for name in list_names(items)
+    ]
 
 
 def _failure(code: str, message: str) -> JsonObject:

@@ -24,11 +24,13 @@ from assistant.pipeline.session import Session
 from assistant.setup import build, new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
+from assistant.setup.user_lists import list_keeper
 from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_import import import_files
 from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_path, unwritable
+from assistant.storage.list_keeper import ListKeeper
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
@@ -198,6 +200,7 @@ class _LocalConversation:
     trace: TraceFile | None = None
     memory: ConversationStore | None = None
     timers: TimerKeeper | None = None
+    lists: ListKeeper | None = None
 
     async def hold(self) -> None:
         """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
@@ -206,6 +209,9 @@ class _LocalConversation:
         self.timers = timer_keeper(self.settings, self.environ, self._trouble)
         if self.timers is not None:
             loader.make_timers = self.timers.timers.join
+        self.lists = list_keeper(self.settings, self.environ, self._trouble)
+        if self.lists is not None:
+            loader.make_lists = self.lists.shared
         name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())
         async with AsyncExitStack() as closing:
@@ -263,6 +269,8 @@ class _LocalConversation:
             if self.timers is not None:
                 writers.append(tasks.create_task(self.timers.run(), name="timers"))
                 await self.timers.wait_for_first_reading()
+            if self.lists is not None:
+                writers.append(tasks.create_task(self.lists.run(), name="lists"))
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(session, cards), name="ready")

@@ -274,7 +274,9 @@ def _add_it(subject: Subject, found: TemplateMatch, context: SkillContext, reque
     return _in_list("list_add")(subject, replace(found, values={"items": items}), context, requests)
 
 
-def _remove_it(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _remove_it(
+    subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
     return _remove_named(subject, context, requests) if isinstance(subject, ListNamed) else None
 
 

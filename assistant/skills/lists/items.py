@@ -64,8 +64,10 @@ def items_of(items: Iterable[ListItem], list_name: str) -> tuple[ListItem, ...]:
 
 def list_names(items: Iterable[ListItem]) -> tuple[str, ...]:
     """Returns the names of the lists with items: shopping first, notes last, the others in order of their items."""
-    names = {one.list_name.casefold(): one.list_name for one in reversed(tuple(items))}
-    return tuple(sorted(reversed(names.values()), key=lambda name: (name == NOTES, name != SHOPPING)))
+    names: dict[str, str] = {}
+    for one in items:
+        names.setdefault(one.list_name.casefold(), one.list_name)
+    return tuple(sorted(names.values(), key=lambda name: (name == NOTES, name != SHOPPING)))
 
 
 def changed(items: Sequence[ListItem], effect: ListEffect) -> tuple[ListItem, ...]:
@@ -86,6 +88,7 @@ class UserLists:
     Attributes:
         make_key: Returns a new key.
         stored: Whether changes are kept in `pending` for a file.
+        shared: Whether several conversations share them, so that none of them takes them along to another gateway.
         pending: Changes that are not in the file yet, by key; None: the item is removed.
         wake: Called when there is something pending.
         version: Changes with every change.
@@ -93,6 +96,7 @@ class UserLists:
 
     make_key: Callable[[], str] = _random_key
     stored: bool = False
+    shared: bool = False
     pending: dict[str, ListItem | None] = field(default_factory=dict)
     wake: Callable[[], None] = lambda: None
     version: int = 0
@@ -121,6 +125,10 @@ class UserLists:
     def revert(self, change: ListChange) -> None:
         """Undoes a change, because its turn was retracted."""
         self._put({one.key: None for one in change.added} | {one.key: one for one in change.removed})
+
+    def restore(self, items: Iterable[ListItem]) -> None:
+        """Continues with the items of another process."""
+        self._put({one.key: one for one in items})
 
     def adopt(self, rows: Iterable[ListItem]) -> None:
         """Takes over what is in the file, except what is pending here."""

@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.skills import AddItems, Asking, RemoveItems, Reply, SkillAnswer, SkillContext, SkillEffect
+from assistant.skills import Asking, Reply, SkillAnswer, SkillContext, SkillEffect
 from assistant.skills.dialog.memory import Confirm, ListNamed, MissingSlot
 from assistant.skills.language import Language
-from assistant.skills.lists.items import MAX_ITEMS, NOTES, SHOPPING, TODO, ListItem, items_of, list_names
+from assistant.skills.lists.items import (
+    MAX_ITEMS,
+    NOTES,
+    SHOPPING,
+    TODO,
+    AddItems,
+    ListItem,
+    RemoveItems,
+    items_of,
+    list_names,
+)
 from assistant.skills.lists.sentences import list_words
 from assistant.skills.lists.splitting import ITEM_BREAK, split_items
 from assistant.skills.sentences import TemplateMatch
@@ -139,9 +149,7 @@ def _remove_nth(found: TemplateMatch, language: Language, context: SkillContext)
     return _removed(language, name, (on_list[nth - 1 if nth > 0 else nth],))
 
 
-def _removed(
-    language: Language, name: str, gone: tuple[ListItem, ...], parts: Sequence[str] = ()
-) -> SkillAnswer:
+def _removed(language: Language, name: str, gone: tuple[ListItem, ...], parts: Sequence[str] = ()) -> SkillAnswer:
     """Returns the answer that these items are removed. `parts`: what else is said."""
     if not gone:
         return _answer(" ".join(parts), name)
@@ -263,9 +271,7 @@ def _list_name(found: TemplateMatch, context: SkillContext) -> str:
     return last or SHOPPING
 
 
-def _answer(
-    text: str, name: str, texts: tuple[str, ...] = (), effect: SkillEffect | None = None
-) -> SkillAnswer:
+def _answer(text: str, name: str, texts: tuple[str, ...] = (), effect: SkillEffect | None = None) -> SkillAnswer:
     skill = "notes" if name == NOTES else "lists"
     return SkillAnswer(text, skill, effect, subjects=(ListNamed(name, texts),))
 
@@ -312,4 +318,3 @@ LIST_REPLIES = {
     "note_clear": ("notes", clear_notes),
 }
 """The skill's name and the function that makes the reply, by intent."""
-

@@ -19,6 +19,7 @@ _SLOT = re.compile(r"\{([a-z_]+)\}")
 _FREE = {"items": r"(?P<items>\S(?:.*?\S)??)", "note": r"(?P<note>\S.*)"}
 _SENTENCE_END = re.compile(r"[?!;:]|\.\s")
 _MAX_CHARS = 500
+_QUESTIONS = frozenset({"dialog_list_has", "dialog_list_read"})
 _MAX_FOLLOWING_WORDS = 12
 """A longer sentence that begins with "and" is no item."""
 
@@ -64,7 +65,9 @@ class ListWords:
         whole = " ".join(text.replace("’", "'").split()).strip(" .!?…,¿¡")
         if len(whole.split()) <= _MAX_FOLLOWING_WORDS:
             for said in dict.fromkeys((whole, bare)):  # "and" is also a polite opening
-                yield from self._matches(said, self.follow_ups)
+                matches = self._matches(said, self.follow_ups)
+                asks = text.rstrip().endswith("?")
+                yield from (one for one in matches if not asks or one.intent in _QUESTIONS)
 
     def bare(self, text: str) -> str:
         """Returns the text without politeness and the punctuation at its end."""

@@ -32,10 +32,7 @@ def split_items(text: str, words: ItemWords, numerals: Numerals) -> tuple[str, .
     Commas separate. After commas, only the first "and" of the last part does: "eggs and macaroni and cheese". Without
     commas, every "and" does, except in a known name.
     """
-    if ITEM_BREAK in text:
-        parts = text.split(ITEM_BREAK)
-    else:
-        parts = _parts(text, words)
+    parts = text.split(ITEM_BREAK) if ITEM_BREAK in text else _parts(text, words)
     items = (_item(part, words, numerals) for part in parts)
     return tuple(dict.fromkeys(item for item in items if item))
 
@@ -64,7 +61,14 @@ def _item(part: str, words: ItemWords, numerals: Numerals) -> str:
     item = shorter or item
     spoken = tuple(item.split())
     numbered = find_numbers(tuple(word.lower() for word in spoken), numerals)
-    if numbered.numbers and numbered.words[0] == "0" and numbered.numbers[0].denominator == 1 and len(spoken) > 1:
+    if (
+        spoken
+        and spoken[0].isalpha()
+        and numbered.numbers
+        and numbered.words[0] == "0"
+        and numbered.numbers[0].denominator == 1
+        and len(spoken) > 1
+    ):
         rest = spoken[len(numbered.said[0].split()) :]
         return " ".join((str(numbered.numbers[0]), *rest))
     return item

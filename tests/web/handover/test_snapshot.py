@@ -48,6 +48,7 @@ FIELDS_OF_VERSION = {
     3: "e623e54329207c6a",
     4: "7575cf5d2099b942",
     5: "e42a2478d7566923",
+    6: "7593b63daa7e84db",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 

@@ -2,6 +2,7 @@
 
 import { RichText } from "../rich-text/rich-text.js";
 import { countText, formatDate, text } from "../texts/texts.js";
+import { confirmed } from "../view/confirmed.js";
 import { byId, makeElement } from "../view/dom.js";
 import { keepChoice, PLACES, setKeepChoice } from "./keeping.js";
 import { conversationOf } from "./messages.js";
@@ -280,22 +281,6 @@ function iconButton(name, path) {
   icon.append(line);
   button.append(icon);
   return button;
-}
-
-/** Makes a button act at its second press; it returns to its first text when it loses the focus. */
-function confirmed(button, label, question, act) {
-  let asked = false;
-  const draw = (now) => {
-    asked = now;
-    button.textContent = now ? question : label;
-  };
-  button.onclick = () => {
-    if (!asked) return draw(true);
-    draw(false);
-    act();
-  };
-  button.onblur = () => draw(false);
-  draw(false);
 }
 
 function saveFile(blob, name) {

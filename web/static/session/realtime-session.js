@@ -177,6 +177,11 @@ export class RealtimeSession extends EventTarget {
     this.audio.output.flush();
   }
 
+  /** @param {string[]} ids items of repartee.lists */
+  removeListItems(ids) {
+    this.connection.send({ type: "repartee.list", remove: ids });
+  }
+
   /** @param {string} action in repartee.timer */
   changeTimer(id, action) {
     this.connection.send({ type: "repartee.timer", id, action });

@@ -47,6 +47,7 @@ export const SERVER_EVENTS = {
   "repartee.unduck": (client) => client.audio.output.duck(false),
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
+  "repartee.lists": (client, { lists }) => client._emit("lists", lists),
   "repartee.timers": (client, { timers }) => client._emit("timers", timers),
   "repartee.trace": (client, event) => client._addTrace(event),
   "repartee.choices": (client, { pending }) => (client._pendingChoices = new Set(pending)),

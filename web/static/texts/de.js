@@ -517,4 +517,15 @@ export default {
   "timers.add_minute": "+1 Min.",
   "timers.pause": "Anhalten",
   "timers.resume": "Weiter",
+
+  // Listen und Notizen
+  "lists.title": "Listen und Notizen",
+  "lists.shopping": "Einkaufsliste",
+  "lists.to-do": "To-do-Liste",
+  "lists.notes": "Notizen",
+  "lists.copy": "Kopieren",
+  "lists.copied": "Kopiert",
+  "lists.clear": "Alles löschen",
+  "lists.clear_really": "Wirklich alles löschen?",
+  "lists.delete": "Löschen",
 };

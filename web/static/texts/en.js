@@ -474,6 +474,17 @@ export default {
   "timers.pause": "Pause",
   "timers.resume": "Resume",
 
+  // Lists and notes
+  "lists.title": "Lists and notes",
+  "lists.shopping": "Shopping list",
+  "lists.to-do": "To-do list",
+  "lists.notes": "Notes",
+  "lists.copy": "Copy",
+  "lists.copied": "Copied",
+  "lists.clear": "Delete all",
+  "lists.clear_really": "Really delete all?",
+  "lists.delete": "Delete",
+
   // First steps
   "first.title": "First steps",
   "first.progress": "First steps · {step} of {count}",

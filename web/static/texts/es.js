@@ -517,4 +517,15 @@ export default {
   "timers.add_minute": "+1 min",
   "timers.pause": "Pausar",
   "timers.resume": "Continuar",
+
+  // Listas y notas
+  "lists.title": "Listas y notas",
+  "lists.shopping": "Lista de la compra",
+  "lists.to-do": "Lista de tareas",
+  "lists.notes": "Notas",
+  "lists.copy": "Copiar",
+  "lists.copied": "Copiado",
+  "lists.clear": "Borrar todo",
+  "lists.clear_really": "¿Borrar todo de verdad?",
+  "lists.delete": "Borrar",
 };

@@ -517,4 +517,15 @@ export default {
   "timers.add_minute": "+1 min",
   "timers.pause": "Pause",
   "timers.resume": "Reprendre",
+
+  // Listes et notes
+  "lists.title": "Listes et notes",
+  "lists.shopping": "Liste de courses",
+  "lists.to-do": "Liste de tâches",
+  "lists.notes": "Notes",
+  "lists.copy": "Copier",
+  "lists.copied": "Copié",
+  "lists.clear": "Tout effacer",
+  "lists.clear_really": "Vraiment tout effacer ?",
+  "lists.delete": "Effacer",
 };

@@ -1,0 +1,113 @@
+"""The commands `repartee lists ...`: the lists and notes that the user has said."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assistant.commands.options import with_home
+
+if TYPE_CHECKING:
+    from assistant.skills.lists.items import ListItem
+    from assistant.storage.list_file import Changes
+
+lists = typer.Typer(help="Show, export and clear your lists and notes.")
+
+_NONE = 'there are no lists and no notes; say "add milk to my shopping list" or "take a note"'
+
+
+def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
+    """Writes changes to the file and returns what is in it. Raises ConfigError if it cannot be used."""
+    from assistant.config.loading import ConfigError
+    from assistant.storage.conversation_database import ConversationFileError
+    from assistant.storage.list_file import ListFile, lists_path
+    from assistant.support.paths import HomeError
+
+    try:
+        file = ListFile(lists_path(os.environ))
+        try:
+            return file.exchange(changes)
+        finally:
+            file.close()
+    except HomeError as error:
+        raise ConfigError([str(error)]) from error
+    except ConversationFileError as error:
+        raise ConfigError([f"{error.text}: move it away or make it writable"]) from error
+
+
+def _titled(items: "tuple[ListItem, ...]") -> "Iterator[tuple[str, tuple[ListItem, ...]]]":
+    """Yields each list with its title."""
+    from assistant.skills.lists.items import NOTES, SHOPPING, TODO, items_of, list_names
+
+    titles = {SHOPPING: "Shopping list", TODO: "To-do list", NOTES: "Notes"}
+    for name in list_names(items):
+        title = titles.get(name, name)
+        yield title[:1].upper() + title[1:], items_of(items, name)
+
+
+@lists.callback(invoke_without_command=True)
+def lists_group(context: typer.Context) -> None:
+    """Show, export and clear your lists and notes."""
+    if context.invoked_subcommand is None:
+        show()
+
+
+@lists.command()
+def show() -> None:
+    """Show all lists and notes."""
+    from rich.text import Text
+
+    from assistant.support.console import terminal
+
+    console, items = terminal(), _exchange({})
+    if not items:
+        console.print(_NONE, soft_wrap=True)
+    for title, of_list in _titled(items):
+        console.print(Text(title, "bold"))
+        for item in of_list:
+            console.print(Text(f"  {item.text}"), soft_wrap=True)
+
+
+@lists.command()
+def export(
+    out: Annotated[
+        Path | None, typer.Argument(parser=with_home, metavar="FILE", help="Write to this new file; else print.")
+    ] = None,
+) -> None:
+    """Print all lists and notes as Markdown, or write them to a file."""
+    from assistant.config.loading import ConfigError
+    from audio.private_file import open_private
+
+    parts = [f"# {title}\n\n" + "".join(f"- {one.text}\n" for one in of) for title, of in _titled(_exchange({}))]
+    text = "\n".join(parts)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with open(open_private(out, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError([f"{out}: the file exists; name a new one"]) from error
+    except OSError as error:
+        raise ConfigError([f"{out}: it cannot be written ({error.strerror})"]) from error
+
+
+@lists.command()
+def clear(
+    name: Annotated[str, typer.Argument(metavar="NAME", help='"shopping", "to-do", "notes" or the name of a list.')],
+) -> None:
+    """Remove all items of a list, or all notes."""
+    from assistant.config.loading import ConfigError
+    from assistant.skills.lists.items import items_of, list_names
+
+    items = _exchange({})
+    wanted = name.casefold().removesuffix(" list")
+    known = {one.casefold().removesuffix(" list"): one for one in list_names(items)}
+    if wanted not in known:
+        names = ", ".join(f'"{one}"' for one in list_names(items)) or "none"
+        raise ConfigError([f"{name}: there is no such list; those with items: {names}"])
+    removed = items_of(items, known[wanted])
+    _exchange({one.key: None for one in removed})
+    typer.echo("1 item removed" if len(removed) == 1 else f"{len(removed)} items removed")

@@ -1,0 +1,94 @@
+"""Keeps the user's lists in their file while the program runs. One task accesses the file, in a thread."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from assistant.skills.lists.items import ListItem, UserLists
+from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.list_file import ListFile
+from assistant.support.disk_threads import CONVERSATION_THREADS
+
+READ_EVERY_S = 1.0
+"""Interval at which changes of other processes are read."""
+
+LAST_WRITE_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class ListKeeper:
+    """Connects the lists with their file. Run `run` as a task.
+
+    Attributes:
+        lists: The lists of all conversations.
+        file: Their file.
+        report_problem: Receives one sentence for the user when the file begins to fail.
+    """
+
+    lists: UserLists
+    file: ListFile
+    report_problem: Callable[[str], None]
+    _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    _in_flight: "tuple[asyncio.Future[tuple[ListItem, ...]], dict[str, ListItem | None]] | None" = None
+    _reported: bool = False
+
+    def shared(self) -> UserLists:
+        """Returns the lists, for one more conversation."""
+        return self.lists
+
+    async def run(self) -> None:
+        """Writes and reads until it is cancelled, then writes the rest."""
+        self.lists.wake = self._wakeup.set
+        try:
+            while True:
+                self._wakeup.clear()
+                if self.lists.stored:
+                    await self._exchange()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(READ_EVERY_S):
+                        await self._wakeup.wait()
+        finally:
+            await self._finish()
+
+    async def _exchange(self) -> None:
+        """Writes what is pending and reads, or completes the exchange in progress."""
+        if self._in_flight is None:
+            pending = self.lists.take_pending()
+            call = asyncio.get_running_loop().run_in_executor(CONVERSATION_THREADS, self.file.exchange, pending)
+            self._in_flight = call, pending
+        # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
+        await asyncio.wait([self._in_flight[0]])
+        (call, pending), self._in_flight = self._in_flight, None
+        try:
+            rows = call.result()
+        except ConversationFileError as error:
+            self.lists.put_back(pending)
+            self._on_failure(error)
+            return
+        self._reported = False
+        self.lists.adopt(rows)
+
+    def _on_failure(self, error: ConversationFileError) -> None:
+        if error.lasting:
+            self.lists.store_failed()
+            self.report_problem(
+                f"{error.text}: lists and notes are kept in memory until the program ends. Move the file away or make "
+                "it writable, or set skills.store_timers = false."
+            )
+        elif not self._reported:
+            self._reported = True
+            self.report_problem(f"{error.text}: lists and notes wait in memory and are written later.")
+
+    async def _finish(self) -> None:
+        """Writes what is left."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
+                if self._in_flight is not None:
+                    await self._exchange()
+                if self.lists.stored and self.lists.pending:
+                    await self._exchange()
+        if self.lists.stored and (self._in_flight is not None or self.lists.pending):
+            self.report_problem(f"{self.file.path}: the last changes of lists and notes are not stored.")
+        if self._in_flight is None:
+            self.file.close()
