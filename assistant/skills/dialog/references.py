@@ -102,8 +102,10 @@ def _order(action: str) -> _Rule:
 def _other(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Does the same, or what the words say, with the entries that the last request did not mean: "the other one"."""
     kind = _kind(subject)
-    action = found.values.get("action") or (subject.found.intent.partition("_")[2] if kind is not None else "")
-    if kind is None or action not in _ACTIONS or (kind != "timer" and action != "cancel"):
+    if kind is None or isinstance(subject, ListNamed):
+        return None
+    action = found.values.get("action") or subject.found.intent.partition("_")[2]
+    if action not in _ACTIONS or (kind != "timer" and action != "cancel"):
         return None
     current = entries_of(context.running, kind)
     others = tuple(one for one in current if one not in _meant(subject, current, context, requests))
