@@ -26,7 +26,7 @@ export class ListCard {
 
   /** @param {List[]} lists all lists with items, as the server has just sent them */
   show(lists) {
-    const focused = document.activeElement?.closest?.("#lists details")?.dataset.list;
+    const focused = this.element.contains(document.activeElement) ? document.activeElement.closest("details").dataset.list : null;
     this.element.hidden = lists.length === 0;
     this.element.replaceChildren(...lists.map((list) => this._list(list)));
     if (focused) [...this.element.children].find((one) => one.dataset.list === focused)?.querySelector("summary").focus();
