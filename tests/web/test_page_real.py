@@ -186,7 +186,7 @@ def test_typing_works_without_microphone(open_page: OpenPageFunction) -> None:
     page.fill("#text-input", "what is two plus three")
     page.press("#text-input", "Enter")
     (turn,) = client.wait_for_traces(1)
-    assert "five" in client.items("assistant")[0]["text"].lower()
+    assert "5" in client.items("assistant")[0]["text"]
     assert audible_onset(to_pcm(read_recording(page).player), read_recording(page).rate_hz) is not None
     assert turn["latency_ms"] is turn["trace"]["response_latency_ms"] is None
     assert 20 < turn["typed_ms"] < 5000
