@@ -40,7 +40,7 @@ def test_conversations_are_handed_over_only_with_redis_url() -> None:
     without = create_services(Settings(), {}, Metrics())
     assert without.handovers is None
     shared = replace(Settings(), server=ServerSection(redis_url="redis://127.0.0.1:1"))
-    made = create_services(shared, {"REPARTEE_TOKEN": "x" * 16}, Metrics())
+    made = create_services(shared, {"REPARTEE_TOKEN": "a-token-of-enough-characters"}, Metrics())
     assert len(made.background_tasks) == len(without.background_tasks) + 1
     assert made.handovers is not None
     assert made.handovers.health() == "ready"

@@ -27,6 +27,7 @@ pytestmark = [
 ]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
+BUSY = "this machine is busy"  # the tests beside this one
 LABELS = Path(assistant.__file__).parent / "recordings" / "demo.json"
 
 
@@ -54,7 +55,7 @@ def run(folder: Path, *arguments: str) -> DemoRun:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if BUSY not in line] == []
     sound, rate_hz = soundfile.read(folder / "out" / "demo.wav", dtype="int16")
     lines = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
     return DemoRun(began, done.stdout, [json.loads(line) for line in lines], rate_hz, sound[:, 0], sound[:, 1])
