@@ -321,12 +321,13 @@ class Reply:
         for waiting_chunk in waiting:
             self._chunks.put_nowait(waiting_chunk)
 
-    async def _apologize(self, text: str) -> None:
+    async def _apologize(self, text: str, *, is_notice: bool = True) -> None:
+        """Says an apology. `is_notice`: it is no part of the answer, so the history does not contain it."""
         self.apology = not self.answer_text
         self.show_paragraph(text)
         if not self.spoken and self.answer_text:  # its pieces are shown one after another, without blanks between them
             text = f"\n\n{text}"
-        await self._queue_chunk(TextChunk(text, len(self._text_chunks), ends_sentence=True, is_notice=True))
+        await self._queue_chunk(TextChunk(text, len(self._text_chunks), ends_sentence=True, is_notice=is_notice))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
         if self._metrics is not None:
@@ -558,7 +559,7 @@ class Reply:
             self._text_chunks.clear()
             self.spoken_transcript.cut(ReplySamples(0))
             self.error = f"the home did not do what was asked ({pending.task.result()}): run `repartee doctor`"
-            await self._apologize(fault)
+            await self._apologize(fault, is_notice=False)  # it is what the home answers
             self._chunks.put_nowait(None)
         return bool(fault)
 

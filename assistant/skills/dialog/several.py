@@ -33,6 +33,9 @@ _MAX_CUTS = 5
 """Longer lists of requests are rare, and each place to split costs two matches."""
 _MAX_VERB_WORDS = 2
 
+_DETERMINERS = frozenset("a an the ein eine einen der die das den un une le la les una el los las".split())
+"""Words that end no verb: "pon un" of "pon un temporizador" is none that "y para mí" could share."""
+
 _NEW = 10**9
 """Number, for the parts that follow, of the first entry that the sentence sets. Larger than the numbers in use."""
 
@@ -71,8 +74,9 @@ def _split(
         if first is None:
             continue
         later, next_new = _context_after(context, first, new)
-        verb = before.split()
-        elided = (" ".join((*verb[:count], after)) for count in range(1, min(_MAX_VERB_WORDS, len(verb) - 1) + 1))
+        words = before.split()
+        verbs = (words[:count] for count in range(1, min(_MAX_VERB_WORDS, len(words) - 1) + 1))
+        elided = (" ".join((*verb, after)) for verb in verbs if verb[-1].lower() not in _DETERMINERS)
         rest = next((one for said in (after, *elided) if (one := _understood(answer(said, later))) is not None), None)
         if rest is not None:
             return first, rest
