@@ -33,6 +33,16 @@ _TRANSLATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "Mon modèle de langage est surchargé pour le moment.",
             "Mi modelo de lenguaje está sobrecargado ahora mismo.",
         ),
+        "The account of my language model has no credit left.": (
+            "Das Konto meines Sprachmodells hat kein Guthaben mehr.",
+            "Le compte de mon modèle de langage n'a plus de crédit.",
+            "La cuenta de mi modelo de lenguaje no tiene saldo.",
+        ),
+        "This conversation is too long for my language model.": (
+            "Dieses Gespräch ist zu lang für mein Sprachmodell.",
+            "Cette conversation est trop longue pour mon modèle de langage.",
+            "Esta conversación es demasiado larga para mi modelo de lenguaje.",
+        ),
         "My language model has a problem right now.": (
             "Mein Sprachmodell hat gerade eine Störung.",
             "Mon modèle de langage a un problème pour le moment.",
