@@ -521,7 +521,8 @@ def speak(page: Page, text: str) -> None:
 
 
 def lines(page: Page) -> list[str]:
-    return [" ".join(text.split()) for text in page.locator(".item").all_inner_texts()]
+    """Returns the lines of the conversation, without the buttons of a message."""
+    return [" ".join(text.split()).removesuffix(" Copy") for text in page.locator(".item").all_inner_texts()]
 
 
 @pytest.mark.parametrize(
