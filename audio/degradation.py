@@ -28,7 +28,7 @@ class Degradation(IntEnum):
 _TEXTS = {
     Degradation.NONE: "nothing is left out",
     Degradation.NO_INTERIMS: "no words are shown while you speak",
-    Degradation.SMALL_WINDOW: "speech is recognized with less context",
+    Degradation.SMALL_WINDOW: "doubtful words are checked once more only at the end of a turn",
     Degradation.SHORT_CHUNKS: "replies are spoken in short pieces",
     Degradation.CHEAP_VOICE: "the simple voice speaks",
     Degradation.TONE: "a tone tells that the reply is late",

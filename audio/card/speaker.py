@@ -181,7 +181,7 @@ class CardSpeaker(QueuedSpeaker):
             self._report_to_reference(lane)
             self._underflows += lane.underflows
             self._silent_from_s = self._loop.time()
-            # Nothing was played since its last block. The reply waits for a stream that is only started again.
+            # The device plays nothing until the stream is opened again, for which the reply waits.
             if stream is None and lane.last_s and not self._supervisor.stopped:
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
