@@ -13,27 +13,11 @@ _WORD = re.compile(r"\w(\S*\w)?")
 _HISSING = "szʃʒ"
 _VOICELESS = "ptkfθ"
 
-ESPEAK_PHONEMES: Mapping[str, str] = MappingProxyType(
-    {
-        **{same: same for same in "bdfhijklmnprstvwxzaeou"},
-        **dict(zip("ɡθðʃʒŋɹɾʔçɲʎʁχβɣɫ", "g T D S Z N r t# ? C n^ l^ R x B Q l".split(), strict=True)),
-        **dict(zip("ɪɛæɑɒɔʊʌəɐɜɚᵻ", "I E a A: 0 O U V @ a# 3: 3 I#".split(), strict=True)),
-        **dict(zip("yøœ", "u: 3: 3:".split(), strict=True)),  # English lacks them
-        **dict(zip("iː ɑː ɔː uː ɜː eː oː aː yː øː".split(), "i: A: O: u: 3: e: o: a: u: 3:".split(), strict=True)),
-        **dict(zip("eɪ aɪ aʊ ɔɪ oʊ əʊ ɪə eə ʊə".split(), "eI aI aU OI oU oU i@ e@ U@".split(), strict=True)),
-        **dict(zip("tʃ dʒ n̩ l̩ ɑ̃ ɔ̃".split(), "tS dZ n- @L A~ O~".split(), strict=True)),
-        "ˈ": "'",
-        "ˌ": ",",
-        **dict.fromkeys("ː\u0329\u0303", ""),  # after other phonemes than those above
-    }
-)
-"""Signs of the phonetic alphabet that an entry may have, with espeak-ng's names for them in English voices."""
-
 HUMS: Mapping[str, str] = MappingProxyType(dict.fromkeys(("mhm", "mm-hmm"), "/mmˈhmm/"))
 """Phonemes of hums, which engines would spell. They are not part of a user's table, which may have others."""
 
-_SIGNS = frozenset("".join(ESPEAK_PHONEMES)) | {"g"}
-_LONGEST = max(map(len, ESPEAK_PHONEMES))
+_SIGNS = frozenset("bdfhijklmnprstvwxzaeouɡθðʃʒŋɹɾʔçɲʎʁχβɣɫɪɛæɑɒɔʊʌəɐɜɚᵻyøœˈˌː\u0329\u0303g")
+"""Signs of the phonetic alphabet that an entry may have. Each voice has its own names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +75,6 @@ def problem(word: str, said: object) -> str:
     if not isinstance(said, str) or not any(map(str.isalnum, said)) or any(sign in said for sign in "\n\r[]/"):
         return 'must be a spelling to read aloud, as in "Neev", or phonemes, as in "/niːv/"'
     return ""
-
-
-def espeak_phonemes(phonemes: str) -> str:
-    """Returns the phonemes of a `PronouncedWord` by espeak-ng's names."""
-    found, at = [], 0
-    while at < len(phonemes):
-        sign = next(sign for size in range(_LONGEST, 0, -1) if (sign := phonemes[at : at + size]) in ESPEAK_PHONEMES)
-        found.append(ESPEAK_PHONEMES[sign])
-        at += len(sign)
-    return "".join(found)
 
 
 def _found(text: str, entries: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:

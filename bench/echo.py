@@ -24,7 +24,7 @@ from assistant.models.needs import installed
 from audio.echo.canceller import EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
-from audio.tts.espeak import EspeakVoice
+from audio.tts.espeak.voice import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
 from audio.vad.silero_network import SileroNetwork
 from bench.echo_room import Room, band_limited

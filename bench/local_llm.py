@@ -30,7 +30,7 @@ from assistant.config.settings import DEFAULTS
 from assistant.models.catalogue import TINY_EN
 from assistant.models.needs import installed
 from assistant.trace.waterfall import nearest_rank
-from audio.tts.piper import PiperTts
+from audio.tts.piper.voice import PiperTts
 from bench.piper import UNITS, _random_voice
 from llm.chat import ChatOptions, Finished, Message, Token
 from llm.local.chat import LocalChat

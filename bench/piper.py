@@ -25,9 +25,9 @@ import numpy as np
 from assistant.models.catalogue import JOE
 from assistant.models.needs import installed
 from audio.execution_provider import Provider, ProviderRequest
-from audio.tts.piper import PiperTts
-from audio.tts.piper_cut import NotUnderstoodError, VoiceParts
-from audio.tts.piper_model import PiperModel
+from audio.tts.piper.cut import NotUnderstoodError, VoiceParts
+from audio.tts.piper.model import PiperModel
+from audio.tts.piper.voice import PiperTts
 from audio.units import s_of_reply_samples
 
 UNITS = (
@@ -58,7 +58,7 @@ async def main() -> None:
         voice = PiperTts(
             path, language=given.language, threads=given.threads, provider=ProviderRequest("--provider", given.provider)
         )
-        with patch("audio.tts.piper_sessions.cut", _uncut) if given.whole else nullcontext():
+        with patch("audio.tts.piper.sessions.cut", _uncut) if given.whole else nullcontext():
             await _load(voice)
         await (measure_units if given.brief else measure)(voice, given.rounds)
         await voice.aclose()

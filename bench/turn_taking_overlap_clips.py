@@ -22,8 +22,8 @@ import soxr
 from assistant.models.catalogue import JOE
 from assistant.models.needs import installed
 from audio.tts import Voice
-from audio.tts.espeak import EspeakVoice
-from audio.tts.piper import PiperTts
+from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.piper.voice import PiperTts
 from audio.units import FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, samples_of_s
 
 Use = Literal["train", "judge"]

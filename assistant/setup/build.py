@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
-    from audio.tts.piper import PiperTts
+    from audio.tts.piper.voice import PiperTts
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
@@ -192,7 +192,7 @@ def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
 
 def piper(settings: Settings, place: Path, lateness: "EngineLateness | None" = None) -> "PiperTts":
     """Returns the Piper voice at `place`. Raises EngineLoadError."""
-    from audio.tts.piper import PiperTts
+    from audio.tts.piper.voice import PiperTts
 
     tts = settings.tts
     return PiperTts(
@@ -210,7 +210,7 @@ def piper(settings: Settings, place: Path, lateness: "EngineLateness | None" = N
 
 def espeak(settings: Settings) -> Voice:
     """Returns the espeak-ng voice. If `tts.voice` names a Piper voice, uses the language's default voice instead."""
-    from audio.tts.espeak import EspeakVoice
+    from audio.tts.espeak.voice import EspeakVoice
 
     tts = settings.tts
     stands_in = tts.engine != "espeak-ng" and is_piper_voice(tts.voice)

@@ -28,7 +28,7 @@ from audio.execution_provider import (
     provider_list,
     providers_named,
 )
-from audio.tts.piper import PiperTts
+from audio.tts.piper.voice import PiperTts
 
 ALL: tuple[ProviderInUse, ...] = ("tensorrt", "cuda", "cpu")
 REFUSAL = "[ONNXRuntimeError] : 1 : FAIL : CUDA failure 2: out of memory ; GPU=0 ; hostname=desk ; file=cuda_call.cc"

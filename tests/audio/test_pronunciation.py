@@ -13,12 +13,13 @@ from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
 from synthetic_piper import tone_voice
 from text_cases import text_cases
 
-from audio.pronunciation import ESPEAK_PHONEMES, PronouncedWord, Pronunciations, espeak_phonemes, problem
+from audio.pronunciation import PronouncedWord, Pronunciations, problem
 from audio.tts import Chunk, Voice
-from audio.tts.espeak import EspeakVoice
-from audio.tts.espeak_text import SpokenText, words
-from audio.tts.piper import PiperTts
-from audio.tts.piper_words import place_words, with_pronunciations
+from audio.tts.espeak.text import ESPEAK_PHONEMES, SpokenText, espeak_phonemes
+from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.piper.voice import PiperTts
+from audio.tts.piper.words import place_words, with_pronunciations
+from audio.tts.text_pieces import words
 
 TABLE = Pronunciations({"Niamh": "/niːv/", "nginx": "/ˈɛndʒɪnˌɛks/", "Siobhan": "Shivawn", "gif": "jif"})
 

@@ -19,13 +19,13 @@ from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
 from audio.tts import Chunk, Voice, WordMark
-from audio.tts.espeak import EspeakVoice
-from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
-from audio.tts.espeak_sound import EspeakChunkAudio, reply_at
-from audio.tts.espeak_text import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
-from audio.tts.espeak_worker import SHARED
+from audio.tts.espeak.library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
+from audio.tts.espeak.sound import EspeakChunkAudio, reply_at
+from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.espeak.worker import SHARED
 from audio.tts.sound import CHUNK_SAMPLES, CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
+from audio.tts.text_pieces import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 SENTENCES = (

@@ -19,12 +19,12 @@ from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import ProviderRequest
 from audio.level import audible_onset, gain_for
 from audio.tts import Chunk, Voice, WordMark
-from audio.tts.espeak import EspeakVoice
-from audio.tts.espeak_text import words
-from audio.tts.piper import PiperTts, plain
-from audio.tts.piper_model import PiperModel
+from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.piper.model import PiperModel
+from audio.tts.piper.voice import PiperTts, plain
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
+from audio.tts.text_pieces import words
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 SENTENCES = (

@@ -14,7 +14,7 @@ from synthetic_piper import tone_voice
 
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderRequest
-from audio.tts.piper import PiperTts
+from audio.tts.piper.voice import PiperTts
 
 
 def refusal(voice: PiperTts) -> str:

@@ -14,7 +14,7 @@ from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.text.normalization.alignment import align
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts import Chunk
-from audio.tts.piper import PiperTts
+from audio.tts.piper.voice import PiperTts
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ReplySamples
 
 SENTENCES = (

@@ -17,15 +17,15 @@ from synthetic_piper import small_voice, tone_voice
 
 from audio.execution_provider import ProviderRequest
 from audio.onnx_messages import NotReadableError
-from audio.tts.espeak_text import words
-from audio.tts.piper import PiperTts
-from audio.tts.piper_cut import NotUnderstoodError, VoiceParts, cut
-from audio.tts.piper_files import read_voice
-from audio.tts.piper_graph import read_graph, with_output
-from audio.tts.piper_model import PiperModel, SentenceSound, StopSwitch
-from audio.tts.piper_sound import ReplyAudio, ReplySentence
-from audio.tts.piper_synthesis import Sound, piece_frames
-from audio.tts.piper_words import place_words
+from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
+from audio.tts.piper.files import read_voice
+from audio.tts.piper.graph import read_graph, with_output
+from audio.tts.piper.model import PiperModel, SentenceSound, StopSwitch
+from audio.tts.piper.sound import ReplyAudio, ReplySentence
+from audio.tts.piper.synthesis import Sound, piece_frames
+from audio.tts.piper.voice import PiperTts
+from audio.tts.piper.words import place_words
+from audio.tts.text_pieces import words
 from audio.units import REPLY_RATE_HZ
 
 TEXT = "The lamp in the living room is on, and the door is shut."
@@ -180,7 +180,7 @@ class TestPieces:
     def test_voice_whose_decoder_looks_further_is_synthesized_whole(
         self, random_voice: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr("audio.tts.piper_synthesis._DECODER_CONTEXTS", (4,))
+        monkeypatch.setattr("audio.tts.piper.synthesis._DECODER_CONTEXTS", (4,))
         caplog.set_level("INFO")
         why = "its decoder looks further than 4 frames"
         assert loaded(random_voice).whole_because == why

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.tts.espeak_text import words
-from audio.tts.piper_words import WordPhonemes, is_audible, place_words
+from audio.tts.piper.words import WordPhonemes, is_audible, place_words
+from audio.tts.text_pieces import words
 
 
 def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:

@@ -24,8 +24,8 @@ from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from audio import hang_detection
 from audio.recording import open_recording
-from audio.tts.espeak_library import EspeakLibrary
-from audio.tts.espeak_worker import SHARED
+from audio.tts.espeak.library import EspeakLibrary
+from audio.tts.espeak.worker import SHARED
 from audio.vad import silero
 from audio.vad.silero_network import SileroNetwork
 from audio.wav import WavMicrophone

@@ -7,7 +7,7 @@ from assistant.pipeline.no_voice import NoVoice
 from assistant.setup.engine_loader import EngineLoader
 from audio.stt.whisper.model import WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper
-from audio.tts.espeak import EspeakVoice
+from audio.tts.espeak.voice import EspeakVoice
 from audio.tts.remembered import RememberedVoice
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from audio.tts.piper_cut import InnerTensors, NotUnderstoodError
+from audio.tts.piper.cut import InnerTensors, NotUnderstoodError
 
 Sound = npt.NDArray[np.float32]
 ModelInput = npt.NDArray[np.int64] | Sound

@@ -9,9 +9,9 @@ import soxr
 
 from audio.level import soften
 from audio.tts import Chunk, WordMark
-from audio.tts.piper_model import SentenceSound
-from audio.tts.piper_synthesis import Sound
-from audio.tts.piper_words import WordPhonemes, weight
+from audio.tts.piper.model import SentenceSound
+from audio.tts.piper.synthesis import Sound
+from audio.tts.piper.words import WordPhonemes, weight
 from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 

@@ -9,7 +9,7 @@ import threading
 
 from audio.errors import EngineLoadError
 from audio.tts.engine_thread import EngineThread
-from audio.tts.espeak_library import EspeakLibrary
+from audio.tts.espeak.library import EspeakLibrary
 
 MOST_COPIES = 4
 """Copies of the library, hung ones included. A copy takes 3 MB and a thread, which stay if it hangs."""

@@ -15,9 +15,9 @@ from piper import PhonemeType, PiperVoice
 
 from audio.errors import TtsError
 from audio.execution_provider import ProviderRequest
-from audio.tts.piper_files import VoiceFiles, mismatch, speaker_id
-from audio.tts.piper_sessions import load
-from audio.tts.piper_synthesis import ModelInput, Sound, Utterance
+from audio.tts.piper.files import VoiceFiles, mismatch, speaker_id
+from audio.tts.piper.sessions import load
+from audio.tts.piper.synthesis import ModelInput, Sound, Utterance
 
 _FATAL = 4
 

@@ -16,11 +16,11 @@ from audio.execution_provider import (
     open_session,
 )
 from audio.onnx_messages import NotReadableError
-from audio.tts.piper_cut import NotUnderstoodError, VoiceParts, cut
-from audio.tts.piper_files import VoiceFiles, mismatch
-from audio.tts.piper_graph import VoiceGraph, read_graph, with_output
-from audio.tts.piper_synthesis import ModelInput, Streamed, Synthesis, Utterance, WholeSentences
-from audio.tts.piper_words import is_audible
+from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
+from audio.tts.piper.files import VoiceFiles, mismatch
+from audio.tts.piper.graph import VoiceGraph, read_graph, with_output
+from audio.tts.piper.synthesis import ModelInput, Streamed, Synthesis, Utterance, WholeSentences
+from audio.tts.piper.words import is_audible
 
 _FATAL = 4
 

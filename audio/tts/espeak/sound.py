@@ -12,9 +12,10 @@ import soxr
 
 from audio.level import soften
 from audio.tts import Chunk, WordMark
-from audio.tts.espeak_library import ESPEAK_RATE_HZ, WordEvent
-from audio.tts.espeak_text import word_at, words
+from audio.tts.espeak.library import ESPEAK_RATE_HZ, WordEvent
+from audio.tts.espeak.text import word_at
 from audio.tts.sound import CHUNK_SAMPLES
+from audio.tts.text_pieces import words
 from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, ReplySamples
 
 QUALITY = "HQ"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audio.errors import EngineLoadError
-from audio.tts.espeak_library import VoiceInfo
+from audio.tts.espeak.library import VoiceInfo
 
 
 @dataclass(frozen=True, slots=True)

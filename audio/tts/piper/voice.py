@@ -25,16 +25,16 @@ from audio.restart_backoff import RestartBackoff
 from audio.thread_times import ThreadTimes
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineHungError, EngineThread, SynthesisStream, due_s
-from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
-from audio.tts.piper_bounds import FEW_PHONEMES, MAX_PHONEMES, bounded
-from audio.tts.piper_files import read_voice
-from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
-from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
-from audio.tts.piper_synthesis import Sound
-from audio.tts.piper_words import Phonemes, is_audible, place_words, with_pronunciations
+from audio.tts.piper.bounds import FEW_PHONEMES, MAX_PHONEMES, bounded
+from audio.tts.piper.files import read_voice
+from audio.tts.piper.model import PiperModel, StoppedError, StopSwitch, reads_digits
+from audio.tts.piper.sound import ReplyAudio, ReplySentence, chunks
+from audio.tts.piper.synthesis import Sound
+from audio.tts.piper.words import Phonemes, is_audible, place_words, with_pronunciations
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
+from audio.tts.text_pieces import TextPiece, clean, ends_sentence, pieces, words
 from audio.units import FULL_SCALE, REPLY_RATE_HZ
 
 log = logging.getLogger(__name__)

@@ -14,14 +14,15 @@ from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueueWait
 from audio.tts import Chunk
 from audio.tts.engine_thread import EngineHungError, SynthesisStream, due_s
-from audio.tts.espeak_choice import choose
-from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
-from audio.tts.espeak_sound import EspeakChunkAudio
-from audio.tts.espeak_text import SpokenText, clean, ends_sentence, pieces
-from audio.tts.espeak_worker import SHARED, EspeakWorker
+from audio.tts.espeak.choice import choose
+from audio.tts.espeak.library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
+from audio.tts.espeak.sound import EspeakChunkAudio
+from audio.tts.espeak.text import SpokenText
+from audio.tts.espeak.worker import SHARED, EspeakWorker
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
+from audio.tts.text_pieces import clean, ends_sentence, pieces
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)

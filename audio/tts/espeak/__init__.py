@@ -1,0 +1,1 @@
+"""The voice espeak-ng: robotic, about 140 languages and dialects."""

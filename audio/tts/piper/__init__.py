@@ -1,0 +1,1 @@
+"""The voice Piper: neural, one model per voice."""
