@@ -56,6 +56,7 @@ class EngineThread(Generic[E]):
     the process from ending.
 
     Attributes:
+        name: The engine's name.
         gave_up: The engine hung or was closed: no more jobs are accepted.
         made: Number of pieces of audio so far. Jobs increment it before they report a piece. While it grows, nothing
             hangs.
@@ -81,7 +82,7 @@ class EngineThread(Generic[E]):
         self._begun = 0
         self._ended = threading.Event()
         self._times = times or ThreadTimes()
-        self._name = name
+        self.name = name
         self._engine = engine
         self._jobs: queue.PriorityQueue[_Waiting[E]] = queue.PriorityQueue(_WAITING_JOBS)
         self._numbers = itertools.count()  # keeps the order of jobs that are due at the same time
@@ -94,11 +95,11 @@ class EngineThread(Generic[E]):
         in between. `awaited`: the reply is silent until this job, so its wait counts in `queue_wait`.
         """
         if self.gave_up:
-            raise TtsError(f"{self._name} hung earlier and was abandoned: load the voice again")
+            raise TtsError(f"{self.name} hung earlier and was abandoned: load the voice again")
         try:
             self._jobs.put_nowait((due_s, next(self._numbers), job, time.monotonic() if awaited else None))
         except queue.Full as full:
-            raise TtsError(f"{self._name} already has {_WAITING_JOBS} chunks waiting: send this one later") from full
+            raise TtsError(f"{self.name} already has {_WAITING_JOBS} chunks waiting: send this one later") from full
 
     def give_up(self) -> None:
         """Accepts no more jobs and ends the thread when its current job returns. Idempotent."""
@@ -132,7 +133,7 @@ class EngineThread(Generic[E]):
             waited_s = waited_s + _POLL_S if self.gave_up else 0.0
             if waited_s >= GONE_S:
                 raise EngineLoadError(
-                    f"{self._name} hangs and cannot be stopped; it is loaded again when its thread has ended. If that "
+                    f"{self.name} hangs and cannot be stopped; it is loaded again when its thread has ended. If that "
                     "does not happen, restart the program"
                 )
             await asyncio.sleep(_POLL_S)
@@ -143,7 +144,7 @@ class EngineThread(Generic[E]):
 
     def _work(self) -> None:
         self._times.add_current()
-        with thread_named(self._name):
+        with thread_named(self.name):
             while not (self.gave_up or (self._retired and self._jobs.empty())):
                 _, _, job, awaited_since_s = self._jobs.get()
                 if awaited_since_s is not None:

@@ -21,9 +21,10 @@ from audio.level import audible_onset, gain_for
 from audio.tts import Chunk, Voice, WordMark
 from audio.tts.espeak.voice import EspeakVoice
 from audio.tts.piper.model import PiperModel
-from audio.tts.piper.voice import PiperTts, plain
+from audio.tts.piper.voice import PiperTts
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
+from audio.tts.streaming.streamed_voice import plain
 from audio.tts.text_pieces import words
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 

@@ -20,11 +20,12 @@ from audio.onnx_messages import NotReadableError
 from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper.files import read_voice
 from audio.tts.piper.graph import read_graph, with_output
-from audio.tts.piper.model import PiperModel, SentenceSound, StopSwitch
-from audio.tts.piper.sound import ReplyAudio, ReplySentence
-from audio.tts.piper.synthesis import Sound, piece_frames
+from audio.tts.piper.model import PiperModel
+from audio.tts.piper.synthesis import piece_frames
 from audio.tts.piper.voice import PiperTts
 from audio.tts.piper.words import place_words
+from audio.tts.streaming.sentence_audio import ReplyAudio, ReplySentence
+from audio.tts.streaming.sentence_sound import SentenceSound, Sound, StopSwitch
 from audio.tts.text_pieces import words
 from audio.units import REPLY_RATE_HZ
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.tts.piper.words import WordPhonemes, is_audible, place_words
+from audio.tts.piper.words import place_words
+from audio.tts.streaming.phonemes import WordPhonemes, is_audible
 from audio.tts.text_pieces import words
 
 

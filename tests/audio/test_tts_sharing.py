@@ -14,8 +14,9 @@ from audio.errors import EngineLoadError, TtsError
 from audio.thread_times import ThreadTimes
 from audio.tts import engine_thread
 from audio.tts.engine_thread import EngineThread, due_s
-from audio.tts.piper.model import PiperModel, SentenceSound, StopSwitch
+from audio.tts.piper.model import PiperModel
 from audio.tts.piper.voice import PiperTts
+from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch
 
 LONG = "The lamp is on. The door is shut. The kettle is on the table. The room is warm."
 

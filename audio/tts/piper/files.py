@@ -7,7 +7,7 @@ from pathlib import Path
 from piper import PhonemeType, PiperConfig
 
 from audio.errors import EngineLoadError
-from audio.tts.piper.words import is_audible
+from audio.tts.streaming.phonemes import is_audible
 
 _FRAME_SIGNS = ("^", "_", "$")
 """Symbols for begin, padding and end, which Piper puts around and between all phonemes."""

@@ -5,58 +5,17 @@ sentence and the durations of the phonemes. Not thread-safe: the phonemizer is a
 lock.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 from piper import PhonemeType, PiperVoice
 
-from audio.errors import TtsError
 from audio.execution_provider import ProviderRequest
 from audio.tts.piper.files import VoiceFiles, mismatch, speaker_id
 from audio.tts.piper.sessions import load
-from audio.tts.piper.synthesis import ModelInput, Sound, Utterance
-
-_FATAL = 4
-
-
-class StopSwitch:
-    """Stops the synthesis of a text, from any thread."""
-
-    def __init__(self) -> None:
-        self.options = onnxruntime.RunOptions()
-        self.options.log_severity_level = _FATAL  # onnxruntime would print an intended stop as an error
-
-    def stop(self) -> None:
-        """Stops the synthesis between two operators; a run that starts later ends at once. Idempotent."""
-        self.options.terminate = True
-
-    @property
-    def stopped(self) -> bool:
-        return bool(self.options.terminate)
-
-
-class StoppedError(Exception):
-    """The synthesis was stopped by its switch."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceSound:
-    """The audio of one sentence.
-
-    Attributes:
-        pieces: The sound as it is made: float32, shape (n,), about -1..1, at the voice's own rate. Taking a piece
-            raises StoppedError, TtsError.
-        ends: End of every phoneme, in samples of the sound, int64, shape (phonemes + 1,). The first entry is the start
-            of the first phoneme. None if the voice does not provide durations.
-        samples: How many samples all pieces together have.
-    """
-
-    pieces: Iterator[Sound]
-    ends: npt.NDArray[np.int64] | None
-    samples: int
+from audio.tts.piper.synthesis import ModelInput, Utterance
+from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch, checked, failure_of
 
 
 class PiperModel:
@@ -64,6 +23,8 @@ class PiperModel:
 
     Attributes:
         rate_hz: Sample rate of its audio.
+        language: Language code of the json, such as "en_US".
+        reads_digits: Whether its text goes through espeak-ng. For other voices a digit may be an unknown letter.
         provider: Where it computes.
         fallback: See `OpenedSession.fallback`.
         whole_because: Why every sentence is made whole and not in pieces, as a clause; "" if it is made in pieces.
@@ -85,6 +46,8 @@ class PiperModel:
         self._speaker = config.default_speaker_id if speaker_number is None else speaker_number
         loaded = load(files, provider, threads)
         self.rate_hz = config.sample_rate
+        self.language = files.language
+        self.reads_digits = config.phoneme_type == PhonemeType.ESPEAK
         self.provider = loaded.provider
         self.fallback = loaded.fallback
         self.whole_because = loaded.whole_because
@@ -113,9 +76,9 @@ class PiperModel:
             made = self._synthesis.synthesize(self._utterance(phonemes, switch, speed))
         except Exception as failure:
             # onnxruntime has a class of its own for every code and no root for them.
-            raise _failure(switch, failure) from failure
+            raise failure_of(switch, failure, "Piper") from failure
         ends = self._ends(phonemes, made.frames, made.samples)
-        return SentenceSound(_checked(made.pieces, switch), ends, made.samples)
+        return SentenceSound(checked(made.pieces, switch, "Piper"), ends, made.samples)
 
     def _utterance(self, phonemes: Sequence[str], switch: StopSwitch, speed: float = 1.0) -> Utterance:
         config = self._voice.config
@@ -143,27 +106,3 @@ class PiperModel:
         after = np.concatenate(([0], np.cumsum((frames * hop).astype(np.int64))))
         # Audio and durations come from one model and must agree; one frame is tolerated for what is cut at the end.
         return after[np.cumsum(ids)] if abs(int(after[-1]) - size) <= hop else None
-
-
-def reads_digits(files: VoiceFiles) -> bool:
-    """Returns whether the voice's text goes through espeak-ng. For other voices a digit may be an unknown letter."""
-    return files.config.phoneme_type == PhonemeType.ESPEAK
-
-
-def _checked(pieces: Iterator[Sound], switch: StopSwitch) -> Iterator[Sound]:
-    while True:
-        try:
-            piece = next(pieces, None)
-        except Exception as failure:
-            raise _failure(switch, failure) from failure
-        if piece is None:
-            return
-        if not np.isfinite(piece).all():
-            raise TtsError("Piper's output is not sound: fetch the voice again or choose another one")
-        yield piece.astype(np.float32, copy=False)
-
-
-def _failure(switch: StopSwitch, failure: Exception) -> StoppedError | TtsError:
-    if switch.stopped:
-        return StoppedError()
-    return TtsError(f"Piper failed inside a chunk ({type(failure).__name__}): load the voice again")

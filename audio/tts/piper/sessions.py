@@ -20,7 +20,7 @@ from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper.files import VoiceFiles, mismatch
 from audio.tts.piper.graph import VoiceGraph, read_graph, with_output
 from audio.tts.piper.synthesis import ModelInput, Streamed, Synthesis, Utterance, WholeSentences
-from audio.tts.piper.words import is_audible
+from audio.tts.streaming.phonemes import is_audible
 
 _FATAL = 4
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import onnxruntime
 
 from audio.tts.piper.cut import InnerTensors, NotUnderstoodError
+from audio.tts.streaming.sentence_sound import Sound
 
-Sound = npt.NDArray[np.float32]
 ModelInput = npt.NDArray[np.int64] | Sound
 
 PIECE_FRAMES = (12, 32, 96, 256)

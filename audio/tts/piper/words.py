@@ -11,23 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from audio.pronunciation import PronouncedWord
-
-Phonemes = Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class WordPhonemes:
-    """A word's characters in the piece, and its phonemes `begin` to `end` in the sentence with index `sentence`.
-
-    `guessed` is True if the phonemes were found by alignment.
-    """
-
-    text_start: int
-    text_end: int
-    sentence: int
-    begin: int
-    end: int
-    guessed: bool
+from audio.tts.streaming.phonemes import Phonemes, WordPhonemes, is_audible
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +77,6 @@ def with_pronunciations(
                     end += 1
                 phonemes[begin:end] = other.phonemes
     return [*changed]
-
-
-def is_audible(symbol: str) -> bool:
-    """Returns whether a phoneme is audible: a letter, not a stress or length mark, a blank or punctuation."""
-    return any(unicodedata.category(character) in ("Ll", "Lu", "Lo", "Nd") for character in symbol)
-
-
-def weight(symbol: str) -> float:
-    """Returns the relative duration of a phoneme for voices without durations: stress marks 0, pauses 2."""
-    if symbol in ",.:;!?":
-        return 2.0
-    if is_audible(symbol):
-        return 1.0
-    return 0.5 if symbol in "ː " else 0.0
 
 
 def _group_bounds(sentences: Sequence[Phonemes]) -> list[int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audio.tts.piper.bounds import MAX_PHONEMES, bounded
+from audio.tts.streaming.phoneme_bounds import MAX_PHONEMES, bounded
 
 
 def test_usual_sentence_stays_whole() -> None:

@@ -1,4 +1,4 @@
-"""Turns a sentence of a Piper voice into reply audio: trimmed, at its loudness and rate, with word marks."""
+"""Turns the sound of a sentence into reply audio: trimmed, at its loudness and rate, with word marks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +9,9 @@ import soxr
 
 from audio.level import soften
 from audio.tts import Chunk, WordMark
-from audio.tts.piper.model import SentenceSound
-from audio.tts.piper.synthesis import Sound
-from audio.tts.piper.words import WordPhonemes, weight
 from audio.tts.sound import CHUNK_SAMPLES
+from audio.tts.streaming.phonemes import WordPhonemes, weight
+from audio.tts.streaming.sentence_sound import SentenceSound, Sound
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
 _SILENCE_AMPLITUDE = 10 ** (-50 / 20)
