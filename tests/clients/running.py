@@ -81,6 +81,8 @@ CLIENT_PROGRAMS = (
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
     Client("livekit", "livekit/program.py", "livekit"),
     Client("pipecat", "pipecat/program.py", "pipecat"),
+    Client("pydantic-ai", "pydantic_ai/program.py", "pydantic_ai"),
+    Client("strands", "strands/program.py", "strands"),
 )
 
 

@@ -1,4 +1,4 @@
-"""LiveKit and Pipecat as clients of the server."""
+"""Frameworks for voice agents as clients of the server."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from clients.checking import check_client
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["livekit", "pipecat"])
+@pytest.mark.parametrize("name", ["livekit", "pipecat", "pydantic-ai", "strands"])
 def test_client_gets_expected_answers(name: str, tmp_path: Path) -> None:
     check_client(name, tmp_path)

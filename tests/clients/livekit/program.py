@@ -19,14 +19,13 @@ from reporting import (
     LAMP_REQUEST,
     QUESTION,
     RATE_HZ,
-    SILENCE,
     STORY_REQUEST,
-    Pace,
     RefusedError,
     Settings,
-    blocks,
     feature,
     run_features,
+    say,
+    until,
 )
 
 
@@ -88,12 +87,7 @@ class Talk:
 
     async def until(self, holds: Callable[[], Any]) -> Any:
         """Waits until a condition holds. Returns its value; raises at an error."""
-        while True:
-            if self.failed is not None:
-                raise self.failed
-            if value := holds():
-                return value
-            await asyncio.sleep(0.02)
+        return await until(holds, lambda: self.failed)
 
     async def write(self, text: str) -> None:
         context = self.session.chat_ctx
@@ -110,13 +104,10 @@ class Talk:
         return generation
 
     async def speak(self, speech: bytes) -> None:
-        """Says the speech, then silence, in real time."""
-        pace = Pace()
-        parts = blocks(speech)
-        while True:
-            part = parts.pop(0) if parts else SILENCE
+        async def push(part: bytes) -> None:
             self.session.push_audio(rtc.AudioFrame(part, RATE_HZ, 1, len(part) // 2))
-            await asyncio.sleep(pace.wait_s())
+
+        await say(speech, push)
 
 
 @asynccontextmanager

@@ -18,12 +18,11 @@ from reporting import (
     QUESTION,
     SILENCE,
     STORY_REQUEST,
-    Pace,
     RefusedError,
     Settings,
-    blocks,
     feature,
     run_features,
+    say,
 )
 
 
@@ -72,12 +71,7 @@ class Talk:
         return (getattr(parts[-1], "transcript", None) or getattr(parts[-1], "text", None) or "") if parts else ""
 
     async def speak(self, speech: bytes) -> None:
-        """Says the speech, then silence, in real time."""
-        pace = Pace()
-        parts = blocks(speech)
-        while True:
-            await self.session.send_audio(parts.pop(0) if parts else SILENCE)
-            await asyncio.sleep(pace.wait_s())
+        await say(speech, self.session.send_audio)
 
 
 @asynccontextmanager

@@ -46,14 +46,13 @@ from reporting import (
     LAMP_REQUEST,
     QUESTION,
     RATE_HZ,
-    SILENCE,
     STORY_REQUEST,
-    Pace,
     RefusedError,
     Settings,
-    blocks,
     feature,
     run_features,
+    say,
+    until,
 )
 
 
@@ -99,13 +98,13 @@ class Talk:
 
     async def until(self, holds: Callable[[], Any]) -> Any:
         """Waits until a condition holds. Returns its value; raises at an error."""
-        while True:
-            if errors := self.of(ErrorFrame):
-                found = re.search(r"code='(\w+)'.*param='([^']*)'", errors[0].error)
-                raise RefusedError(f"{found[1]}: {found[2]}") if found else AssertionError(errors[0].error)
-            if value := holds():
-                return value
-            await asyncio.sleep(0.02)
+        return await until(holds, self._failure)
+
+    def _failure(self) -> Exception | None:
+        if not (errors := self.of(ErrorFrame)):
+            return None
+        found = re.search(r"code='(\w+)'.*param='([^']*)'", errors[0].error)
+        return RefusedError(f"{found[1]}: {found[2]}") if found else AssertionError(errors[0].error)
 
     def said(self, role: str) -> str:
         """Returns the last message of a role in the context."""
@@ -113,12 +112,7 @@ class Talk:
         return texts[-1] if texts and isinstance(texts[-1], str) else ""
 
     async def speak(self, speech: bytes) -> None:
-        """Says the speech, then silence, in real time."""
-        pace = Pace()
-        parts = blocks(speech)
-        while True:
-            await self.worker.queue_frame(InputAudioRawFrame(parts.pop(0) if parts else SILENCE, RATE_HZ, 1))
-            await asyncio.sleep(pace.wait_s())
+        await say(speech, lambda part: self.worker.queue_frame(InputAudioRawFrame(part, RATE_HZ, 1)))
 
     async def respond(self) -> None:
         """Hands the context to the service, which then requests a response."""

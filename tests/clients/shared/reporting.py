@@ -10,7 +10,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,25 @@ class Pace:
         """Returns the time until the next block."""
         self._due_s += BLOCK_S
         return max(0.0, self._due_s - time.monotonic())
+
+
+async def say(speech: bytes, send: Callable[[bytes], Awaitable[object]]) -> None:
+    """Sends the speech, then silence, in real time until it is cancelled."""
+    pace = Pace()
+    parts = blocks(speech)
+    while True:
+        await send(parts.pop(0) if parts else SILENCE)
+        await asyncio.sleep(pace.wait_s())
+
+
+async def until(holds: Callable[[], Any], failure: Callable[[], Exception | None] = lambda: None) -> Any:
+    """Waits until a condition holds. Returns its value; raises the failure if there is one."""
+    while True:
+        if (error := failure()) is not None:
+            raise error
+        if value := holds():
+            return value
+        await asyncio.sleep(0.02)
 
 
 def run_features() -> None:
