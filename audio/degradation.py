@@ -10,8 +10,8 @@ class Degradation(IntEnum):
     NONE = 0
     NO_INTERIMS = 1
     """The recognizer decodes only what is requested, or will be if the pause is the end: no interim transcripts."""
-    SMALL_WINDOW = 2
-    """The recognizer repeats only requested transcripts in the full window of 30 s, without which words are lost."""
+    FEWER_RETRIES = 2
+    """A transcript that fails a check is decoded again only at the end of a turn, where words would be lost."""
     SHORT_CHUNKS = 3
     """The voice synthesizes sentences in shorter parts, so that the first one is heard sooner."""
     CHEAP_VOICE = 4
@@ -28,7 +28,7 @@ class Degradation(IntEnum):
 _TEXTS = {
     Degradation.NONE: "nothing is left out",
     Degradation.NO_INTERIMS: "no words are shown while you speak",
-    Degradation.SMALL_WINDOW: "doubtful words are checked once more only at the end of a turn",
+    Degradation.FEWER_RETRIES: "doubtful words are checked once more only at the end of a turn",
     Degradation.SHORT_CHUNKS: "replies are spoken in short pieces",
     Degradation.CHEAP_VOICE: "the simple voice speaks",
     Degradation.TONE: "a tone tells that the reply is late",
@@ -89,7 +89,7 @@ class DegradationPolicy:
         Slow decodes alone leave out nothing but decodes: the voice may be fast.
         """
         lateness = took_s / max(speech_s, SHORTEST_DECODE_S) / REAL_TIME_FACTOR
-        return self.record(min(lateness, RISES_AT[Degradation.SMALL_WINDOW - 1]), now_s)
+        return self.record(min(lateness, RISES_AT[Degradation.FEWER_RETRIES - 1]), now_s)
 
     def record(self, lateness: float, now_s: float) -> bool:
         """Records a lateness. Returns whether the level changed."""

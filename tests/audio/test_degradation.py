@@ -20,7 +20,7 @@ def test_long_wait_and_slow_job_raise_level() -> None:
     waited, slow = DegradationPolicy(), DegradationPolicy()
     waited.record_wait(1.0, 0.0)
     slow.record_job(took_s=3.0, sound_s=2.0, now_s=0.0)
-    assert waited.level == slow.level == Degradation.SMALL_WINDOW
+    assert waited.level == slow.level == Degradation.FEWER_RETRIES
 
 
 def test_slow_decodes_leave_out_only_decodes() -> None:
@@ -28,14 +28,14 @@ def test_slow_decodes_leave_out_only_decodes() -> None:
     for took_s in (2.0, 3.0, 60.0):  # the first one is usual with a large model
         policy.record_decode(took_s, 1.0, 0.0)
         levels.append(policy.level)
-    assert levels == [Degradation.NONE, Degradation.NO_INTERIMS, Degradation.SMALL_WINDOW]
+    assert levels == [Degradation.NONE, Degradation.NO_INTERIMS, Degradation.FEWER_RETRIES]
 
 
 def test_level_falls_one_step_after_calm_time() -> None:
     policy = DegradationPolicy()
     policy.record(3.0, 0.0)
     assert [policy.record(0.1, at_s) for at_s in (1.0, CALM_S, CALM_S + 1.0)] == [False, False, True]
-    assert policy.level == Degradation.SMALL_WINDOW
+    assert policy.level == Degradation.FEWER_RETRIES
 
 
 def test_lateness_near_threshold_does_not_end_level() -> None:

@@ -324,7 +324,7 @@ class DecodeScheduler:
         share = client.share
         language = share.language
         # A requested transcript that is dropped for a failed check is a turn without an answer.
-        retry = kind == "final" or (kind not in WITHOUT_RETRY and self._degradation < Degradation.SMALL_WINDOW)
+        retry = kind == "final" or (kind not in WITHOUT_RETRY and self._degradation < Degradation.FEWER_RETRIES)
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.

@@ -301,7 +301,7 @@ def test_slow_decodes_leave_out_interim_transcripts(
             person = Conversation(shared, number)
             person.say(ENOUGH_S)
             assert await person.words() == "what time is"
-        assert lateness.level == Degradation.SMALL_WINDOW
+        assert lateness.level == Degradation.FEWER_RETRIES
         second = [kind for number, kind in monitor.order if number == 2]
         assert second == ["final"], "a requested transcript may be repeated in the full window"
 
