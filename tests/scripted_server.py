@@ -47,6 +47,7 @@ SETTINGS: Mapping[str, Any] = {
     "instructions": {"default": "Answer briefly.", "configured": False},
     "words": {"default": False, "configured": False, "may_record": False},
     "answers": {"kind": "skills", "name": "", "here": True, "reachable": True, "problem": ""},
+    "downloads": False,
 }
 """The answer to GET /v1/repartee/settings."""
 

@@ -12,7 +12,7 @@ class AudioPacer:
 
     Attributes:
         backlog: Queue for audio that has to wait; None: the caller waits.
-        is_recording: Whether the audio may be a recording, because the client ends its turns itself.
+        is_recording: Whether the audio may be a recording; see `SessionConfig.takes_recordings`.
     """
 
     def __init__(

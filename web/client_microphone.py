@@ -29,6 +29,15 @@ OWN_FRAMES_PER_S = 62.5
 OWN_FRAMES = 25
 """A token bucket: 1.25 times real time, with bursts of half a second, is processed outside the shared budget."""
 
+AHEAD_S = 0.5
+"""Sound that may run ahead of real time beside a pending transcript, in seconds: jitter is no recording."""
+
+PACE = 1.25
+"""Multiple of real time at which that is allowed again: a client that sends a recording, then speaks, is live soon."""
+
+HELD_CHECK_S = 0.005
+"""Interval at which a recording that waits for a transcript looks for it, in seconds."""
+
 SLICE_S = 0.004
 """Processing time of frames that are ahead, after which the conversation pauses."""
 
@@ -47,6 +56,8 @@ class ClientMicrophone:
         batches_silence: See `Microphone`.
         tape: Gets each frame, to keep the user's sound; None: it is not kept.
         noise_reduction: The kind of microphone whose noise is removed, from the next frame on; None: nothing is.
+        holds_recording: Whether sound that is ahead of real time has to wait, because a transcript is pending: it would
+            come in the middle of later sound.
         on_problem: Called once if noise cannot be removed; the frames then stay as they are.
     """
 
@@ -60,6 +71,7 @@ class ClientMicrophone:
         self.batches_silence = False
         self.tape: SpeechTape | None = None
         self.noise_reduction: MicrophoneKind | None = None
+        self.holds_recording: Callable[[], bool] = lambda: False
         self.on_problem: Callable[[str], None] = lambda _what: None
         self._reducer: NoiseReduction | None = None
         self._line = ClientLine(rate_hz)
@@ -72,6 +84,9 @@ class ClientMicrophone:
         self._ended = False
         self._own_frames = float(OWN_FRAMES)
         self._own_at_s = 0.0
+        self._credit_s = AHEAD_S  # of sound; negative: the frames are ahead of real time
+        self._credit_at_s = 0.0
+        self._is_held = False
         self._silence_timer: asyncio.TimerHandle
 
     @property
@@ -142,7 +157,7 @@ class ClientMicrophone:
         self._waiting.append(heard)
         self._changed.set()
         processed = -1
-        while not heard.is_set() and processed != self._processed:
+        while not heard.is_set() and (self._is_held or processed != self._processed):
             processed = self._processed
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE_TIMEOUT_S):
@@ -174,6 +189,7 @@ class ClientMicrophone:
                     if isinstance(frame, asyncio.Event):
                         frame.set()
                         continue
+                    await self._wait_for_transcript(loop)
                     self._processed += 1
                     if len(self._waiting) < WAITING_FRAMES:
                         self._room.set()
@@ -198,6 +214,18 @@ class ClientMicrophone:
                     self._enqueue(self._line.idle(loop.time()))
         finally:
             self._silence_timer.cancel()
+
+    async def _wait_for_transcript(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Waits with the next frame while a transcript is pending, if the frame is ahead of real time."""
+        while True:
+            now_s = loop.time()
+            passed_s, self._credit_at_s = now_s - self._credit_at_s, now_s
+            self._credit_s = min(AHEAD_S, self._credit_s + PACE * passed_s)
+            self._is_held = self._credit_s < 0 and not self._ended and self.holds_recording()
+            if not self._is_held:
+                break
+            await asyncio.sleep(HELD_CHECK_S)
+        self._credit_s -= FRAME_MS / 1000
 
     async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
         """Returns the frame without noise."""

@@ -131,6 +131,7 @@ class RealtimeSession:
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
         self.microphone.on_problem = self._noise_stays
+        self.microphone.holds_recording = lambda: self._config.takes_recordings and self.session.engines_pending
 
     async def run(self) -> None:
         """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
@@ -213,7 +214,7 @@ class RealtimeSession:
         sound = False
         backlog = pacer.backlog
         for command in self.realtime.receive(text):
-            pacer.is_recording = self._config.turn_detection is None
+            pacer.is_recording = self._config.takes_recordings
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
                 if backlog is not None and not self._takes_now(command, pacer, backlog):

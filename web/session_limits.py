@@ -197,8 +197,8 @@ class SessionLimits:
 
 RECORDING_BURST_S = 90.0
 RECORDING_SPEED = 8.0
-"""Seconds of a recording that a client may send at once, and the multiple of real time after that. The client ends the
-turn, so nothing waits for silence. The recognizer's buffer of 120 s must not overflow; it decodes 20 s a second."""
+"""Seconds of a recording that a client may send at once, and the multiple of real time after that. The recognizer's
+buffer of 120 s must not overflow; it decodes 20 s a second."""
 
 
 def recording_throttle(rate_hz: int) -> "AudioThrottle":

@@ -1,7 +1,6 @@
 """The commands `repartee lists ...`: the lists and notes that the user has said."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,16 +36,6 @@ def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
         raise ConfigError([f"{error.text}: move it away or make it writable"]) from error
 
 
-def _titled(items: "tuple[ListItem, ...]") -> "Iterator[tuple[str, tuple[ListItem, ...]]]":
-    """Yields each list with its title."""
-    from assistant.skills.lists.items import NOTES, SHOPPING, TODO, items_of, list_names
-
-    titles = {SHOPPING: "Shopping list", TODO: "To-do list", NOTES: "Notes"}
-    for name in list_names(items):
-        title = titles.get(name, name)
-        yield title[:1].upper() + title[1:], items_of(items, name)
-
-
 @lists.callback(invoke_without_command=True)
 def lists_group(context: typer.Context) -> None:
     """Show, export and clear your lists and notes."""
@@ -59,12 +48,13 @@ def show() -> None:
     """Show all lists and notes."""
     from rich.text import Text
 
+    from assistant.skills.lists.items import titled_lists
     from assistant.support.console import terminal
 
     console, items = terminal(), _exchange({})
     if not items:
         console.print(_NONE, soft_wrap=True)
-    for title, of_list in _titled(items):
+    for title, of_list in titled_lists(items):
         console.print(Text(title, "bold"))
         for item in of_list:
             console.print(Text(f"  {item.text}"), soft_wrap=True)
@@ -78,9 +68,10 @@ def export(
 ) -> None:
     """Print all lists and notes as Markdown, or write them to a file."""
     from assistant.config.loading import ConfigError
+    from assistant.skills.lists.items import titled_lists
     from audio.private_file import open_private
 
-    parts = [f"# {title}\n\n" + "".join(f"- {one.text}\n" for one in of) for title, of in _titled(_exchange({}))]
+    parts = [f"# {title}\n\n" + "".join(f"- {one.text}\n" for one in of) for title, of in titled_lists(_exchange({}))]
     text = "\n".join(parts)
     if out is None:
         typer.echo(text, nl=False)

@@ -107,6 +107,13 @@ class AudioInput:
         if self._connection_warmer is not None:
             self._connection_warmer.close()
 
+    @property
+    def pending(self) -> bool:
+        """Whether an engine has been asked about the sound so far and has not answered yet."""
+        return self._overlap_task is not None or (
+            self._evidence_collector is not None and self._evidence_collector.pending
+        )
+
     # ---- frames and segments ----
 
     def process(self, frame: Frame) -> VadResult:

@@ -98,9 +98,15 @@ class EvidenceCollector:
     _pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     _reply_text: str = ""
     _dictation: Dictation = NOTHING  # in the latest transcript of this segment
+    _asked: int = 0  # requests to Smart Turn that have no answer yet
 
     def __post_init__(self) -> None:
         self._prosody.resting = True
+
+    @property
+    def pending(self) -> bool:
+        """Whether Smart Turn has been asked and has not answered yet."""
+        return self._asked > 0
 
     # ---- frames and segments ----
 
@@ -183,6 +189,7 @@ class EvidenceCollector:
         if ms_of_samples(self._position - silence.end) < SMART_TURN_AFTER_MS:
             return
         silence.audio_model_asked = True
+        self._asked += 1
         since = Samples(max(self._ring.oldest, self._onset - samples_of_s(AUDIO_LEAD_S)))
         sound = self._ring.read(since, self._position)
         self.tasks.create_task(
@@ -201,6 +208,8 @@ class EvidenceCollector:
                 f"Smart Turn failed ({reason_of(error)}); from now on the end of turn is estimated without it"
             )
             return
+        finally:
+            self._asked -= 1
         if self._silence is silence:
             silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart_turn=probability), True
 

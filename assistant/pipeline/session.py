@@ -232,6 +232,11 @@ class Session:
             self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
         )
 
+    @property
+    def engines_pending(self) -> bool:
+        """Whether an answer of the recognizer or of Smart Turn may still change what follows from the sound so far."""
+        return self._transcript_requests.pending or self._audio_input.pending
+
     def _is_opening(self) -> bool:
         return self.idle and not self.reply_request_pending
 

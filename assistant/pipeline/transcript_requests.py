@@ -100,6 +100,11 @@ class TranscriptRequests:
     turns: TurnTaking
     _transcription: _Transcription | None = None  # that of the current attempt
 
+    @property
+    def pending(self) -> bool:
+        """Whether the recognizer has been asked and has not answered yet."""
+        return self._turn_is_over or (self._transcription is not None and self._transcription.pending)
+
     def handle(self, event: ReportedEvent) -> SessionEffects:
         """Takes the next event, in order of time.
 

@@ -256,6 +256,7 @@ def test_settings_route_tells_choices_and_who_answers_but_no_address(tmp_path: P
             assert body["voice"]["default"] == ESPEAK
             assert body["endpoint"]["choices"] == [{"name": "near", "model": "m", "here": True, "reachable": False}]
             assert body["words"] == {"default": False, "configured": False, "may_record": False}
+            assert body["downloads"] is False
 
     asyncio.run(main())
 

@@ -239,6 +239,11 @@ class SessionConfig:
     beta: bool = False
 
     @property
+    def takes_recordings(self) -> bool:
+        """Whether sound may come faster than real time: no reply could be late, and no silence is waited for."""
+        return self.turn_detection is None or self.kind == "transcription"
+
+    @property
     def answers(self) -> bool:
         """Whether turns are answered without a request."""
         return self.turn_detection is not None and self.turn_detection.create_response and self.kind == "realtime"

@@ -9,6 +9,7 @@ from assistant.commands.talk.controls import Floor, Status
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.text import printable
 from assistant.commands.talk.view import Entry, View
+from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage
 from assistant.trace.latency_summary import LatencySummary
@@ -40,6 +41,7 @@ PATTERN = "█▓▒░"
 _DETAIL_CHARS = 200
 _NAME_CELLS = 9
 _MAX_TIMERS = 8
+_MAX_ITEMS = 8
 _GAP = "  "
 
 
@@ -248,6 +250,17 @@ def _timer_text(timer: ShownTimer) -> Content:
     if timer.state == "ringing":
         return Content.assemble((name, "$reply bold"), ("  escape stops it", "$soft"))
     return Content(f"{name}  (paused)" if timer.state == "paused" else name)
+
+
+def lists(items: Sequence[ListItem], cells: int) -> Content:
+    """Returns the lists and notes: title and items, the newest items of long lists."""
+    lines = []
+    for title, of_list in titled_lists(items):
+        more = len(of_list) - _MAX_ITEMS
+        lines.append(Content.assemble((printable(title, _DETAIL_CHARS), "$soft"), f"  {more} more" if more > 0 else ""))
+        for item in of_list[-_MAX_ITEMS:]:
+            lines += Content(printable(item.text, _DETAIL_CHARS)).wrap(max(1, cells - len(_GAP)))
+    return Content("\n").join(lines)
 
 
 def sound(view: View, cells: int) -> Content:

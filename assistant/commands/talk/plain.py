@@ -18,6 +18,7 @@ from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.text import printable
 from assistant.events import (
     ChunkSpoken,
+    ListsChanged,
     MarkupWritten,
     Problem,
     ReplySent,
@@ -29,6 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import UserMessage
+from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.support.console import write_error
 from assistant.trace.record import TurnRecord
@@ -54,6 +56,7 @@ COMMANDS = (
     "/talk            push-to-talk: begin to speak; again when you are done",
     "/interrupt       stop the reply",
     "/repeat          repeat the last reply",
+    "/lists           show your lists and notes",
     "/devices         list the microphones and loudspeakers",
     "/use input NAME  switch the microphone; /use output NAME the loudspeaker; without a name, the system's default",
     "/help            list these commands",
@@ -127,18 +130,21 @@ class TalkPlain:
         self._began = False
         self._over = asyncio.Event()
         self._ringing: set[int] = set()
+        self._list_items: tuple[ListItem, ...] = ()
+        self._has_turn = False
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
         self._chosen: tuple[EngineChoice, ...] = ()
         self._status: Status | None = None
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, event: SessionEvent) -> None:  # noqa: C901 - one case for each kind of event
+    def show(self, event: SessionEvent) -> None:  # noqa: C901, PLR0912 - one case for each kind of event
         """Prints one event of the conversation; interim words are not printed."""
         if not isinstance(event, Problem):
             self._begin()
         if isinstance(event, ReplyStarted | ReplySent | ReplyStopped):
             self._finish_text()
+        self._has_turn = self._has_turn or isinstance(event, UserTurnCommitted)
         match event:
             case UserTurnCommitted() if event.text and not _is_printed(event):
                 self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
@@ -158,6 +164,8 @@ class TalkPlain:
                 self._finished(event.record)
             case TimersChanged():
                 self._show_rings(event.timers)
+            case ListsChanged():
+                self._note_lists(event.items)
             case Problem():
                 self._print(f"problem {self._clock()}", event.text)
 
@@ -323,7 +331,7 @@ class TalkPlain:
             is_idle = self._controls.status().floor == "typing"
             idle_since_s = (idle_since_s or loop.time()) if is_idle else None
 
-    def _execute(self, line: str) -> None:
+    def _execute(self, line: str) -> None:  # noqa: C901, PLR0912 - one case for each command
         self._release()
         if not line.startswith("/"):
             self._print("you (typed)", line)
@@ -339,6 +347,8 @@ class TalkPlain:
                 self._controls.interrupt()
             case "/repeat":
                 self._controls.repeat()
+            case "/lists":
+                self._print_all_lists()
             case "/devices":
                 for choice in self._controls.devices():
                     self._print(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
@@ -358,6 +368,22 @@ class TalkPlain:
         if ringing - self._ringing:
             self._print("ring", "press Enter to stop it")
         self._ringing = ringing
+
+    def _note_lists(self, items: tuple[ListItem, ...]) -> None:
+        """Prints the lists that have changed. Those of before the first turn are reported, but have not changed."""
+        before, self._list_items = self._list_items, items
+        if self._has_turn:
+            names = {one.list_name for one in set(before) ^ set(items)}
+            self._print_lists([one for one in items if one.list_name in names])
+
+    def _print_all_lists(self) -> None:
+        self._print_lists(self._list_items)
+        if not self._list_items:
+            self._print("list", "there are no lists and no notes")
+
+    def _print_lists(self, items: Sequence[ListItem]) -> None:
+        for title, of_list in titled_lists(items):
+            self._print("list", f"{title}: {', '.join(one.text for one in of_list)}")
 
     def _talk(self) -> None:
         status = self._controls.status()

@@ -36,7 +36,8 @@ from assistant.commands.talk.style import (
 )
 from assistant.commands.talk.transcript import TranscriptView
 from assistant.commands.talk.view import View
-from assistant.events import Problem, SessionEvent, TimersChanged
+from assistant.events import ListsChanged, Problem, SessionEvent, TimersChanged
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage
 
@@ -57,7 +58,7 @@ LINE_CHARS = 2000
 BAR_CELLS = {False: 18, True: 28}
 """Cells of a level bar: on a normal and on a wide screen."""
 
-SIDE = ("timers", "latency", "engines", "sound")
+SIDE = ("timers", "lists", "latency", "engines", "sound")
 """Parts of the side panel; on a narrow screen they are below the transcript."""
 
 
@@ -124,6 +125,7 @@ class TalkScreen(App[None]):
         self._key = HeldKey()
         self._shown_timers: tuple[ShownTimer, ...] = ()
         self._timers_s = 0.0  # loop time at which they were reported
+        self._list_items: tuple[ListItem, ...] = ()
         self._parts = {
             name: Static(id=name, markup=False) for name in ("short", "floor", "levels", "hint", *SIDE, "keys")
         }
@@ -145,6 +147,8 @@ class TalkScreen(App[None]):
         """Shows one event of the conversation."""
         if isinstance(event, TimersChanged):
             self._shown_timers, self._timers_s = event.timers, self._now_s()
+        if isinstance(event, ListsChanged):
+            self._list_items = event.items
         self.view.apply(event, self._clock())
         self._draw_soon()
 
@@ -229,6 +233,8 @@ class TalkScreen(App[None]):
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
         self._update_part("engines", panels.engines(view, cells, brief=brief))
         self._update_part("sound", panels.sound(view, cells))
+        self._update_part("lists", panels.lists(self._list_items, cells))
+        self._parts["lists"].display = bool(self._list_items)
         self._draw_timers()
         self._update_part("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
         self._transcript.show(tuple(view.entries))

@@ -1,11 +1,13 @@
 """The items of a user's lists and notes, and the effects that change them. Pure."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 SHOPPING, TODO, NOTES = "shopping", "to-do", "notes"
 """Names of the lists that have a name in every language. Any other list has the name that the user gave it."""
+
+_TITLES = {SHOPPING: "Shopping list", TODO: "To-do list", NOTES: "Notes"}
 
 MAX_ITEMS = 1000
 """Items of one user in all lists. More are refused, so that a file or a client cannot be flooded."""
@@ -68,6 +70,14 @@ def list_names(items: Iterable[ListItem]) -> tuple[str, ...]:
     for one in items:
         names.setdefault(one.list_name.casefold(), one.list_name)
     return tuple(sorted(names.values(), key=lambda name: (name == NOTES, name != SHOPPING)))
+
+
+def titled_lists(items: Iterable[ListItem]) -> Iterator[tuple[str, tuple[ListItem, ...]]]:
+    """Yields the items of each list, with the title that a terminal shows."""
+    kept = tuple(items)
+    for name in list_names(kept):
+        title = _TITLES.get(name, name)
+        yield title[:1].upper() + title[1:], items_of(kept, name)
 
 
 def changed(items: Sequence[ListItem], effect: ListEffect) -> tuple[ListItem, ...]:

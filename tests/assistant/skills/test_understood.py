@@ -15,8 +15,9 @@ LAST_REPLY = "Seven times eight is fifty-six."
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
 
 HELP = (
-    "By myself I can tell the time and the date, count days, do arithmetic, convert units, set timers and alarms, "
-    "spell words, and roll dice. For everything else I ask a language model, when one is connected."
+    "By myself I can tell the time and the date, count days, do arithmetic, convert units, set timers, alarms and "
+    "reminders, keep lists and notes, spell words, and roll dice. For everything else I ask a language model, "
+    "when one is connected."
 )
 
 UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {

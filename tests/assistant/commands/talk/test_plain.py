@@ -18,6 +18,7 @@ from assistant.commands.talk.resumed import Resumed
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
+    ListsChanged,
     Problem,
     ReplySent,
     ReplyStarted,
@@ -27,6 +28,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import ItemId, UserMessage
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import Outcome
 from assistant.turns.events import ReplyId
@@ -392,6 +394,23 @@ def test_screen_problem_is_explained(environ: dict[str, str], changed: dict[str,
     reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]
     assert reason.find(said) >= 0
     assert bool(reason) == bool(said)
+
+
+_LISTED = (("shopping", "milk"), ("shopping", "tea"), ("notes", "call"))
+
+
+def test_changed_list_is_printed_and_lists_shows_all() -> None:
+    milk, tea, note = (ListItem(str(at), name, text, at) for at, (name, text) in enumerate(_LISTED))
+
+    def change(plain: TalkPlain) -> None:
+        plain.show(ListsChanged((milk, note)))  # as stored by earlier conversations
+        plain.show(UserTurnCommitted(1, "add tea", False, None, None, "spoken"))
+        plain.show(ListsChanged((milk, tea, note)))
+
+    printed, _ = talked("/lists\n", change)
+    changed_list = "list: Shopping list: milk, tea"
+    assert [line for line in printed if line.startswith("list: ")] == [changed_list, changed_list, "list: Notes: call"]
+    assert "list: there are no lists and no notes" in talked("/lists\n")[0]
 
 
 def test_enter_stops_what_rings() -> None:

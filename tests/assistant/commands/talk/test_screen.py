@@ -18,8 +18,17 @@ from assistant.commands.talk.letters import big
 from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
 from assistant.commands.talk.style import shade_of
 from assistant.commands.talk.transcript import TranscriptView
-from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStarted, SpeechStarted, TimersChanged
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    ListsChanged,
+    Problem,
+    ReplyStarted,
+    SpeechStarted,
+    TimersChanged,
+)
 from assistant.history.items import ItemId
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import STAGES
 from assistant.turns.events import ReplyId
@@ -469,6 +478,17 @@ def test_picture_in_the_docs_shows_this_screen() -> None:
     kept = Path("docs/talk.svg").read_text(encoding="utf-8")
     assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
     assert texts(kept) == texts(drawn), "run: python -m bench.talk_picture docs/talk.svg"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+def test_screen_shows_lists_while_they_have_items(size: tuple[int, int]) -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        screen.show(ListsChanged((ListItem("1", "shopping", "oat milk", 0), ListItem("2", "notes", "call", 1))))
+        await shown_with(pilot, screen, "Shopping list", "oat milk", "Notes", "call")
+        screen.show(ListsChanged(()))
+        await until(pilot, lambda: "oat milk" not in text(screen))
+
+    with_screen(use, size=size)
 
 
 def texts(svg: str) -> list[str]:
