@@ -133,7 +133,9 @@ def api_routes(
         if restart is not None:
             routes += restart_routes(Restart(setup, bodies, state, restart), answered)
     if parts.choices is not None:
-        settings = PageSettings(parts.choices, state, Reachability())
+        settings = PageSettings(
+            parts.choices, state, Reachability(), lambda request: setup is not None and not setup.why_not(request)
+        )
         sample = VoiceSample(parts.choices, AudioSlots(MAX_SAMPLES), state)
         routes += [Route(SETTINGS_PATH, answered("GET", settings.get)), Route(SAMPLE_PATH, answered("GET", sample.get))]
     if calls is not None:

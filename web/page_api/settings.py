@@ -1,6 +1,6 @@
 """GET /v1/repartee/settings: what a browser may choose, the server's own values, and who answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -28,11 +28,13 @@ class PageSettings:
         choices: The engines that clients may choose.
         state: Whether the server takes requests.
         reachability: Whether the endpoints answer.
+        may_download: Whether the sender of a request may download models.
     """
 
     choices: EngineChoices
     state: ServerState
     reachability: Reachability
+    may_download: Callable[[Request], bool] = lambda _request: False
 
     async def get(self, request: Request, send: Send) -> None:
         """Answers GET /v1/repartee/settings."""
@@ -77,6 +79,7 @@ class PageSettings:
                 "may_record": options.words,
             },
             "answers": _answers(offered, reachable, loader.local_problem),
+            "downloads": self.may_download(request),
         }
         await respond(request, JSONResponse(body), send)
 

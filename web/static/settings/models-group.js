@@ -17,16 +17,18 @@ export class ModelsGroup {
     this._details = makeElement("p", { class: "hint" });
     this._there = makeElement("p", { class: "hint" });
     this._download = new ModelDownload(() => {
-      this.load();
-      onChange();
+      onChange(); // loads the models again, too
     });
     this.element = makeGroup("settings-models", text("models.title"), this._there, field, this._details, this._download.element);
     this.element.hidden = true;
   }
 
-  /** Asks the server for its models. The group stays hidden where this page may not download. */
-  async load() {
-    const models = await fetchModels();
+  /**
+   * Asks the server for its models.
+   * @param {boolean} offered whether this page may download; if not, the group is hidden
+   */
+  async load(offered) {
+    const models = offered ? await fetchModels() : null;
     this.element.hidden = models === null;
     if (models === null) return;
     this._models = models;

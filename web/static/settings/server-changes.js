@@ -15,7 +15,7 @@ export class ChangeError extends Error {
   }
 }
 
-/** @returns {Promise<object[] | null>} the models; null where this page may not download */
+/** @returns {Promise<object[] | null>} the models; null if the server does not answer */
 export async function fetchModels() {
   try {
     return (await (await ask("v1/repartee/models")).json()).models;

@@ -44,6 +44,7 @@ export class SettingsPanel {
     const server = await fetchSettings(storedToken());
     if (server) this.server = server;
     this._draw();
+    if (!byId("settings").hidden) this._models.load(Boolean(server?.downloads));
   }
 
   /** Opens the settings at one of them. */
@@ -162,7 +163,6 @@ export class SettingsPanel {
       if (byId("settings").hidden) this._sample.stop();
       else {
         this._keep.draw();
-        this._models.load();
         this.load();
       }
     }).observe(byId("settings"), { attributeFilter: ["hidden"] });
