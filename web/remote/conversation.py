@@ -11,6 +11,7 @@ from typing import Any
 
 from assistant.events import (
     InterimWords,
+    ListsChanged,
     Problem,
     SpeechDiscarded,
     SpeechStarted,
@@ -20,6 +21,7 @@ from assistant.events import (
 )
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engines import EngineChoice
+from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
 from web.remote.effects import (
@@ -249,6 +251,12 @@ class RemoteConversation:
     def _timers(self, event: Event) -> Iterator[Effect]:
         yield TimersChanged(tuple(_shown_timer(timer) for timer in event["timers"]))
 
+    def _lists(self, event: Event) -> Iterator[Effect]:
+        items = ((str(one["name"]), item) for one in event["lists"] for item in one["items"])
+        yield ListsChanged(
+            tuple(ListItem(str(item["id"]), name, str(item["text"]), at) for at, (name, item) in enumerate(items))
+        )
+
     def _error(self, event: Event) -> Iterator[Effect]:
         error, code = event["error"], error_code(event)
         if code in HARMLESS or code in CLOSE_ERRORS:
@@ -317,5 +325,6 @@ _READERS: Mapping[str, _Read] = {
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,
     "repartee.timers": RemoteConversation._timers,
+    "repartee.lists": RemoteConversation._lists,
     "error": RemoteConversation._error,
 }
