@@ -42,6 +42,8 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "orjson": "MPL-2.0 AND Apache-2.0 OR MPL-2.0 AND MIT",
         # The metadata names Piper's own licence; the wheel also carries the licence of its g2pW part.
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
+        # The metadata names no licence; LICENSE.md is the Apache licence.
+        "py-nanotts": "Apache-2.0",
         # "Dual License"; LICENSE permits a choice.
         "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
         # No licence but "BSD License" in the classifiers; LICENSE has three clauses.
@@ -86,6 +88,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "piper-tts": "speech synthesis: Piper",
         "platformdirs": "the folder of the user's configuration",
         "prometheus-client": "metrics of the server",
+        "py-nanotts": "speech synthesis: Pico",
         "python-multipart": "uploaded recordings",
         "pyyaml": "the skills' sentence files",
         "rapidfuzz": "edit distances: the wake phrase, word errors",
@@ -110,6 +113,7 @@ _ONLY: Mapping[str, str] = MappingProxyType(
         "python_full_version < '3.12'": "Python 3.11",
         "python_full_version >= '3.12'": "Python 3.12 and newer",
         "python_full_version >= '3.12' and sys_platform == 'emscripten'": "in a browser only",
+        "sys_platform != 'darwin'": "not on macOS",
         "sys_platform == 'win32'": "Windows only",
     }
 )
