@@ -72,6 +72,7 @@ class ClientItems:
     sends_again: bool = False
     _sounds: ItemSounds = field(default_factory=ItemSounds)
     _awaits_reply: bool = False
+    _stopped: ItemId | None = None  # the message of the last interrupted reply
     _held: list[RetrieveItem] = field(default_factory=list)
     _deleted_by_server: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_DELETED_IDS))
 
@@ -88,6 +89,8 @@ class ClientItems:
             case UserTurnCommitted():
                 self._awaits_reply = event.answered
                 self._keep_speech(event.turn, event.item, event.speech_end_ms)
+                if event.origin == "resumed" and self._stopped is not None:
+                    self._report_heard(self._stopped, continued=True)
             case SpeechDiscarded():
                 self._keep_speech(event.turn, event.item, event.at_ms)
             case ReplyStopped():
@@ -122,12 +125,13 @@ class ClientItems:
                 self._deleted_by_server.append(item)
         else:
             self._sounds.cut(item, event.heard_ms)
+            self._stopped = item
             self._report_heard(item)
 
-    def _report_heard(self, item: ItemId) -> None:
+    def _report_heard(self, item: ItemId, *, continued: bool = False) -> None:
         found = self.session().history.find(item)
         if isinstance(found, AssistantMessage):
-            self.realtime.reply_heard(found)
+            self.realtime.reply_heard(found, continued=continued)
 
     # ---- create ----
 

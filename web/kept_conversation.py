@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from assistant.events import Problem, SessionEvent, TurnFinished
 from assistant.history.history import History
-from assistant.history.items import Item, UserMessage
+from assistant.history.items import Item, UserMessage, without_resumed_rests
 from assistant.pipeline.session import Session
 from assistant.setup import new_session
 from assistant.storage.conversation_database import ConversationFileError
@@ -156,7 +156,7 @@ class ConversationKeeper:
 
     def _continue(self, store: ConversationStore, kept: KeptConversation) -> None:
         history = self.session().history
-        restored = restore(history, newest(kept.items))
+        restored = restore(history, newest(without_resumed_rests(kept.items)))
         store.continue_as(restored)
         self.realtime.items_restored(restored)
 

@@ -289,6 +289,13 @@ class History:
         self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=whole))
         return transcript.text_heard(audio_end, unheard)
 
+    def drop_unheard(self, reply: ReplyId | None) -> None:
+        """Notes that what was not heard of the reply follows as a reply of its own."""
+        item = None if reply is None else self._replies.get(reply)
+        found = None if item is None else self.find(item)
+        if isinstance(found, AssistantMessage):
+            self._replace(found.id, replace(found, unheard=""))
+
     def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
         """Cuts the message permanently to the words before `audio_end`. Returns them; None if the reply is unknown."""
         transcript = self._transcripts.get(item)

@@ -1,8 +1,8 @@
 """The items of a conversation's history: messages, function calls and their outputs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, zip_longest
 
 from assistant.history.item_id import ROOT as ROOT  # noqa: PLC0414 - part of this module's interface
 from assistant.history.item_id import ItemId as ItemId  # noqa: PLC0414 - part of this module's interface
@@ -187,3 +187,23 @@ def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list
         messages += [Message("assistant", said, (call,)), Message("tool", bounded_output(output), call_id=call.call_id)]
         said = ""
     return messages
+
+
+def is_rest_of(interrupted: AssistantMessage, following: Item | None) -> bool:
+    """Returns whether an item is the rest of the interrupted reply: the same last words, from a sentence's start on."""
+    if not isinstance(following, AssistantMessage) or not interrupted.unheard:
+        return False
+    rest = _letters(following.written + following.unheard)
+    return bool(rest) and _letters(interrupted.written + interrupted.unheard).endswith(rest)
+
+
+def without_resumed_rests(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Returns the items; the rest of a reply that follows as a reply of its own is no longer unheard."""
+    return tuple(
+        replace(item, unheard="") if isinstance(item, AssistantMessage) and is_rest_of(item, following) else item
+        for item, following in zip_longest(items, items[1:])
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

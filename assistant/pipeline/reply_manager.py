@@ -270,6 +270,8 @@ class ReplyManager:
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end, attempt.low_confidence = effect.speech_end, effect.low_confidence
         self._resumed = effect.reply if effect.origin == "resumed" else None
+        if self._resumed is not None:
+            self.history.drop_unheard(self._unheard_rest[0])
         effects = self.context.engines.skill_effects
         if attempt.messages and not self._source.tells_results(effect.reply):
             attempt.undo_effects = effects.do(effects.effect_of(attempt.messages), _now_s())

@@ -2,9 +2,8 @@
 
 import json
 from datetime import UTC, datetime
-from itertools import zip_longest
 
-from assistant.history.items import AssistantMessage, Item, UserMessage
+from assistant.history.items import AssistantMessage, UserMessage, without_resumed_rests
 from assistant.storage.conversation_file import KeptConversation
 
 _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127))}
@@ -17,27 +16,14 @@ def message_objects(kept: KeptConversation) -> list[dict[str, object]]:
     its end: what was written after the words heard, unless the next reply is that rest, after a false interruption.
     """
     messages: list[dict[str, object]] = []
-    for item, following in zip_longest(kept.items, kept.items[1:]):
+    for item in without_resumed_rests(kept.items):
         if isinstance(item, UserMessage) and item.text:
             messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True})
         elif isinstance(item, AssistantMessage) and (item.text or item.unheard):
-            unheard = "" if following is not None and _is_rest(following, item) else item.unheard
-            others = {"markup": item.markup, "unheard": unheard}
+            others = {"markup": item.markup, "unheard": item.unheard}
             message = {"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete}
             messages.append({**message, **{name: text for name, text in others.items() if text}})
     return messages
-
-
-def _is_rest(item: Item, interrupted: AssistantMessage) -> bool:
-    """Returns whether an item is the rest of the interrupted reply: the same last words, from a sentence's start on."""
-    if not isinstance(item, AssistantMessage) or not interrupted.unheard:
-        return False
-    rest = _letters(item.written + item.unheard)
-    return bool(rest) and _letters(interrupted.written + interrupted.unheard).endswith(rest)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def as_json(kept: KeptConversation) -> str:

@@ -258,6 +258,12 @@ class ConversationFile:
 
     # ---- import ----
 
+    def imported_names(self) -> set[str]:
+        """Returns the names of the conversations that `import_once` has stored. Raises ConversationFileError."""
+        with self._shared.opened() as database:
+            rows = [] if database is None else database.execute("SELECT name FROM imported").fetchall()
+        return {name for (name,) in rows}
+
     def import_once(self, name: str, began_at: str, continues: str, items: Sequence[Item], changed_s: float) -> bool:
         """Stores a conversation that `talk` has kept in a file of its own. Returns False if that was done before.
 

@@ -1,5 +1,8 @@
 """Moves the conversations that earlier versions kept in one .jsonl file each into the SQLite file, once."""
 
+from contextlib import suppress
+from pathlib import Path
+
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.store_format import NewerVersionError, parse_conversation
 
@@ -21,7 +24,11 @@ def import_files(file: ConversationFile) -> list[str]:
         paths = sorted(path for path in file.path.parent.iterdir() if path.suffix == _SUFFIX and path.is_file())
     except OSError:
         return []  # no folder: nothing was ever stored
+    known = file.imported_names() if paths else set()
     for path in paths:
+        if path.stem in known:
+            _mark_imported(path)
+            continue
         try:
             found = parse_conversation(path.read_bytes())
             changed_s = path.stat().st_mtime
@@ -38,11 +45,13 @@ def import_files(file: ConversationFile) -> list[str]:
         if found.lost:
             lost = "a line is" if found.lost == 1 else f"{found.lost} lines are"
             problems.append(f"{path.stem}: {lost} damaged and left out of the conversation; {path}{IMPORTED} has them.")
-        try:
-            path.rename(path.with_name(path.name + IMPORTED))
-        except OSError:
-            continue  # a read-only folder: it is known as imported and not imported again
+        _mark_imported(path)
     return problems
+
+
+def _mark_imported(path: Path) -> None:
+    with suppress(OSError):  # a read-only folder: the SQLite file knows that it is imported
+        path.rename(path.with_name(path.name + IMPORTED))
 
 
 def delete_imported(file: ConversationFile, name: str) -> None:

@@ -102,3 +102,19 @@ def test_interrupted_reply_keeps_the_code_whose_sentence_was_heard() -> None:
     assert harness.events("repartee.heard")[-1]["markup"] == CODE
     (retrieved,) = harness.events("conversation.item.retrieved")
     assert retrieved["item"]["content"][0]["transcript"] == "Here is the Python code."
+
+
+def test_rest_of_a_resumed_reply_is_told_as_no_longer_unheard() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        await harness.update(repartee={"markup": True})
+        await harness.speak()
+        await harness.until("repartee.words")
+        await harness.sound(1200, loud=False)
+        await harness.speak()
+        await harness.sound(4000, loud=False)
+        await harness.until("response.done", 2)
+
+    harness = run_scene(scene, SessionHarness((LONG,), transcripts=("what time is it", "")))
+    stopped, continued = harness.events("repartee.heard")
+    assert stopped["unheard"]
+    assert (continued["item_id"], continued["unheard"], continued["continued"]) == (stopped["item_id"], "", True)

@@ -270,10 +270,14 @@ class Realtime:
         cut = {"item_id": item_id, "content_index": 0, "audio_end_ms": audio_end_ms}
         self._outbox.add("conversation.item.truncated", cut)
 
-    def reply_heard(self, item: AssistantMessage) -> None:
-        """Tells a client that shows Markdown which of a stopped reply was heard."""
+    def reply_heard(self, item: AssistantMessage, *, continued: bool = False) -> None:
+        """Tells a client that shows Markdown which of a stopped reply was heard.
+
+        `continued`: the rest follows as a response of its own.
+        """
         if self._shows_markup:
-            self._tell_extension("repartee.heard", {"item_id": item.id, "markup": item.markup, "unheard": item.unheard})
+            told = {"item_id": item.id, "markup": item.markup, "unheard": item.unheard}
+            self._tell_extension("repartee.heard", {**told, **({"continued": True} if continued else {})})
 
     def output_cleared(self, command: ClearOutput, reply: ReplyId | None) -> None:
         """Confirms that unplayed audio of the reply was dropped; None: nothing was playing."""

@@ -371,6 +371,7 @@ def test_reply_resumes_at_the_sentence_a_cough_interrupted() -> None:
         "And this goes on for quite a while longer.",
         text,
     ]
+    assert not any(item.unheard for item in result.history.items if isinstance(item, AssistantMessage))
 
 
 SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."

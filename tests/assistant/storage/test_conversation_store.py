@@ -324,6 +324,19 @@ def test_old_files_are_imported_once_and_none_is_lost(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("one*"))
 
 
+def test_file_that_cannot_be_renamed_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_path: Path, _target: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "rename", refused)
+    path = tmp_path / "one.jsonl"
+    path.write_bytes((heading_line(Heading(BEGAN)) + item_lines(history(1)))[:-5])
+    assert len(import_files(file_in(tmp_path))) == 1
+    monkeypatch.setattr(Path, "read_bytes", lambda _path: pytest.fail("it is read again"))
+    assert import_files(file_in(tmp_path)) == []
+    assert path.exists()
+
+
 def test_talk_and_server_write_at_once(tmp_path: Path) -> None:
     """Several processes would do the same: each has a connection of its own."""
 

@@ -56,6 +56,14 @@ export default () => run({
     same([said({ phase: "idle", ended: true }), said({ phase: "idle", ended: true, continues: true })], ["Ended", "Paused"]);
     same([hintText(state), hintText({ ...state, muted: true }), hintText({ ...state, phase: "connecting" })], ["Speak, or type a message.", "Type a message.", ""]);
   },
+  "words that follow in a resumed reply are no longer unheard in the first one"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "conversation.item.truncated", item_id: "a", audio_end_ms: 360 });
+    conversation.handleEvent({ type: "repartee.heard", item_id: "a", markup: "", unheard: " past four." });
+    conversation.handleEvent({ type: "repartee.heard", item_id: "a", markup: "", unheard: "", continued: true });
+    same(messagesOf(conversation.items).map(({ text, complete, unheard = "" }) => [text, complete, unheard]), [["what time is it", true, ""], ["It's ten", false, ""]]);
+    same([conversation.item("a").words.length, conversation.item("a").played], [2, 2]);
+  },
   "a failure is noted with a reply that has words"() {
     const conversation = spoken();
     same([conversation.markFailed("resp_1_1", "no route"), conversation.markFailed("resp_9_1", "no route")], [true, false]);

@@ -105,6 +105,13 @@ export class Conversation {
     return true;
   }
 
+  /** Removes the words of a stopped reply that were not heard: they follow as a reply of their own. */
+  cutToHeard(item, markup) {
+    const words = item.words.slice(0, item.played);
+    if (words.length) this.put(item.id, { text: words.join(" "), words, markup, heard: markup, unheard: "" });
+    else this.remove(item.id);
+  }
+
   /** Ends the conversation: items in progress keep the words they have, and empty ones are removed. */
   end() {
     for (const item of [...this.items]) {
@@ -247,8 +254,10 @@ const EVENT_HANDLERS = {
     const item = conversation.item(item_id);
     if (item) conversation.put(item_id, { markup: item.markup + delta });
   },
-  "repartee.heard": (conversation, { item_id, markup, unheard = "" }) => {
-    if (conversation.item(item_id)) conversation.put(item_id, { heard: markup, unheard });
+  "repartee.heard": (conversation, { item_id, markup, unheard = "", continued = false }) => {
+    const item = conversation.item(item_id);
+    if (item && continued) conversation.cutToHeard(item, markup);
+    else if (item) conversation.put(item_id, { heard: markup, unheard });
   },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
