@@ -31,6 +31,11 @@ class ThreadTimes:
         """Adds the thread that calls it."""
         self.ids.add(threading.get_native_id())
 
+    def watch_process(self, pid: int) -> None:
+        """Reads the main thread of another process instead, in which the engine computes."""
+        self.tasks = Path(f"/proc/{pid}/task")
+        self.ids.add(pid)
+
     @contextmanager
     def started_here(self, name: str) -> Generator[None]:
         """Names this thread for the block, and adds it and the threads that libraries start in the block.

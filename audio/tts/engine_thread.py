@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from audio.errors import EngineLoadError, TtsError
 from audio.exit_guard import at_work
@@ -47,6 +47,19 @@ def due_s(now_s: float, text: str, ahead_s: float = 0.0) -> float:
 
 class EngineHungError(Exception):
     """The engine hangs. The text says why, as a clause."""
+
+
+@runtime_checkable
+class ProcessEngine(Protocol):
+    """An engine that computes in a process of its own."""
+
+    def kill(self) -> None:
+        """Ends the process, from any thread: a call that waits for it fails. Idempotent."""
+        ...
+
+    def close(self) -> None:
+        """Ends the process and waits for its end. No call may be running. Idempotent."""
+        ...
 
 
 class EngineThread(Generic[E]):
@@ -104,6 +117,8 @@ class EngineThread(Generic[E]):
     def give_up(self) -> None:
         """Accepts no more jobs and ends the thread when its current job returns. Idempotent."""
         self.gave_up = True
+        if isinstance(engine := getattr(self, "_engine", None), ProcessEngine):
+            engine.kill()
         self._wake(-math.inf)
 
     def retire(self) -> None:
@@ -154,6 +169,8 @@ class EngineThread(Generic[E]):
                     if not self.gave_up:
                         job(self._engine)
                     del job
+        if isinstance(self._engine, ProcessEngine):
+            self._engine.close()
         del self._engine
         self._ended.set()
 
