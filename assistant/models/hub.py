@@ -223,6 +223,7 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         on_bytes(file.tell())
         _download_with_retries(client, offer, file, on_bytes)
         file.flush()
+        os.fsync(file.fileno())  # it is renamed next, and must not be empty after a power cut
         if (wrong := difference(part, offer)) is not None:
             part.unlink()
             raise HubError(f"the download of {offer.file.path} has {wrong} and was removed", "pull the model again")

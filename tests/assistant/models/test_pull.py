@@ -163,6 +163,12 @@ def refused(name: str) -> str:
     return str(caught.value)
 
 
+def named_model(name: str) -> Model:
+    model = named(name)
+    assert model is not None
+    return model
+
+
 def files_under(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
@@ -788,8 +794,11 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("model", [model for model in CHAT_MODELS if model is not SMOLLM2], ids=lambda one: one.name)
-def test_language_model_is_continued_checked_and_shared(hub: Hub, home: Path, model: Model) -> None:
+def test_language_model_is_continued_checked_and_shared(
+    hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch, model: Model
+) -> None:
     (file,) = model.files
+    model = known(monkeypatch, of(model, {file.name: WEIGHTS}))
     hub.files = {f"{model.repository}/{file.path}": WEIGHTS}
     hub.cut_after = [300_000, 200_000]
     place = pull(model.name, quiet())
@@ -800,11 +809,21 @@ def test_language_model_is_continued_checked_and_shared(hub: Hub, home: Path, mo
     assert hf_hub_download(model.repository, file.path, local_files_only=True, cache_dir=cache) == str(place)
 
 
-def test_damaged_language_model_is_not_kept(hub: Hub, home: Path) -> None:
-    hub.files = {"unsloth/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q4_K_M.gguf": WEIGHTS}
-    hub.sent = {"unsloth/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q4_K_M.gguf": WEIGHTS[::-1]}
-    assert "a hash that differs from the hub's" in refused("qwen3-0.6b")
+def test_damaged_language_model_is_not_kept(hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = known(monkeypatch, of(named_model("qwen3-0.6b"), {"Qwen3-0.6B-Q4_K_M.gguf": WEIGHTS}))
+    path = f"{model.repository}/{model.files[0].path}"
+    hub.files = {path: WEIGHTS}
+    hub.sent = {path: WEIGHTS[::-1]}
+    assert "a hash that is not the expected one and was removed; pull the model again" in refused(model.name)
     assert files_under(home / "hf") == []
+
+
+@pytest.mark.parametrize("name", ["qwen3-0.6b", "qwen3-1.7b", "gemma-3-1b-it"])
+def test_another_language_model_of_the_same_name_is_refused(hub: Hub, home: Path, name: str) -> None:
+    model = named_model(name)
+    hub.files = {f"{model.repository}/{model.files[0].path}": WEIGHTS}
+    assert f"{model.files[0].path} on {hub.address} is not the expected file; update Repartee" in refused(name)
+    assert not (home / "hf").exists(), "before any download"
 
 
 def test_language_model_comes_out_of_a_package_without_a_hub(
