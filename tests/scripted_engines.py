@@ -10,7 +10,7 @@ from simulation import NOON, LoudnessVad, ScriptedVoice
 from assistant.pipeline.engines import Engines
 from assistant.setup.engine_loader import EngineLoader
 from assistant.skills.effects import SkillEffects
-from audio.stt import SegmentId, Transcript
+from audio.stt import RecognitionStream, SegmentId, Transcript
 from audio.units import Pcm, Samples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
 
@@ -42,8 +42,11 @@ class SequenceRecognizer:
     def reset(self) -> bool:
         return False
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_Stream":
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
         return _Stream(segment, self)
+
+    def on_sound(self, segment: SegmentId, pcm: Pcm) -> None:
+        """Gets the sound of a segment; the script needs none."""
 
     def transcript_of(self, segment: SegmentId) -> str:
         return self._heard.setdefault(segment, self.transcripts[min(len(self._heard), len(self.transcripts) - 1)])
@@ -57,6 +60,7 @@ class _Stream:
 
     def feed(self, pcm: Pcm) -> None:
         self.fed += len(pcm)
+        self.recognizer.on_sound(self.segment, pcm)
 
     def probability_dip(self) -> None:
         pass

@@ -61,16 +61,17 @@ class SpokenEngineLoader(EngineLoader):
     """Loads real engines, except for the recognizer: its transcripts are scripted, anew for every conversation."""
 
     transcripts: Sequence[str] = ("what time is it",)
+    recognizer: type[SequenceRecognizer] = SequenceRecognizer
 
     async def _make_recognizer(self) -> SequenceRecognizer:
         now_s = asyncio.get_running_loop().time()
         self.record_choice("stt", SCRIPTED, "", "as scripted", now_s)
-        return SequenceRecognizer(self.transcripts)
+        return self.recognizer(self.transcripts)
 
 
 def real_engines(
     traces: Path, endpoint: str = "", *assignments: str, transcripts: Sequence[str] = ("what time is it",)
-) -> EngineLoader:
+) -> SpokenEngineLoader:
     """Returns espeak-ng, and the skills or an OpenAI-compatible service at `endpoint`; transcripts are scripted."""
     services = (
         [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []

@@ -17,6 +17,7 @@ from typing import Any
 from clients.answering_service import answering_service
 from clients.browser import browser_report, page_server
 from clients.environments import CLIENTS, node_modules_of, python_of
+from clients.hearing import QuestionRecognizer
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
 PROGRAM_WITHIN_S = 200
@@ -77,9 +78,11 @@ CLIENT_PROGRAMS = (
     Client("mastra", "javascript/mastra.mjs", "javascript"),
     Client("openai-realtime-api", "javascript/openai_realtime_api.mjs", "javascript"),
     Client("openai-agents", "openai_agents/program.py", "openai_agents"),
+    Client("openai-agents-voice", "openai_agents/program_voice.py", "openai_agents"),
     Client("agents-node", "javascript/agents_node.mjs", "javascript", mcp=True),
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
     Client("livekit", "livekit/program.py", "livekit"),
+    Client("livekit-session", "livekit/program_session.py", "livekit"),
     Client("pipecat", "pipecat/program.py", "pipecat"),
     Client("pydantic-ai", "pydantic_ai/program.py", "pydantic_ai"),
     Client("strands", "strands/program.py", "strands"),
@@ -111,16 +114,19 @@ async def client_server(folder: Path, *, mcp: bool = False, origin: str = "") ->
         mcp_port = await stack.enter_async_context(mcp_server()) if mcp else 0
         settings = ["skills.before_llm=false", "server.max_sessions=8", *service_settings(llm, mcp_port)]
         loader = real_engines(folder / "traces", "", *settings)
+        loader.recognizer = QuestionRecognizer
         hosts = ("127.0.0.1", "localhost")
         server = await stack.enter_async_context(
             session_server(loader, allowed_hosts=hosts, allowed_origins=[origin] if origin else ())
         )
         port = await stack.enter_async_context(tls_port(server.port, certificate, key))
         stalling = await stack.enter_async_context(stalling_port(server.port))
+        stalling_tls = await stack.enter_async_context(tls_port(stalling, certificate, key))
         fields = {
             "url": server.openai,
             "tls_url": f"https://localhost:{port}/v1",
             "stalled_url": f"http://127.0.0.1:{stalling}/v1",
+            "stalled_tls_url": f"https://localhost:{stalling_tls}/v1",
             "certificate": str(certificate),
             "speech": str(speech),
             "mcp_url": f"http://127.0.0.1:{mcp_port}/mcp" if mcp else "",

@@ -93,6 +93,7 @@ export function featuresOf(api, connection) {
     "stalled network": (settings) =>
       talking({ ...settings, url: settings.stalled_url }, agentOf(), async (talk) => {
         const stop = say(talk, settings.speech);
+        await talk.until(() => talk.said("user").toLowerCase() === shared.QUESTION);
         await talk.until(() => talk.said("assistant") === shared.ANSWER);
         assert(talk.of("input_audio_buffer.committed").length === 1, "one turn");
         stop();

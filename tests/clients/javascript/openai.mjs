@@ -103,6 +103,7 @@ const features = {
       const heard = talk.of("conversation.item.input_audio_transcription.completed")[0].transcript;
       assert(heard.toLowerCase() === shared.QUESTION, heard);
     }),
+  "stalled network": (settings) => features.speech({ ...settings, tls_url: settings.stalled_tls_url }),
   "function call": (settings) =>
     talking(settings, async (talk) => {
       await talk.update({ tools: [shared.LAMP], output_modalities: ["text"] });

@@ -63,6 +63,7 @@ class Settings:
         url: Base URL of the server, ending in /v1.
         tls_url: The same with TLS.
         stalled_url: Like `url`; the network stalls in the speech.
+        stalled_tls_url: The same with TLS.
         certificate: PEM file of the certificate authority.
         speech: A recorded question, 24 kHz PCM.
         mcp_url: URL of an MCP server; "" if the program does not use one.
@@ -71,6 +72,7 @@ class Settings:
     url: str
     tls_url: str
     stalled_url: str
+    stalled_tls_url: str
     certificate: str
     speech: bytes
     mcp_url: str
@@ -79,6 +81,11 @@ class Settings:
     def stalled(self) -> "Settings":
         """Returns the same with a network that stalls."""
         return replace(self, url=self.stalled_url)
+
+    @property
+    def with_tls(self) -> "Settings":
+        """Returns the same with TLS."""
+        return replace(self, url=self.tls_url)
 
     @property
     def websocket_url(self) -> str:
