@@ -75,7 +75,8 @@ class EnginePool:
         try:
             yield engines
         finally:
-            if self._open and len(self._ready) < MAX_READY and transcriber.reset():
+            kept = self._open and len(self._ready) < MAX_READY and self.engine_loader.is_current(transcriber)
+            if kept and transcriber.reset():
                 self._ready.append(self.engine_loader.around(transcriber))
             else:
                 await close_engine(transcriber, self._on_stop_timeout)
@@ -87,21 +88,28 @@ class EnginePool:
         """
         while self._ready:
             engines = self._ready.pop()
-            if engines.recognizer.works:
+            works, current = engines.recognizer.works, self.engine_loader.is_current(engines.recognizer)
+            if works and current:
                 return engines
-            self.metrics.trouble("engine")
+            if not works:
+                self.metrics.trouble("engine")
             await close_engine(engines.recognizer, self._on_stop_timeout)
         return await self.engine_loader.engines()
 
     async def refill(self) -> None:
         """Prepares engines for the next conversation, unless some are ready or being prepared.
 
+        It may get another Whisper model than those before.
+
         If loading fails, none are ready: the next conversation tries again and gets the error.
         """
-        if self._ready or self._filling or not self._open:
+        if self._filling or not self._open:
             return
         self._filling = True
         try:
+            await self.engine_loader.follow_turns()
+            if any(self.engine_loader.is_current(one.recognizer) for one in self._ready):
+                return
             engines = await self.engine_loader.engines()
         except Exception:  # noqa: BLE001 - must not end the conversation whose task this is
             self.metrics.trouble("engine")

@@ -17,7 +17,7 @@ from audio.errors import EngineLoadError
 from web.wire.choice_fields import ENDPOINT, LANGUAGE, VOICE
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
-from web.wire.session_config import SessionConfig
+from web.wire.session_config import AudioFormat, SessionConfig
 
 IDLE_STEP_S = 0.05
 IDLE_WITHIN_S = 60.0
@@ -72,14 +72,16 @@ class SessionChoices:
         self._session, self._realtime, self._tell = session, realtime, tell
         kept = self.choices.loader.settings.trace.words
         session.recorder.keep_words = kept if config.words is None else config.words
-        self._wish = EngineWish(config.language, config.chosen_voice, config.endpoint)
+        telephone = config.input_format is not AudioFormat.PCM
+        self._wish = EngineWish(config.language, config.chosen_voice, config.endpoint, telephone)
         self._begin()
 
     def _begin(self) -> None:
         if self._tasks is None or self._task is not None or self._wish == self._used:
             return
-        self.engines.gate.close()
-        self._realtime.choices_pending(self._changed_names())
+        if names := self._changed_names():  # no reply waits for the recognizer of another line
+            self.engines.gate.close()
+            self._realtime.choices_pending(names)
         self._task = self._tasks.create_task(self._change(), name="chosen engines")
 
     async def _change(self) -> None:
@@ -118,9 +120,9 @@ class SessionChoices:
             self._tell()
 
     def _changed_names(self) -> tuple[str, ...]:
-        return tuple(
-            one.name for one in fields(EngineWish) if getattr(self._wish, one.name) != getattr(self._used, one.name)
-        )
+        """Returns the client's own choices that are to change."""
+        names = [one.name for one in fields(EngineWish) if one.name != "telephone"]
+        return tuple(name for name in names if getattr(self._wish, name) != getattr(self._used, name))
 
     def _has_no_reply(self) -> bool:
         """Whether no reply is made or played but those that wait for the change."""
@@ -155,7 +157,9 @@ class SessionChoices:
         settings = replace(session_settings(chosen.settings), greeting=before.greeting, in_call=before.in_call)
         session.settings = session.context.settings = settings
         names = {"stt": engines.recognizer.name, "llm": engines.model.name, "tts": engines.voice.name}
-        session.recorder.engines = {**session.recorder.engines, **names}
+        why = {"stt_model": chosen.why_model} if chosen.why_model else {}
+        others = {stage: name for stage, name in session.recorder.engines.items() if stage != "stt_model"}
+        session.recorder.engines = {**others, **names, **why}
 
 
 def choosing(choices: SessionChoices | None) -> AbstractAsyncContextManager[None]:

@@ -1,7 +1,7 @@
 """Chooses the recognizer's model by what it costs a turn. Pure: no I/O, no clock.
 
-The cost is the recognizer's share of the response latency at p95. It is estimated from measured decodes until real turns
-have shown it (docs/stt.md, "Which model is used").
+The cost is the recognizer's share of the response latency at p95. It is estimated from measured decodes until real
+turns have shown it (docs/stt.md, "Which model is used").
 """
 
 import math
@@ -134,7 +134,7 @@ def choose(
     if not worth:
         why = f"auto: no model keeps p95 of response latency within {LIMIT_MS:.0f} ms, and {chosen} is the smallest"
     elif fast[-1] != chosen:
-        why += f" and recognizes more than a smaller one on a {line} line"
+        why = f"auto: {chosen}, because {fast[-1]} recognizes no more on a {line} line"
     elif line != "wide":
         why += f" on a {line} line"
     estimates = ", ".join(f"{name} {_shown(costs, shares, limits, name)}" for name in names)
@@ -226,6 +226,10 @@ def _shown(
     turns = f" in {min(len(cost.turns_ms), MAX_TURNS)} turns" if cost.observed_ms is not None else ""
     # The smaller one was already too slow, so this one was not measured to the end.
     smaller = [costs[one].decode for one in list(costs)[: list(costs).index(name)]][-1:]
-    taken_over = not turns and cost.decode in smaller and cost.decode is not None and is_slow(cost.decode, cost.wait_share)
-    needs = "" if limits[name] == ALLOWED_MS or share > ALLOWED_MS else f", used from {limits[name] + BESIDES_MS:.0f} on"
+    taken_over = (
+        not turns and cost.decode in smaller and cost.decode is not None and is_slow(cost.decode, cost.wait_share)
+    )
+    needs = (
+        "" if limits[name] == ALLOWED_MS or share > ALLOWED_MS else f", used from {limits[name] + BESIDES_MS:.0f} ms on"
+    )
     return f"{'over ' if taken_over else ''}{share + BESIDES_MS:.0f} ms{turns}{needs if share > limits[name] else ''}"

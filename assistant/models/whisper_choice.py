@@ -75,8 +75,10 @@ def whisper_choice(
     for name in found:
         if costs[name].decode is None:
             costs[name] = replace(costs[name], decode=measured.get(name))
-    choice = choose(costs, in_use.get(line, ""), line, _EQUALS[line])
-    return WhisperChoice(choice.name, choice.why, choice.unmeasured, choice.doubtful)
+    chosen = {one: choose(costs, in_use.get(one, ""), one, equals) for one, equals in _EQUALS.items()}
+    choice, by_telephone = chosen[line], chosen["telephone"].name
+    other = "" if by_telephone == choice.name else f"; {by_telephone} on telephone lines"
+    return WhisperChoice(choice.name, choice.why + other, choice.unmeasured, choice.doubtful)
 
 
 def candidates(language: str) -> list[str]:

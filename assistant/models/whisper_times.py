@@ -1,4 +1,4 @@
-"""Keeps the measured decodes of the Whisper models, the recognizer's shares of real turns and the choice. Uses the disk.
+"""Keeps measured decodes of the Whisper models, the recognizer's shares of real turns and the choice. Uses the disk.
 
 They are in one file of the user's cache folder, with an entry for each model and all that its times depend on.
 """

@@ -4,6 +4,7 @@ They are shared by all conversations and bounded in number: a voice that no conv
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ from llm.chat import ChatModel, Message
 if TYPE_CHECKING:
     from assistant.setup.build import SharedWhisper, Skills
 
+log = logging.getLogger(__name__)
+
 MAX_VOICES = 4
 """Voices that are loaded besides the server's own. A Piper voice takes about 100 MB."""
 
@@ -60,11 +63,13 @@ class EngineWish:
         language: Code of the language.
         voice: Name of the voice.
         endpoint: Name of the LLM endpoint.
+        telephone: Whether the line has the band of the telephone, for which another recognizer may be better.
     """
 
     language: str = ""
     voice: str = ""
     endpoint: str = ""
+    telephone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class ChosenEngines:
         effect_of: See `SkillEffects`; None: that of the first engines.
         own_recognizer: A recognizer that the conversation has to close; None: there is none.
         voice: Key of the voice in `EngineChoices`; None: the server's.
+        why_model: Why the recognizer has its model; "": it was not chosen for its time.
     """
 
     engines: Engines
@@ -84,6 +90,7 @@ class ChosenEngines:
     effect_of: EffectOf | None = None
     own_recognizer: Recognizer | None = None
     voice: "VoiceKey | None" = None
+    why_model: str = ""
 
 
 VoiceKey = tuple[str, str]
@@ -194,6 +201,7 @@ class EngineChoices:
         engines, effects = first, first.skill_effects
         effect_of: EffectOf | None = None
         own_recognizer: Recognizer | None = None
+        why_model = self.loader.traced.get("stt_model", "")
         if wish.language or wish.endpoint:
             skills = await self._skills_in(settings.assistant.language)
             asked = self.model_named(wish.endpoint) if wish.endpoint else self.loader.language_model
@@ -223,8 +231,19 @@ class EngineChoices:
                 if voice_key is not None:
                     self._voices[voice_key].users -= 1
                 raise
+            engines, why_model = replace(engines, recognizer=own_recognizer), ""
+        elif wish.telephone and (by_telephone := await self._by_telephone()) is not None:
+            own_recognizer, why_model = by_telephone
             engines = replace(engines, recognizer=own_recognizer)
-        return ChosenEngines(engines, settings, effect_of, own_recognizer, voice_key)
+        return ChosenEngines(engines, settings, effect_of, own_recognizer, voice_key, why_model)
+
+    async def _by_telephone(self) -> tuple[Recognizer, str] | None:
+        """Returns the recognizer for a telephone line; None if it is the server's, or cannot be loaded."""
+        try:
+            return await self.loader.telephone_recognizer()
+        except EngineLoadError as error:
+            log.warning("telephone lines keep the recognizer of the server, because %s", error)
+            return None
 
     def _normalizer(self, settings: Settings) -> Callable[[str], str]:
         return partial(_said, build.pronunciations(settings).respelled, settings.assistant.language)

@@ -18,7 +18,8 @@ from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, lacking_model
-from assistant.models.whisper_choice import DecodeTime, whisper_choice
+from assistant.models.turn_cost import DecodeTime
+from assistant.models.whisper_choice import AUTO, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
@@ -32,6 +33,7 @@ from assistant.setup.language_model_loader import load_language_model
 from assistant.setup.listening_sound import load_listening_sound
 from assistant.setup.loading import close_engine, now_s
 from assistant.setup.voice_loader import load_voice
+from assistant.setup.whisper_models import WhisperModels
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.lists.items import UserLists
@@ -43,7 +45,7 @@ from audio.errors import EngineLoadError
 from audio.execution_provider import SHOWN, ProviderRequest, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueuedEngine, QueueWait
-from audio.stt import Recognizer
+from audio.stt import ModelRecognizer, Recognizer
 from audio.tts import Voice
 from audio.tts.relief_voice import relief_of
 from audio.vad import NetworkVad, Vad
@@ -91,12 +93,16 @@ class EngineLoader:
     lateness: EngineLateness = field(default_factory=EngineLateness)  # of the engines on this machine
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
+    whisper_models: WhisperModels = field(init=False)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
     listens: bool = True  # False: there is no microphone, so no recognizer is loaded
     speaks: bool = True  # False: replies are text, so no voice is loaded
     show_measuring: Callable[[str], None] = lambda _what: None  # is told what is measured, at the beginning
+
+    def __post_init__(self) -> None:
+        self.whisper_models = WhisperModels(self.settings, self.lateness)
 
     async def open(self) -> None:
         """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
@@ -200,7 +206,8 @@ class EngineLoader:
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        for engine in (self._voice, self._model, self._tools, self.shared_whisper, self._cache, self._skills):
+        whispers = (self.shared_whisper, self.whisper_models)
+        for engine in (self._voice, self._model, self._tools, *whispers, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
         self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
@@ -284,11 +291,7 @@ class EngineLoader:
             self.record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), now_s(), fallback=True)
             return NoRecognizer(lacking)
         if self.shared_whisper is None:
-            # Chosen once: another process, or a measurement that took too long, may add times meanwhile.
-            choice = whisper_choice(self.settings, measured)
-            settings = replace(self.settings, stt=replace(self.settings.stt, model=choice.name))
-            need = next(need for need in needs(settings) if need.kind == "whisper")
-            self.shared_whisper = build.whisper(settings, build.place_of(need), self.lateness)
+            choice, self.shared_whisper = await self.whisper_models.choose("wide", measured)
             self._why_model = choice.why
         shared = self.shared_whisper
         if not shared.works:
@@ -299,6 +302,38 @@ class EngineLoader:
             )
             self.record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
+
+    async def telephone_recognizer(self) -> tuple[Recognizer, str] | None:
+        """Returns a recognizer for a telephone line, and why it has its model; None: it needs no other model.
+
+        Its model is loaded with the first such line. Raises EngineLoadError.
+        """
+        in_use = self.shared_whisper
+        if self.settings.stt.model != AUTO or self.settings.stt.engine == "ray" or in_use is None:
+            return None
+        choice, shared = await self.whisper_models.choose("telephone")
+        if shared is in_use:
+            return None
+        await self.with_timeout(shared.name, shared.load())
+        return shared.transcriber(), choice.why
+
+    async def follow_turns(self) -> None:
+        """Changes to another Whisper model for later conversations, if the turns so far have shown its cost."""
+        choice = (await self.whisper_models.follow()).get("wide")
+        if choice is None:
+            return
+        _, self.shared_whisper = await self.whisper_models.choose("wide")
+        self._why_model, detail = choice.why, self.shared_whisper.transcriber().detail
+        self.chosen = [
+            replace(one, detail=detail, why=choice.why) if one.stage == "stt" else one for one in self.chosen
+        ]
+
+    def is_current(self, recognizer: Recognizer) -> bool:
+        """Returns whether a recognizer has the model of later conversations."""
+        in_use = self.shared_whisper
+        return (
+            in_use is None or not isinstance(recognizer, ModelRecognizer) or recognizer.model == in_use.settings.called
+        )
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""

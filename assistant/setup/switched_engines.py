@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from assistant.pipeline.engines import Engines
 from audio.stt import (
     LanguageDetector,
+    ModelRecognizer,
     PromptedRecognizer,
     RecognitionStream,
     Recognizer,
@@ -140,7 +141,12 @@ class _Switched(Generic[Engine]):
 
 
 class _SwitchedRecognizer(_Switched[Recognizer]):
-    """Implements `Recognizer`, `TokenRecognizer`, `PromptedRecognizer` and `LanguageDetector`."""
+    """Implements `Recognizer`, `TokenRecognizer`, `PromptedRecognizer`, `LanguageDetector` and `ModelRecognizer`."""
+
+    @property
+    def model(self) -> str:
+        recognizer = self._current()
+        return recognizer.model if isinstance(recognizer, ModelRecognizer) else ""
 
     @property
     def works(self) -> bool:

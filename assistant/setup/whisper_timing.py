@@ -16,7 +16,9 @@ import numpy as np
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
-from assistant.models.whisper_choice import BESIDES_MS, LIMIT_MS, DecodeTime, keep_time, whisper_choice
+from assistant.models.turn_cost import ALLOWED_MS, WAIT_SHARES, DecodeTime
+from assistant.models.whisper_choice import whisper_choice
+from assistant.models.whisper_times import keep_time
 from assistant.setup.build import whisper_decoder
 from assistant.support.cpu import is_busy
 from audio.errors import EngineLoadError
@@ -34,9 +36,6 @@ _BUSY_SHARE = 0.8
 
 _HOPELESS = 2.0
 """Multiple of the allowed time from which a model is not measured further."""
-
-_ALLOWED_MS = LIMIT_MS - BESIDES_MS
-"""Longest time of a decode that a chosen model may take."""
 
 _PROBLEM_CHARS = 120
 
@@ -72,7 +71,9 @@ def measure_unmeasured(
                 break
         keep_time(settings, name, time)
         measured[name] = time
-        slow = time if _ALLOWED_MS < time.p95_ms < math.inf else None  # one that is damaged says nothing of others
+        slow = (
+            time if _allowed_ms(settings) < time.p95_ms < math.inf else None
+        )  # one that is damaged says nothing of others
     return measured
 
 
@@ -105,9 +106,14 @@ def _measure(
                 working_s += used_s() - used_before_s
             elapsed_s += sum(took_s)
             slowest_ms = max(slowest_ms, 1000 * min(took_s))
-            if slowest_ms > _HOPELESS * _ALLOWED_MS:
+            if slowest_ms > _HOPELESS * _allowed_ms(settings):
                 break
         return DecodeTime(slowest_ms, busy=busy or working_s < _BUSY_SHARE * elapsed_s)
+
+
+def _allowed_ms(settings: Settings) -> float:
+    """Returns the longest time of a decode that a chosen model may take."""
+    return ALLOWED_MS / (1 + WAIT_SHARES[settings.stt.encoder_window])
 
 
 def _stop_if_asked(stops: Callable[[], bool]) -> None:

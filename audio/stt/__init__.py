@@ -120,6 +120,18 @@ class LanguageDetector(Protocol):
         ...
 
 
+@runtime_checkable
+class ModelRecognizer(Protocol):
+    """A recognizer with one of several models.
+
+    Attributes:
+        model: Name of the model; "" if it has none.
+    """
+
+    @property
+    def model(self) -> str: ...
+
+
 class RecognitionStream(Protocol):
     """The decoding of one speech segment."""
 

@@ -18,6 +18,7 @@ from assistant.config.settings import Settings
 from assistant.models.needs import Need
 from assistant.setup import chosen_engines, engine_options
 from assistant.setup.chosen_engines import MAX_VOICES, EngineChoices
+from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.engine_options import ESPEAK, OfferedVoice
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer
@@ -122,6 +123,34 @@ def test_choice_is_in_force_for_the_next_request(tmp_path: Path, *, reply_plays:
             assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
             pending = [event["pending"] for event in client.events_of("repartee.choices")]
             assert pending == [["language"], []]
+
+    asyncio.run(main())
+
+
+def test_line_decides_on_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def by_telephone(_self: EngineLoader) -> tuple[Recognizer, str]:
+        return SequenceRecognizer(["hello"], name="by telephone"), "auto: base on a telephone line"
+
+    monkeypatch.setattr(EngineLoader, "telephone_recognizer", by_telephone)
+
+    async def main() -> None:
+        async with client_of(tmp_path) as (server, client):
+            (conversation,) = server.connections._conversations.values()
+            session = conversation.realtime_session.session
+            wide = session.engines.recognizer.name
+
+            async def change(kind: str, name: str) -> None:
+                await update(client, audio={"input": {"format": {"type": kind}}})
+                async with asyncio.timeout(10):
+                    while session.engines.recognizer.name != name:  # noqa: ASYNC110
+                        await asyncio.sleep(0.02)
+
+            await change("audio/pcmu", "by telephone")
+            assert session.recorder.engines["stt_model"] == "auto: base on a telephone line"
+            await change("audio/pcm", wide)
+            assert "stt_model" not in session.recorder.engines
+            assert client.events_of("repartee.choices") == []  # no reply waits for it
+            assert errors_of(client) == []
 
     asyncio.run(main())
 

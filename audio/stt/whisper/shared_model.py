@@ -217,6 +217,11 @@ class SharedWhisperRecognizer:
         return f"{shared}, {language}" if self._shared.works else shared
 
     @property
+    def model(self) -> str:
+        """See `ModelRecognizer`."""
+        return self._shared.settings.called
+
+    @property
     def works(self) -> bool:
         """See `Recognizer.works`."""
         return self._shared.works

@@ -9,16 +9,11 @@ import pytest
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models import whisper_choice as choices
+from assistant.models import whisper_times
 from assistant.models.catalogue import MODELS
-from assistant.models.whisper_choice import (
-    DecodeTime,
-    choose,
-    keep_time,
-    read_times,
-    time_key,
-    times_file,
-    whisper_choice,
-)
+from assistant.models.turn_cost import MAX_TURNS, DecodeTime
+from assistant.models.whisper_choice import whisper_choice
+from assistant.models.whisper_times import keep_choice, keep_time, keep_turns, read_costs, time_key, times_file
 from assistant.support.cpu import Cores
 
 
@@ -43,66 +38,6 @@ def install(hub: Path, *names: str) -> None:
         for file in ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin"):
             (blobs / f"{name}-{file}").write_text(file)
             (folder / file).symlink_to(Path("..", "..", "blobs", f"{name}-{file}"))
-
-
-def times(decode_ms: dict[str, float | None]) -> dict[str, DecodeTime | None]:
-    return {name: None if time_ms is None else DecodeTime(time_ms) for name, time_ms in decode_ms.items()}
-
-
-# ---- the choice ----
-
-
-@pytest.mark.parametrize(
-    ("decode_ms", "chosen"),
-    [
-        ({"tiny.en": 109.0, "base": 211.0, "small": 600.0}, "base"),
-        ({"tiny.en": 20.0, "base": 60.0, "small": 255.0}, "small"),
-        ({"tiny.en": 109.0, "base": 256.0}, "tiny.en"),
-        ({"tiny.en": 900.0, "base": 1800.0}, "tiny.en"),
-        ({"tiny.en": 109.0, "base": None}, "tiny.en"),
-        ({"tiny.en": None, "base": None}, "tiny.en"),
-        ({"tiny.en": None, "base": 100.0}, "base"),
-        ({"tiny.en": float("inf"), "base": 900.0}, "base"),
-        ({"tiny.en": float("inf"), "base": float("inf")}, "tiny.en"),
-    ],
-)
-def test_largest_model_within_the_limit_is_chosen(decode_ms: dict[str, float | None], chosen: str) -> None:
-    choice = choose(times(decode_ms))
-    assert choice.name == chosen
-    assert choice.unmeasured == tuple(name for name, time_ms in decode_ms.items() if time_ms is None)
-
-
-def test_reason_has_the_estimate_of_every_model() -> None:
-    assert choose(times({"tiny.en": 109.0, "base": 211.0, "small": 600.0})).why == (
-        "auto: base is the largest that keeps p95 of response latency within 500 ms "
-        "(estimates: tiny.en 354 ms, base 456 ms, small 845 ms)"
-    )
-    assert choose(times({"tiny.en": 300.0, "base": None})).why == (
-        "auto: no model keeps p95 of response latency within 500 ms, and tiny.en is the smallest "
-        "(estimates: tiny.en 545 ms, base not measured)"
-    )
-    assert choose(times({"tiny.en": 300.0, "base": 300.0})).why.endswith(
-        "(estimates: tiny.en 545 ms, base over 545 ms)"
-    )
-
-
-def test_reason_says_that_the_machine_was_busy() -> None:
-    slow = DecodeTime(400.0, busy=True)
-    choice = choose({"tiny.en": DecodeTime(109.0, busy=True), "base": slow, "small": slow})
-    assert choice.doubtful == ("base", "small")
-    assert choice.why == (
-        "auto: tiny.en is the largest that keeps p95 of response latency within 500 ms (estimates: tiny.en 354 ms, "
-        "base 645 ms, small over 645 ms; the machine was busy when base and small were measured: measured again at the "
-        "next start on a free machine)"
-    )
-    assert "busy" not in choose({"tiny.en": DecodeTime(109.0, busy=True), "base": DecodeTime(400.0)}).why
-
-
-def test_reason_says_why_a_model_cannot_be_used() -> None:
-    broken = DecodeTime(float("inf"), problem="cannot decode (out of memory)")
-    choice = choose({"tiny.en": DecodeTime(109.0), "base": broken})
-    assert choice.name == "tiny.en"
-    assert choice.why.endswith("(estimates: tiny.en 354 ms, base cannot decode (out of memory))")
 
 
 def test_configured_model_is_not_replaced(hub: Path) -> None:
@@ -144,11 +79,10 @@ def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.M
     mine = settings()
     assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
     keep_time(mine, "tiny", DecodeTime(80.0))
-    keep_time(mine, "base.en", DecodeTime(160.04))
+    keep_time(mine, "base.en", DecodeTime(150.04))
     choice = whisper_choice(mine)
     assert (choice.name, choice.unmeasured) == ("base.en", ())
-    assert "base.en 405 ms" in choice.why
-    assert sorted(time.p95_ms for time in read_times().values()) == [80.0, 160.0]
+    assert "base.en 492 ms" in choice.why
     assert whisper_choice(settings("stt.threads=4")).unmeasured == ("tiny", "base.en")
     for name, other in {
         "_processor": lambda: "another one",
@@ -156,14 +90,14 @@ def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.M
         "cores": lambda: Cores(32, None),
     }.items():
         with monkeypatch.context() as changed:
-            changed.setattr(choices, name, other)
+            changed.setattr(whisper_times, name, other)
             assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
 
 
 def test_other_weights_are_measured_again(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     keep_time(settings(), "tiny", DecodeTime(80.0))
-    keep_time(settings(), "base.en", DecodeTime(160.0))
+    keep_time(settings(), "base.en", DecodeTime(150.0))
     weights = hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin"
     weights.unlink()
     weights.write_text("other weights, not from the hub")
@@ -199,6 +133,47 @@ def test_busy_measurement_is_repeated_on_a_free_machine(hub: Path, monkeypatch: 
     assert whisper_choice(settings()).to_measure == ("base.en",)
 
 
+def test_measurements_agree_on_their_median_and_the_choice_stays(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", DecodeTime(80.0))
+    keep_time(settings(), "base.en", DecodeTime(150.0))
+    keep_choice(settings(), ["tiny", "base.en"], "wide", "base.en")
+    for measured_ms, agreed_ms in {400.0: 275.0, 148.0: 150.0, 149.0: 149.5}.items():
+        keep_time(settings(), "base.en", DecodeTime(measured_ms))
+        costs, in_use = read_costs(settings(), ["tiny", "base.en"])
+        assert costs["base.en"].decode == DecodeTime(agreed_ms)
+        assert in_use == {"wide": "base.en"}
+    assert whisper_choice(settings()).name == "base.en"
+
+
+def test_turns_of_several_programs_are_kept_for_a_day(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    for name, decode_ms in {"tiny": 80.0, "base.en": 150.0}.items():
+        keep_time(settings(), name, DecodeTime(decode_ms))
+    assert whisper_choice(settings()).name == "base.en"
+    for _ in range(5):
+        keep_turns(settings(), {"base.en": [400.0] * 5})
+    choice = whisper_choice(settings())
+    assert choice.name == "tiny"
+    assert "base.en 645 ms in 25 turns" in choice.why
+    keep_turns(settings(), {"base.en": [100.0] * 2 * MAX_TURNS})
+    assert read_costs(settings(), ["base.en"])[0]["base.en"].turns_ms == (100.0,) * MAX_TURNS
+    content = json.loads(times_file().read_text())
+    for entry in content.values():
+        entry["turns_at"] = (datetime.now(UTC) - timedelta(hours=25)).isoformat()
+    times_file().write_text(json.dumps(content))
+    assert read_costs(settings(), ["base.en"])[0]["base.en"].turns_ms == ()
+
+
+def test_model_in_use_is_kept_for_each_line(hub: Path) -> None:
+    names = ["tiny", "base.en"]
+    install(hub, *names)
+    keep_choice(settings(), names, "wide", "base.en")
+    keep_choice(settings(), names, "telephone", "base.en")
+    keep_choice(settings(), names, "wide", "tiny")
+    assert read_costs(settings(), names)[1] == {"wide": "tiny", "telephone": "base.en"}
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -221,31 +196,31 @@ def test_damaged_entry_does_not_invalidate_the_others(hub: Path) -> None:
     content = json.loads(times_file().read_text())
     damaged = {"a": {"decode_p95_ms": 9}, "b": 3, "c": {"decode_p95_ms": 9, "busy": False, "measured_at": 7}}
     times_file().write_text(json.dumps(damaged | content))
-    assert read_times() == {time_key(settings(), "tiny"): DecodeTime(80.0)}
+    assert read_costs(settings(), ["tiny"])[0]["tiny"].decode == DecodeTime(80.0)
 
 
 def test_oldest_times_are_removed_from_the_file(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(hub, "tiny", "base.en")
     keep_time(settings(), "tiny", DecodeTime(80.0))
-    keep_time(settings(), "base.en", DecodeTime(160.0))
-    for version in range(choices._MAX_TIMES - 2):
+    keep_time(settings(), "base.en", DecodeTime(150.0))
+    for version in range(whisper_times._MAX_ENTRIES - 2):
         with monkeypatch.context() as changed:
-            changed.setattr(choices, "_version", lambda _package, version=version: f"{version}")
-            keep_time(settings(), "base.en", DecodeTime(160.0))
+            changed.setattr(whisper_times, "_version", lambda _package, version=version: f"{version}")
+            keep_time(settings(), "base.en", DecodeTime(150.0))
     keep_time(settings(), "tiny", DecodeTime(90.0))  # measured again, so it is the newest
-    assert len(json.loads(times_file().read_text())) == choices._MAX_TIMES
+    assert len(json.loads(times_file().read_text())) == whisper_times._MAX_ENTRIES
     assert whisper_choice(settings()).unmeasured == ()
     with monkeypatch.context() as changed:
-        changed.setattr(choices, "_version", lambda _package: "the next")
-        keep_time(settings(), "base.en", DecodeTime(160.0))
-    assert len(json.loads(times_file().read_text())) == choices._MAX_TIMES
+        changed.setattr(whisper_times, "_version", lambda _package: "the next")
+        keep_time(settings(), "base.en", DecodeTime(150.0))
+    assert len(json.loads(times_file().read_text())) == whisper_times._MAX_ENTRIES
     assert whisper_choice(settings()).unmeasured == ("base.en",)
 
 
 def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
-    choice = whisper_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(160.0)})
+    choice = whisper_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
     assert (choice.name, choice.unmeasured) == ("base.en", ())
 
 

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_whisper import scripted_whisper
+from two_whispers import install_two_whispers
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.models.whisper_choice import DecodeTime, read_times, times_file, whisper_choice
-from assistant.setup import engine_loader, whisper_timing
+from assistant.models.turn_cost import DecodeTime
+from assistant.models.whisper_choice import whisper_choice
+from assistant.models.whisper_times import read_costs, times_file
+from assistant.setup import engine_loader, whisper_models, whisper_timing
 from assistant.setup.build import whisper_decoder
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.whisper_timing import measure_unmeasured
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Pcm
-
-WORDS = "what time is it".split()
 
 
 def settings() -> Settings:
@@ -29,15 +29,7 @@ def settings() -> Settings:
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Returns a cache with the models tiny and base.en, which take no time."""
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name in ("tiny", "base.en"):
-        folder = tmp_path / "hub" / f"models--Systran--faster-whisper-{name}" / "snapshots" / "c"
-        scripted_whisper(folder, WORDS)
-        # As on the hub, where CTranslate2 converts it to a .json.
-        vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-        (folder / "vocabulary.txt").write_text("\n".join(vocabulary))
-    return tmp_path / "hub"
+    return install_two_whispers(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -66,6 +58,12 @@ def clock(*decode_ms: float) -> Callable[[], float]:
         times += [times[-1], times[-1] + decode / 1000]
     readings = iter(times[1:])
     return lambda: next(readings)
+
+
+def decode_times() -> list[float | None]:
+    """Returns the times of a decode with tiny and base.en; None: not measured."""
+    found, _ = read_costs(settings(), ["tiny", "base.en"])
+    return [None if cost.decode is None else cost.decode.p95_ms for cost in found.values()]
 
 
 def busy() -> list[bool]:
@@ -105,8 +103,8 @@ def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest
     async def scene() -> str:
         loader = EngineLoader(settings(), {})
         await loader.open()
-        monkeypatch.setattr(engine_loader, "whisper_choice", pytest.fail)
-        monkeypatch.setattr(engine_loader, "needs", pytest.fail)
+        monkeypatch.setattr(whisper_models, "whisper_choice", pytest.fail)
+        monkeypatch.setattr(whisper_models, "needs", pytest.fail)
         detail = (await loader.engines()).recognizer.detail
         await loader.aclose(pytest.fail)
         return detail
@@ -142,8 +140,8 @@ def test_measurement_that_takes_too_long_does_not_prevent_the_start(
 
 @pytest.mark.slow
 def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
-    measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 200), idle)
-    assert sorted(time.p95_ms for time in read_times().values()) == [60.0, 200.0]
+    measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 140), idle)
+    assert decode_times() == [60.0, 140.0]
     assert whisper_choice(settings()).name == "base.en"
 
 
@@ -162,7 +160,7 @@ def test_load_of_other_programs_counts_as_busy(
 def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loadings: list[str]) -> None:
     measure_unmeasured(settings(), clock(700), idle)
     assert loadings == ["tiny"]
-    assert [time.p95_ms for time in read_times().values()] == [700.0, 700.0]
+    assert decode_times() == [700.0, 700.0]
     choice = whisper_choice(settings())
     assert (choice.name, choice.unmeasured) == ("tiny", ())
     assert busy() == [True, True]
@@ -225,7 +223,7 @@ def test_measurement_stops_between_decodes(hub: Path, loadings: list[str]) -> No
     assert measure_unmeasured(settings(), clock(50), idle, lambda: next(asked) >= 4) == {}
     assert next(asked) == 5
     assert loadings == ["tiny"]
-    assert read_times() == {}
+    assert decode_times() == [None, None]
 
 
 @pytest.mark.slow
@@ -239,11 +237,11 @@ def test_model_and_reason_are_of_the_same_choice(hub: Path, monkeypatch: pytest.
         return loader
 
     def measured(*_given: object) -> dict[str, DecodeTime]:
-        return {"tiny": DecodeTime(80.0), "base.en": DecodeTime(160.0)}
+        return {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)}
 
     monkeypatch.setattr(engine_loader, "measure_unmeasured", measured)
     loader = asyncio.run(scene())
-    assert not times_file().exists()
+    assert decode_times() == [None, None]
     (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
     assert stt.detail.startswith("faster-whisper base.en, ")
     assert stt.why == loader.traced["stt_model"]

@@ -1,0 +1,118 @@
+"""Keeps the Whisper models of the conversations: one for each line, and another one when turns have shown its cost."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from assistant.config.settings import Settings
+from assistant.models.turn_cost import DecodeTime, Line
+from assistant.models.whisper_choice import AUTO, WhisperChoice, candidates, whisper_choice
+from assistant.models.whisper_times import keep_choice, keep_turns
+from assistant.setup import build
+from assistant.setup.derived_settings import needs
+from audio.engine_lateness import EngineLateness
+from audio.errors import EngineLoadError
+from audio.stt import ModelRecognizer, Recognizer
+
+if TYPE_CHECKING:
+    from assistant.setup.build import SharedWhisper
+
+log = logging.getLogger(__name__)
+
+MAX_UNKEPT_TURNS = 60
+"""Turns of each model that wait to be kept; of more, only the latest count."""
+
+KEEP_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class WhisperModels:
+    """The Whisper models of this process, each loaded once and kept until `aclose`. Use it on the event loop.
+
+    Attributes:
+        settings: The settings in effect.
+        lateness: See `SharedWhisper`.
+    """
+
+    settings: Settings
+    lateness: EngineLateness
+    _choices: dict[Line, WhisperChoice] = field(default_factory=dict)
+    _models: "dict[str, SharedWhisper]" = field(default_factory=dict)
+    _turns_ms: dict[str, list[float]] = field(default_factory=dict)
+
+    name = "speech recognition"
+
+    async def choose(
+        self, line: Line, measured: Mapping[str, DecodeTime] = MappingProxyType({})
+    ) -> tuple[WhisperChoice, "SharedWhisper"]:
+        """Returns the model of new conversations on a line, not loaded yet if it is new, and why.
+
+        It is chosen once: another process, or a measurement that took too long, may add times meanwhile.
+        """
+        choice = self._choices.get(line)
+        if choice is None:
+            choice = self._choices[line] = await asyncio.to_thread(self._decide, line, measured)
+        return choice, self._model(choice.name)
+
+    def note_turn(self, recognizer: Recognizer, share_ms: float) -> None:
+        """Notes the recognizer's share of a turn's response latency."""
+        model = recognizer.model if isinstance(recognizer, ModelRecognizer) else ""
+        if self.settings.stt.model == AUTO and model in self._models:
+            turns = self._turns_ms.setdefault(model, [])
+            turns.append(share_ms)
+            del turns[:-MAX_UNKEPT_TURNS]
+
+    async def keep(self) -> bool:
+        """Keeps the turns in the user's cache folder, within a time limit. Returns whether there were any."""
+        turns, self._turns_ms = self._turns_ms, {}
+        if not turns:
+            return False
+        try:
+            async with asyncio.timeout(KEEP_TIMEOUT_S):
+                await asyncio.to_thread(keep_turns, self.settings, turns)
+        except TimeoutError:
+            log.warning("the recognizer's times of the last turns are not kept: the disk is slow")
+        return True
+
+    async def follow(self) -> Mapping[Line, WhisperChoice]:
+        """Keeps the turns, and chooses again for later conversations. Returns the lines with another model."""
+        changed: dict[Line, WhisperChoice] = {}
+        if not await self.keep():
+            return changed
+        for line, before in tuple(self._choices.items()):
+            choice = await asyncio.to_thread(self._decide, line, {})
+            if choice.name == before.name:
+                continue
+            try:
+                await self._model(choice.name).load()
+            except EngineLoadError as error:
+                log.warning("speech recognition: %s stays, because %s", before.name, error)
+                continue
+            what = "speech recognition: %s instead of %s for the next conversations; %s"
+            log.warning(what, choice.name, before.name, choice.why)
+            changed[line] = self._choices[line] = choice
+        return changed
+
+    async def aclose(self) -> None:
+        """Keeps the turns and releases the models. Idempotent."""
+        await self.keep()
+        models, self._models, self._choices = self._models, {}, {}
+        for model in models.values():
+            await model.aclose()
+
+    def _decide(self, line: Line, measured: Mapping[str, DecodeTime]) -> WhisperChoice:
+        choice = whisper_choice(self.settings, measured, line)
+        names = candidates(self.settings.assistant.language)
+        if self.settings.stt.model == AUTO and len(names) > 1:
+            keep_choice(self.settings, names, line, choice.name)
+        return choice
+
+    def _model(self, name: str) -> "SharedWhisper":
+        if name not in self._models:
+            settings = replace(self.settings, stt=replace(self.settings.stt, model=name))
+            need = next(need for need in needs(settings) if need.kind == "whisper")
+            self._models[name] = build.whisper(settings, build.place_of(need), self.lateness)
+        return self._models[name]
