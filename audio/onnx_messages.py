@@ -108,3 +108,12 @@ def read_node(node: memoryview) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         elif number == NODE_OPERATOR:
             operator = text(payload)
     return operator, tuple(inputs), tuple(outputs)
+
+
+def with_output(model: bytes, tensor: str) -> bytes:
+    """Returns the model with an inner tensor as an additional last output.
+
+    Protobuf merges a message that occurs twice, so a graph with only that output is appended.
+    """
+    value = message(1, tensor.encode())
+    return model + message(MODEL_GRAPH, message(GRAPH_OUTPUT, value))

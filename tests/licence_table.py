@@ -88,6 +88,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "piper-tts": "speech synthesis: Piper",
         "platformdirs": "the folder of the user's configuration",
         "prometheus-client": "metrics of the server",
+        "hibari-tts": "speech synthesis: Hibari",
         "py-nanotts": "speech synthesis: Pico",
         "python-multipart": "uploaded recordings",
         "pyyaml": "the skills' sentence files",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_piper import FRAMES_PER_ID, HOP, SYMBOLS, tone_voice
 
-from audio.onnx_messages import NotReadableError
-from audio.tts.piper.graph import read_graph, with_output
+from audio.onnx_messages import NotReadableError, with_output
+from audio.tts.piper.graph import read_graph
 
 
 def test_durations_symbols_and_speakers_are_found(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from onnx_graph import OnnxGraph
 from synthetic_piper import small_voice, tone_voice
 
 from audio.execution_provider import ProviderRequest
-from audio.onnx_messages import NotReadableError
+from audio.onnx_messages import NotReadableError, with_output
 from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper.files import read_voice
-from audio.tts.piper.graph import read_graph, with_output
+from audio.tts.piper.graph import read_graph
 from audio.tts.piper.model import PiperModel
 from audio.tts.piper.synthesis import piece_frames
 from audio.tts.piper.voice import PiperTts

@@ -44,6 +44,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         *_scaled_count(lexicon),
         _fraction_of_unit(lexicon),
         *_units(lexicon),
+        _unit_alone(lexicon),
         *_ranges(lexicon),
     )
 
@@ -88,6 +89,16 @@ def _unit_twice(lexicon: Lexicon) -> Rule:
         rf"{STARTS}((?:[-−])?{number})( ?)({_alternatives(lexicon.units)})\s?[–—-]\s?([-−]?)({number}) ?\3(?![\w/²³])"
     )
     return Rule(frozenset("-–—"), re.compile(pattern), read)
+
+
+def _unit_alone(lexicon: Lexicon) -> Rule:
+    """ "the speed in km/s": a unit with a slash is clear without a number."""
+
+    def read(match: re.Match[str]) -> str:
+        return lexicon.units[match[0]][1]
+
+    symbols = _alternatives(symbol for symbol in lexicon.units if "/" in symbol)
+    return Rule(frozenset("/"), re.compile(rf"(?<![\w./-])(?<!\d )(?:{symbols})(?![\w/²³])"), read)
 
 
 def _fraction_of_unit(lexicon: Lexicon) -> Rule:

@@ -1,8 +1,6 @@
-"""Reads a voice's ONNX file, and adds the phoneme durations to its outputs.
+"""Reads a voice's ONNX file, and finds the tensor with the durations of its phonemes.
 
-Every Piper voice computes the durations of its phonemes, but as an inner tensor: the only `Ceil` of the graph rounds
-them up to whole frames. Protobuf merges a message that occurs twice. So an output is added by appending a graph with
-only that output, as piper.patch_voice_with_alignment does with the onnx package.
+Every Piper voice computes them, but as an inner tensor: the only `Ceil` of the graph rounds them up to whole frames.
 """
 
 from dataclasses import dataclass
@@ -46,12 +44,6 @@ def read_graph(model: bytes) -> VoiceGraph:
     frames_of_ids = rounded.pop() if len(rounded) == 1 else None
     durations = frames_of_ids if len(outputs) == 1 else None
     return VoiceGraph(durations, frames_of_ids, rows.get(tables.get("input", "")), rows.get(tables.get("sid", "")))
-
-
-def with_output(model: bytes, tensor: str) -> bytes:
-    """Returns the model with an inner tensor as an additional last output."""
-    value = onnx.message(1, tensor.encode())
-    return model + onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_OUTPUT, value))
 
 
 def _read_node(node: memoryview, rounded: set[str], tables: dict[str, str]) -> None:

@@ -15,10 +15,10 @@ from audio.execution_provider import (
     ProviderUnavailableError,
     open_session,
 )
-from audio.onnx_messages import NotReadableError
+from audio.onnx_messages import NotReadableError, with_output
 from audio.tts.piper.cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper.files import VoiceFiles, mismatch
-from audio.tts.piper.graph import VoiceGraph, read_graph, with_output
+from audio.tts.piper.graph import VoiceGraph, read_graph
 from audio.tts.piper.synthesis import ModelInput, Streamed, Synthesis, Utterance, WholeSentences
 from audio.tts.streaming.phonemes import is_audible
 

@@ -1,0 +1,93 @@
+"""Loads the voice into onnxruntime and synthesizes one sentence at a time, which can be stopped. Not thread-safe."""
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from hibari.g2p import G2P
+from hibari.g2p.oov import OOV
+
+from audio import onnx_messages as onnx
+from audio.errors import EngineLoadError
+from audio.execution_provider import OpenedSession, ProviderInUse, ProviderRequest, open_session
+from audio.tts.hibari.files import read_files
+from audio.tts.hibari.phonemizer import Phonemizer
+from audio.tts.hibari.vocoder import HOP_SAMPLES, RATE_HZ, Spectra, sound_pieces
+from audio.tts.streaming.phonemes import Phonemes
+from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch, checked, failure_of
+
+_FATAL = 4
+_DURATIONS = "/Round_output_0"
+"""Inner tensor with the duration of each phoneme id, in units of 2 frames (25 ms)."""
+
+_UNIT_FRAMES = 2
+_EARLY_FRAMES = 4
+"""Frames by which a phoneme sounds before its place in the durations.
+
+Measured: the energy fits the vowels best 4 frames earlier, 6 at half and 3 at double speed.
+"""
+
+SLOWEST, FASTEST = 0.5, 2.0
+"""Speeds that the voice is made for."""
+
+
+class HibariModel:
+    """The loaded voice.
+
+    Attributes:
+        rate_hz: Sample rate of its sound.
+        provider: Where it computes: the CPU.
+        fallback: See `OpenedSession.fallback`.
+        phonemizer: Reads text.
+    """
+
+    def __init__(self) -> None:
+        """Reads, checks and loads the files: about 0.7 s. Raises EngineLoadError."""
+        files = read_files()
+        # int8 on one thread: a GPU or more threads gain nothing for sentences.
+        voice = _session(onnx.with_output(files.voice, _DURATIONS))
+        unknown_words = _session(files.unknown_words)
+        self.rate_hz = RATE_HZ
+        self.provider: ProviderInUse = voice.provider
+        self.fallback = ""
+        self._session = voice.session
+        self._ids = files.ids
+        self.phonemizer = Phonemizer(G2P(oov=OOV(session=unknown_words.session)), frozenset(files.ids))
+
+    def sentence(self, phonemes: Phonemes, switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
+        """Synthesizes one sentence. `speed`: limited to SLOWEST..FASTEST. Raises StoppedError, TtsError."""
+        ids = np.array([[0, *(self._ids[sign] for sign in phonemes), 0]], np.int64)
+        speeds = np.array([min(max(speed, SLOWEST), FASTEST)], np.float32)
+        try:
+            *spectra, durations = self._session.run(None, {"ids": ids, "speed": speeds}, switch.options)
+        except Exception as failure:
+            # onnxruntime has a class of its own for every code and no root for them.
+            raise failure_of(switch, failure, "Hibari") from failure
+        made = Spectra(*(part[0] for part in spectra))
+        ends = _ends(np.reshape(durations, -1), made.frames)
+        lead_frames = 0 if ends is None else int(ends[0]) // HOP_SAMPLES
+        pieces = checked(sound_pieces(made, lead_frames), switch, "Hibari")
+        return SentenceSound(pieces, ends, made.frames * HOP_SAMPLES)
+
+
+def _ends(durations: npt.NDArray[np.float32], frames: int) -> npt.NDArray[np.int64] | None:
+    """Returns `SentenceSound.ends`; None if the durations are not those of the sound."""
+    after = np.cumsum(np.maximum(durations, 1) * _UNIT_FRAMES).astype(np.int64)  # no phoneme is shorter than a unit
+    if after[-1] != frames:
+        return None
+    # The first and the last id are padding.
+    return np.maximum(after[:-1] - _EARLY_FRAMES, 0) * HOP_SAMPLES
+
+
+def _session(model: bytes) -> OpenedSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _FATAL
+    # Every sentence has another length, so that a pattern of memory is hardly ever used again.
+    options.enable_mem_pattern = False
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        return open_session(model, options, ProviderRequest("tts.provider", "cpu"))
+    except Exception as refused:
+        # onnxruntime has a class of its own for every code and no root for them.
+        raise EngineLoadError(
+            f"onnxruntime cannot load Hibari ({type(refused).__name__}): update onnxruntime"
+        ) from refused
