@@ -368,6 +368,21 @@ ENGLISH: list[tuple[str, str]] = [
     ("It takes ~20-30 minutes.", "It takes about twenty to thirty minutes."),
     ("Press * or #.", "Press star or pound."),
     ("Dial *67 first.", "Dial star six seven first."),
+    ("**21*5551234#", "star star two one star five five five one two three four pound"),
+    ("*61*+49171#", "star six one star plus four nine one seven one pound"),
+    ("Account ending -4821", "Account ending four eight two one"),
+    ("your card ending in xxxx-4821", "your card ending in four eight two one"),
+    ("Last four: -4821.", "Last four: four eight two one."),
+    (
+        "an account of -$4,821.50",
+        "an account of minus four thousand eight hundred and twenty-one dollars and fifty cents",
+    ),
+    ("He is 6' tall, she is 5'11.5\".", "He is six feet tall, she is five foot eleven point five."),
+    ("a 6' fence, a 27” screen", "a six foot fence, a twenty-seven inch screen"),
+    ('12" x 8"', "twelve inches by eight inches"),
+    ("4' × 8'", "four feet by eight feet"),
+    ("in 3'20\"", "in three minutes twenty seconds"),
+    ("She said '6' and \"27\".", "She said 'six' and \"twenty-seven\"."),
     ("Dial *#06# now.", "Dial star pound zero six pound now."),
     ("Press 1#.", "Press one pound."),
     ("Then 3 * 4 is 12.", "Then three times four is twelve."),
@@ -553,6 +568,15 @@ GERMAN: list[tuple[str, str]] = [
     ("Drücken Sie * oder #.", "Drücken Sie Stern oder Raute."),
     ("Drücken Sie die #-Taste.", "Drücken Sie die Raute-Taste."),
     ("Wählen Sie *67.", "Wählen Sie Stern sechs sieben."),
+    ("**21*555#", "Stern Stern zwei eins Stern fünf fünf fünf Raute"),
+    ("Die Karte endet auf -4821.", "Die Karte endet auf vier acht zwei eins."),
+    ("Am Dienstag 3. April um acht.", "Am Dienstag dritten April um acht."),
+    ("Am Mi, 3. April", "Am Mittwoch, dritten April"),
+    ("Bis Mittwoch 3.4. und ab Sonnabend, 1. Mai.", "Bis Mittwoch dritten April und ab Sonnabend, ersten Mai."),
+    ("Heute ist Dienstag, 3. April.", "Heute ist Dienstag, dritter April."),
+    ("Er ist 5'11\" groß.", "Er ist fünf Fuß elf Zoll groß."),
+    ('ein 27" großer Schirm', "ein siebenundzwanzig Zoll großer Schirm"),
+    ("in 1'05\"", "in eine Minute fünf Sekunden"),
     ("Es ist 98765 43210 hier.", "Es ist neun acht sieben sechs fünf, vier drei zwei eins null hier."),
     ("Ihr Code lautet 482913.", "Ihr Code lautet vier acht zwei neun eins drei."),
     ("Das Konto mit der Endung 4821 ist gesperrt.", "Das Konto mit der Endung vier acht zwei eins ist gesperrt."),
@@ -587,6 +611,10 @@ GERMAN: list[tuple[str, str]] = [
 ]
 
 FRENCH: list[tuple[str, str]] = [
+    ("**21*555#", "étoile étoile deux un étoile cinq cinq cinq dièse"),
+    ("un compte se terminant par -4821", "un compte se terminant par quatre huit deux un"),
+    ("Il mesure 5'11\".", "Il mesure cinq pieds onze pouces."),
+    ('un écran de 27"', "un écran de vingt-sept pouces"),
     (
         "Il y a 1 234 567 habitants.",
         "Il y a un million deux cent trente-quatre mille cinq cent soixante-sept habitants.",
@@ -679,6 +707,10 @@ FRENCH: list[tuple[str, str]] = [
 ]
 
 SPANISH: list[tuple[str, str]] = [
+    ("**21*555#", "asterisco asterisco dos uno asterisco cinco cinco cinco almohadilla"),
+    ("una cuenta terminada en -4821", "una cuenta terminada en cuatro ocho dos uno"),
+    ("Mide 5'11\".", "Mide cinco pies once pulgadas."),
+    ('un monitor de 27"', "un monitor de veintisiete pulgadas"),
     (
         "Hay 1.234.567 habitantes.",
         "Hay un millón doscientos treinta y cuatro mil quinientos sesenta y siete habitantes.",

@@ -131,7 +131,11 @@ def _resolve(before: str, run: str, following: str) -> str:
         return run if following and before not in ("", "\n") else ""
     run = re.sub(r" {2,}", " ", _NEVER_SPOKEN.sub("", run))
     core = run.strip()
-    if core == "*" and following and ((before + following).isdigit() or run == " * ") and before not in ("", "\n"):
+    if (
+        core == "*"
+        and following
+        and ((before + following).isdigit() or (run == " * " and (before.isalnum() or before in ")]}%°²³\"'")))
+    ):
         return run.replace("*", "×")
     if core in ("^", "**") and _has_alnum(before, following) and (core == "^" or (before + following).isdigit()):
         return " to the power of "
@@ -193,6 +197,11 @@ class PlainText:
             else:
                 self._flush_before(found[0])
                 self._emit_words(found)
+
+    def push_word(self, word: str) -> None:
+        """Adds a word whose symbols are no markup."""
+        self._flush_before(word[0])
+        self._emit(word)
 
     def strip_space(self) -> None:
         """Removes the space before removed markup, because a punctuation mark follows."""

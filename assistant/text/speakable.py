@@ -10,6 +10,7 @@ import re
 from assistant.support.unicode import visible
 from assistant.text.markup.bare_formulas import BareFormulas
 from assistant.text.markup.blocks import Blocks
+from assistant.text.markup.dialing_codes import DialingCodes
 from assistant.text.markup.formulas import Formulas
 from assistant.text.markup.links import Links
 from assistant.text.markup.notes import BlockNotes
@@ -21,7 +22,7 @@ CODE_NOTE = "I'll leave out the code."
 """Sentence that replaces the first block of code."""
 
 _TRIGGER = re.compile(
-    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|!(?=[\[=]|\Z)"
+    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|(?<![^\s`(])[*#]|!(?=[\[=]|\Z)"
     r"|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
 )
 
@@ -41,6 +42,7 @@ class Speakable:
         self._reading = reading = MarkupReader()
         self._blocks = blocks = Blocks(reading, BlockNotes(notes) if isinstance(notes, str) else notes)
         directions = StageDirections(reading)
+        codes = DialingCodes(reading)
         bare = BareFormulas(reading, directions)
         tags, links, formulas = Tags(reading), Links(reading, directions), Formulas(reading, bare)
         self._address = links.address
@@ -55,10 +57,11 @@ class Speakable:
             "!": links.image,
             "【": links.lenticular,
             "$": formulas.dollar,
-            "\\": formulas.backslash,
+            "\\": codes.first(formulas.backslash),
             "^": formulas.caret,
             "_": bare.underscore,
-            "*": directions.mark,
+            "*": codes.first(directions.mark),
+            "#": codes.first(reading.literal),
             "{": bare.brace,
             "&": formulas.ampersand,
         }

@@ -13,6 +13,14 @@ _VERB = re.compile(
 _DIAL_VERB = re.compile(r"(?:dial|wähl|compos|marc|marq)\w{0,4} (?:el |le )?\Z", re.IGNORECASE)
 _DIALED = re.compile(r"[*#]\d{1,15}\Z")
 _AFTER_OPERAND = re.compile(r"\d ?\Z")
+_EMPHASIZED = re.compile(r"\*{3,}")
+"""A star in emphasis, as "**\\***": emphasis of nothing does not exist."""
+_NAMED = re.compile(
+    r"\b(?:the|this|that|each|every|with|without|marked|by|symbol|sign|character|called|(?:use|an?) an?"
+    r"|das|dem|des|dieses|diesem|ein|einem|mit|ohne|zeichen|symbol|sternchen|durch"
+    r"|le|ce|cet|un|avec|sans|par|signe|symbole|caractère|el|este|ese|un|con|sin|por|signo|símbolo|carácter)\Z",
+    re.IGNORECASE,
+)
 _QUOTES = frozenset("\"'“„«‹‘(,/")
 _MAX_CHARS = 80
 _KEYS = frozenset(("*", "#", "*#", "#*"))
@@ -27,6 +35,11 @@ def key_text(before: str, run: str, following: str) -> str | None:
         following: The next character; "" at the end of a line.
     """
     run = run.replace("`", " ").replace("**#**", "#")
+    opens_emphasis = (
+        following.isalnum() and run[-1:] == "*" and not (following.isdigit() and _DIAL_VERB.search(before + " "))
+    )
+    if run[:1] == " " and not opens_emphasis:
+        run = _EMPHASIZED.sub("*", run)
     keys = run.strip(" ").removesuffix("-")
     if keys not in _KEYS or not before:
         return None
@@ -41,4 +54,5 @@ def key_text(before: str, run: str, following: str) -> str | None:
             keys == "*#" or (keys == "*" and _VERB.search(tail)) or _DIAL_VERB.search(tail + " ")
         )
         return run if dialed else None
-    return run if _VERB.search(tail) else None
+    named = keys == "*" and _NAMED.search(tail)
+    return run if named or _VERB.search(tail) else None

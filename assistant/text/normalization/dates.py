@@ -16,6 +16,8 @@ _GERMAN_WEEKDAYS = {
     "Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag", "Sa": "Samstag",
     "So": "Sonntag",
 }  # fmt: skip
+_GERMAN_WEEKDAY = re.compile("(?:(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend),?")
+_BEFORE_SUBJECT = frozenset("ist war wäre wird der ein".split())
 # After "on 3/4", any other word is the thing of which there are three quarters.
 _PART_OF = re.compile(
     " (?!(?:at|and|or|in|from|to|until|through|for|with|by|before|after|as|because|but|when|if|is|was|will|the|a|an|"
@@ -78,7 +80,8 @@ def _weekdays(lexicon: Lexicon) -> list[Rule]:
 
     found = [Rule(frozenset("-–"), re.compile(rf"\b({names})\.?[-–]({names})\b(\.?)(?!\w)"), span)]
     if lexicon.code == "de":
-        found.append(Rule(DIGITS, re.compile(rf"\b({names})\.(?=,? \d)"), single))
+        dated = rf"\d{{1,2}}\. ?(?:\d|{'|'.join(lexicon.short_months)})"
+        found.append(Rule(DIGITS, re.compile(rf"\b({names})(?:\.(?=,? \d)|(?=,? {dated}))"), single))
     return found
 
 
@@ -117,7 +120,8 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
         ),
     ]
     if lexicon.code == "de":
-        short = rf"(?:(?<=[mrn] )|{STARTS}(?=[\d.]{{4,6}}(?:[,)]| [a-zäöü])))(\d{{1,2}})\.(\d{{1,2}})\.(?!\d)"
+        weekday = "|".join(f"(?<={end}{mark} )" for end in ("[nsi]tag", "ttwoch", "nabend") for mark in ("", ","))
+        short = rf"(?:(?<=[mrn] )|{weekday}|{STARTS}(?=[\d.]{{4,6}}(?:[,)]| [a-zäöü])))(\d{{1,2}})\.(\d{{1,2}})\.(?!\d)"
         found.append(Rule(DIGITS, re.compile(short), german))
     if lexicon.code == "en":
         found.append(Rule(frozenset("/"), re.compile(rf"(?<=\b[oO]n )(?!9/11)(\d{{1,2}})/(\d{{1,2}}){ENDS}"), on_day))
@@ -125,10 +129,11 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _inflecting_word(match: re.Match[str]) -> str:
-    """Returns the word that decides the ending of the ordinal. Skips a weekday: "am Freitag, 3. Mai"."""
+    """Returns the word that decides the ending of the ordinal. Behind a weekday it is weak: "am Freitag, 3. Mai"."""
     before = word_before(match)
-    if before.endswith("tag,") or before in ("mittwoch,", "freitag"):
-        return "am"
+    if _GERMAN_WEEKDAY.fullmatch(before):
+        named = re.search(r"(\w+)\W+\w+\W+\Z", match.string[max(0, match.start() - 40) : match.start()])
+        return "" if named and named[1].lower() in _BEFORE_SUBJECT else "am"
     shared = re.search(
         r"\b(\w+) \d{1,2}\. (?:und|oder|bis) \Z", match.string[max(0, match.start() - 30) : match.start()]
     )

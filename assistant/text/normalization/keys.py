@@ -13,12 +13,12 @@ _NAMES = {
     "es": {"*": "asterisco", "#": "almohadilla"},
 }
 _NUMBERED = re.compile(r"#\d{1,15}")  # "Take #5"
-_PIECE = re.compile(r"[*#]|\d+")
+_PIECE = re.compile(r"[*#+]|\d+")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rule. It comes before multiplication and before "#5"."""
-    names = _NAMES[lexicon.code]
+    names = {**_NAMES[lexicon.code], "+": lexicon.signs["+"]}
 
     def read(match: re.Match[str]) -> str | None:
         text, piece = match.string, match[0]
@@ -31,7 +31,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def last(match: re.Match[str]) -> str:
         return f"{digits(match[1], lexicon.code)} {names['#']}"
 
-    pattern = re.compile(r"(?<![\w*#/])(?:[*#]{1,2}\d{0,15}){1,4}(?![\w*#/])")
+    pattern = re.compile(r"(?<![\w*#/])(?:[*#]{1,2}\+?\d{0,15}){1,5}(?![\w*#/])")
     return (
         Rule(frozenset("*#"), pattern, read),
         Rule(frozenset("#"), re.compile(r"(?<![\w.,#*-])(\d{1,15})#(?![\w#])"), last),

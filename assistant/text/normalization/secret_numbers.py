@@ -48,6 +48,16 @@ _LABELS = {
     ),
 }
 """Words before a number that is read digit by digit. A short number before a counted noun is an amount instead."""
+_ENDINGS = {
+    "en": (
+        r"(?:(?:account|acct\.?|card)s?(?: number)?|ending|ends|ended|last (?:four|4)(?: digits)?)"
+        r"(?: (?:in|with|is|are))?:?"
+    ),
+    "de": r"(?:konto|karte|kontonummer|kartennummer|endziffern|mit (?:der )?endung|endet auf|endend auf|endend mit):?",
+    "fr": r"(?:compte|carte|termin(?:ant|e|é|ée|ent) (?:par|en)|finissant par)(?: ?:)?",
+    "es": r"(?:cuenta|tarjeta|termin(?:ada|ado|a|an) en|acaba(?:da|do)? en):?",
+}
+"""Words before the last four digits of an account that stand behind a mask: "Account ending -4821", "card ••••4821"."""
 _TYPED = {
     "en": r"(?:enter|type(?: in)?|key in|input)(?: the)?(?: (?:code|pin|number|digits))?:?",
     "de": r"(?:gib|geben sie|gebe|tippe|tippen sie)(?: bitte)?(?: (?:die|den))?(?: (?:code|pin|nummer|zahl))?:?",
@@ -93,7 +103,15 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         return digits(match[0], code)
 
     figures = rf"(?P<figures>{GROUPS}|\d{{3,15}}){END}"
+    mask = r"(?:[-−–]|[*•·xX.…]{1,12}[ -]?)"
     return (
+        Rule(
+            DIGITS,
+            re.compile(
+                rf"\b(?P<word>(?i:{_ENDINGS[code]}) ){mask}(?P<figures>\d{{4}})(?![\d%°€$£]|[.,]\d| ?[€$£%°]){END}"
+            ),
+            secret,
+        ),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_LABELS[code]}) ?)(?<![\d]){figures}"), secret),
         Rule(
             DIGITS,

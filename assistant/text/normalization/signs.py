@@ -85,7 +85,7 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Returns rules for signs between two operands, marks after a number, and feet and inches."""
+    """Returns rules for signs between two operands, and marks after a number."""
     signs = "|".join(re.escape(sign) for sign in sorted(lexicon.signs, key=len, reverse=True))
     tight = "|".join(
         re.escape(sign) for sign in ("+", "=", "*", "×", "÷", "≤", "≥", "≠", "≈", "±") if sign in lexicon.signs
@@ -180,15 +180,6 @@ def _powers(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _english(lexicon: Lexicon) -> list[Rule]:
-    def feet(match: re.Match[str]) -> str:
-        foot = "foot" if match[2] else "feet"
-        return f"{cardinal(int(match[1]), 'en')} {foot}" + (f" {cardinal(int(match[2]), 'en')}" if match[2] else "")
-
-    def inches(match: re.Match[str]) -> str | None:
-        if match.string.count('"', 0, match.start()) % 2:
-            return None  # a closing quotation mark
-        return f"{say(match[1], lexicon)} inch" + ("" if match.string[match.end() : match.end() + 1] == " " else "es")
-
     def word(match: re.Match[str]) -> str:
         return {"w/o": "without ", "w/": "with "}[match[1].lower()]
 
@@ -201,8 +192,6 @@ def _english(lexicon: Lexicon) -> list[Rule]:
         return f"IP version {cardinal(int(match[1]), 'en')}"
 
     return [
-        Rule(frozenset("'’′"), re.compile(r"(?<![\w.,/'’])(\d)['’′] ?(\d{1,2})(?:\"|”|″|'')?(?![\w'’])"), feet),
-        Rule(frozenset('"″'), re.compile(r"(?<![\w.,/'’\"])(\d{1,3}(?:\.\d)?)[\"″](?!\w)"), inches),
         Rule(frozenset("/"), re.compile(r"(?<![\w/])([wW]/o|[wW]/(?!o\b)) ?(?=[A-Za-z$\d])"), word),
         Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,4}}(?:\.\d{{1,2}})?)([kKM])(?![\w'’/-])"), thousands),
         Rule(DIGITS, re.compile(r"\bIPv([46])\b"), protocol),

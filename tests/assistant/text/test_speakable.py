@@ -101,6 +101,16 @@ def stream(text: str, sizes: list[int]) -> str:
         ("a • b", "a, b"),
         ("-5 or +3", "-5 or +3"),
         ("one two\r\nthree", "one two three"),
+        ("Dial **21*5551234#.", "Dial **21*5551234#."),
+        ("Dial **\\*\\*21\\*5551234\\#** now", "Dial **21*5551234# now"),
+        ("Dial `**21*5551234#` (##002#).", "Dial **21*5551234# (##002#)."),
+        ("**61*+4917112345678**20#, *100#", "**61*+4917112345678**20#, *100#"),
+        ("**12** eggs, **3*4** and *5*", "12 eggs, 3×4 and 5"),
+        ("Press **\\***, then **\\*** or **`*`**.", "Press *, then * or *."),
+        ("Dial **\\*67** first, ***both*** times", "Dial *67 first, both times"),
+        ("The * marks a field with *.", "The * marks a field with *."),
+        ("area = length * width", "area = length × width"),
+        ("Note: * required", "Note: required"),
     ],
 )
 def test_markup_is_removed_or_spoken(text: str, said: str) -> None:
