@@ -183,9 +183,11 @@ def tell_whether(found: TemplateMatch, language: Language) -> Reply | None:
 
 
 def date_ahead(found: TemplateMatch, language: Language) -> Reply | None:
-    """Returns the date in a number of days or weeks, or of a coming weekday."""
-    if "ahead" in found.numbers:
-        ahead = found.numbers["ahead"] * (7 if found.values.get("span") == "weeks" else 1)
+    """Returns the date in a number of days or weeks from today or tomorrow, or of a coming weekday."""
+    named = found.values.get("span_ahead")
+    if named is not None or "ahead" in found.numbers:
+        count = found.numbers.get("ahead", Fraction(0)) * (7 if found.values.get("span") == "weeks" else 1)
+        ahead = (count if named is None else Fraction(named)) + int(found.values.get("start", "0"))
         if ahead.denominator > 1 or not 1 <= ahead <= _MAX_AHEAD:
             return None
         days = int(ahead)

@@ -305,11 +305,13 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Enlève trois de dix", "arithmetic", {"b": "3", "a": "10"}, "Ça fait sept."),
     ("Multiplie six par sept", "arithmetic", {"a": "6", "b": "7"}, "Ça fait quarante-deux."),
     ("Le produit de trois et quatre", "arithmetic", {"a": "3", "b": "4"}, "Ça fait douze."),
+    ("Coupe le son", "voice", {"level": "0"}, "Le volume est à zéro pour cent."),
+    ("Mets-toi en sourdine", "voice", {"level": "0"}, "Le volume est à zéro pour cent."),
     (
-        "Coupe le son",
-        "volume",
-        {},
-        "Je peux seulement parler plus fort ou moins fort que maintenant. Réglez le volume sur le haut-parleur.",
+        "Dans une semaine à partir d'aujourd'hui",
+        "date",
+        {"ahead": "1", "span": "weeks", "start": "0"},
+        "Ce sera vendredi vingt-sept novembre deux mille vingt-six.",
     ),
     ("Snooze", "snooze", {}, "Rien n'a sonné ces dix dernières minutes."),
     (

@@ -299,11 +299,14 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Ziehe drei von zehn ab", "arithmetic", {"b": "3", "a": "10"}, "Das ergibt sieben."),
     ("Multipliziere sechs mit sieben", "arithmetic", {"a": "6", "b": "7"}, "Das ergibt zweiundvierzig."),
     (
-        "Schalte den Ton aus",
-        "volume",
-        {},
-        "Ich kann nur lauter oder leiser sprechen als jetzt. Bitte stelle die Lautstärke am Lautsprecher ein.",
+        "Heute in einer Woche",
+        "date",
+        {"start": "0", "ahead": "1", "span": "weeks"},
+        "Das ist Freitag, der siebenundzwanzigste November zweitausendsechsundzwanzig.",
     ),
+    ("Schalte den Ton aus", "voice", {"level": "0"}, "Die Lautstärke ist null Prozent."),
+    ("Stumm", "voice", {"level": "0"}, "Die Lautstärke ist null Prozent."),
+    ("Ton wieder an", "voice", {"level": "50"}, "Die Lautstärke ist fünfzig Prozent."),
     ("Snooze", "snooze", {}, "In den letzten zehn Minuten hat nichts geklingelt."),
     (
         "Erinnere mich morgen",

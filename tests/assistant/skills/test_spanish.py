@@ -341,11 +341,13 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Resta tres a diez", "arithmetic", {"b": "3", "a": "10"}, "El resultado es siete."),
     ("Multiplica seis por siete", "arithmetic", {"a": "6", "b": "7"}, "El resultado es cuarenta y dos."),
     ("El producto de tres y cuatro", "arithmetic", {"a": "3", "b": "4"}, "El resultado es doce."),
+    ("Quita el sonido", "voice", {"level": "0"}, "El volumen está al cero por ciento."),
+    ("Silénciate", "voice", {"level": "0"}, "El volumen está al cero por ciento."),
     (
-        "Quita el sonido",
-        "volume",
-        {},
-        "Solo puedo hablar más alto o más bajo que ahora. Ajusta el volumen en el altavoz.",
+        "Dentro de una semana a partir de hoy",
+        "date",
+        {"ahead": "1", "span": "weeks", "start": "0"},
+        "Será viernes, veintisiete de noviembre de dos mil veintiséis.",
     ),
     ("Pospón la alarma", "snooze", {}, "No ha sonado nada en los últimos diez minutos."),
     (

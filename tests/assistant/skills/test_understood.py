@@ -350,8 +350,23 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "next song",
         "skip this song",
     ),
-    ("volume", "I can only speak louder or quieter than now. Please use the control of your speaker."): (
+    ("voice", "The volume is at zero percent."): (
+        "mute",
+        "Mute yourself, please.",
         "mute the sound",
+        "turn the sound off",
+        "switch off your voice",
+        "volume off",
+    ),
+    ("voice", "The volume is at fifty percent."): ("unmute", "turn the volume back on"),
+    ("date", "That is Friday, November twenty-seventh, twenty twenty-six."): (
+        "a week from today",
+        "What's the date a week from today?",
+        "what day will it be in a week",
+    ),
+    ("date", "That is Saturday, December fifth, twenty twenty-six."): (
+        "two weeks from tomorrow",
+        "What day is a fortnight from tomorrow?",
     ),
     ("snooze", "Nothing has rung in the last ten minutes."): (
         "snooze",
