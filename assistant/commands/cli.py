@@ -25,6 +25,7 @@ from assistant.commands.safe_errors import SafeErrorGroup
 from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
 from assistant.commands.uninstall.cli import uninstall
+from assistant.support import process_limits
 from assistant.support.console import guarded, write_error
 from assistant.support.exception_groups import first_of
 from assistant.support.signals import as_ctrl_c
@@ -374,7 +375,8 @@ def _run() -> None:
     try:
         _program()()
     except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
-        message, code = str(first_of(errors)), 2
+        message, code = str(first_of(errors)), process_limits.EXIT_CODE
+        message = process_limits.explanation(message, sys.argv[1:]) or message
     if code:
         write_error(message)
         sys.exit(code)

@@ -1,1 +1,1 @@
-"""Base of the other packages: paths, files, signals, the terminal and the processor."""
+"""Base of the other packages: paths, files, signals, the terminal, the processor and limits of the system."""

@@ -8,6 +8,7 @@ import httpx
 
 from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
 from assistant.config.server_settings import ServerSection
+from assistant.support.process_limits import small_memory_limit
 
 MAX_DESCRIPTORS = 65_536
 """The server raises its limit of file descriptors to at most this (web/descriptors.py)."""
@@ -34,6 +35,7 @@ async def capacity_section(section: ServerSection) -> ReportSection:
     findings = (
         conversations_finding(section),
         descriptors_finding(section, descriptor_limit()),
+        *memory_findings(small_memory_limit()),
         running_finding(section, await running_metrics(section)),
     )
     return ReportSection("server", "Conversations of repartee serve", findings)
@@ -58,6 +60,14 @@ def descriptors_finding(section: ServerSection, limit: int | None) -> CheckResul
         return CheckResult("ok", "file descriptors", text, facts=facts)
     remedy = f"allow {needed} (ulimit -Hn, LimitNOFILE=), or lower server.max_sessions"
     return CheckResult("warn", "file descriptors", text, remedy=remedy, facts=facts)
+
+
+def memory_findings(problem: str) -> tuple[CheckResult, ...]:
+    """Returns a warning if a limit of memory is too small for the default engines. Pure."""
+    if not problem:
+        return ()
+    text, _, remedy = problem.rpartition(": ")
+    return (CheckResult("warn", "memory limit", text, remedy=remedy),)
 
 
 def descriptor_limit() -> int | None:

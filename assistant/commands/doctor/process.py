@@ -68,7 +68,9 @@ class ProbeRunner:
         except TimeoutError:
             answer = ProbeResult({}, unfinished=True)
         except OSError as error:
-            return ProbeResult({}, f"no process could be started ({error.strerror}): free some memory")
+            return ProbeResult(
+                {}, f"no process could be started ({error.strerror}): allow more memory, processes or open files"
+            )
         if not answer.unfinished:
             return answer
         if given_s < limit_s:

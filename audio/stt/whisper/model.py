@@ -199,6 +199,11 @@ class LoadedWhisper:
         except EngineLoadError:
             raise
         except Exception as error:  # a damaged tokenizer.json raises a plain Exception
+            if isinstance(error, MemoryError) or "allocate memory" in str(error):
+                raise EngineLoadError(
+                    f"The memory does not suffice for the Whisper model in {settings.folder} ({error}): free some, "
+                    "raise its limit, or set a smaller stt.model."
+                ) from error
             raise EngineLoadError(
                 f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
                 f"{settings.remedy}, or set another stt.device or stt.compute_type."

@@ -10,6 +10,7 @@ from assistant.commands.doctor.capacity import (
     capacity_section,
     conversations_finding,
     descriptors_finding,
+    memory_findings,
     running_finding,
     running_metrics,
 )
@@ -44,6 +45,13 @@ def test_too_few_descriptors_are_a_warning_with_a_remedy() -> None:
     assert (few.level, enough.level, unknown.level) == ("warn", "ok", "info")
     assert "100 conversations need about 1300" in few.text
     assert "LimitNOFILE=" in few.remedy
+
+
+def test_small_memory_limit_is_a_warning_with_a_remedy() -> None:
+    (found,) = memory_findings("the address space is limited to 9 MB, and it needs 16 MB: raise RLIMIT_AS")
+    assert (found.level, found.remedy) == ("warn", "raise RLIMIT_AS")
+    assert found.text == "the address space is limited to 9 MB, and it needs 16 MB"
+    assert memory_findings("") == ()
 
 
 def test_needs_are_those_of_the_server() -> None:
