@@ -1,4 +1,4 @@
-"""Finds limits of the system that are too small for a command: memory, threads and open files.
+"""Names limits of the system that are too small for a command: memory, threads and open files.
 
 Checked before numpy is imported: its OpenBLAS ends the process in words of its own if it gets no memory. Only the
 standard library is used. Every figure in MB is 2**20 bytes, measured on Linux (docs/daily-running.md).
@@ -19,7 +19,7 @@ EXIT_CODE = 2
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a process needs.
+    """Resources that a process needs.
 
     Attributes:
         address_space_mb: Of RLIMIT_AS.
@@ -64,7 +64,7 @@ _SHORT_OF = re.compile(
     r"|resource temporarily unavailable",
     re.IGNORECASE,
 )
-"""How Python, the dynamic linker and the engines' libraries report that the system refused memory, threads or files."""
+"""Words of Python, the dynamic linker and libraries about memory, threads or files that the system refused."""
 
 _UNLIMITED_MB = 1 << 40
 _MAX_CAUSES = 20
@@ -83,7 +83,7 @@ class _Limit:
 
 
 def refusal(arguments: Sequence[str], system: Path = Path("/")) -> str:
-    """Returns which limit makes this command fail, as one sentence; "" if none does.
+    """Returns the limit that makes this command fail, as one sentence; "" if none does.
 
     Also raises the soft limit of open files where the command needs more.
 
