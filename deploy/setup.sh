@@ -172,9 +172,13 @@ fetch_models() {
     fetch_language_model
 }
 
+wants_language_model() {
+    case ${LLM:-} in no | No | NO | 0) return 1 ;; esac
+}
+
 # The package index has only a smaller one that often answers wrongly: it is not taken without being asked. LLM=no: none.
 fetch_language_model() {
-    case ${LLM:-} in no | No | NO | 0) return 0 ;; esac
+    wants_language_model || return 0
     say "fetching a language model: qwen3-0.6b (397 MB; LLM=no skips it)"
     "$venv/bin/repartee" models pull qwen3-0.6b >>"$log" 2>&1 </dev/null ||
         say "the language model could not be fetched: until another is connected, the built-in skills answer. A small one" \
@@ -219,8 +223,18 @@ if [ ! -e "$venv" ]; then
 fi
 rm -f "$venv"/.setup-*
 : >"$log"
-say "installing the pinned dependencies ($lock, about 0.8 GB; one to six minutes without a word here; what pip does: tail -f $log)"
-pip_install --require-hashes -r "$lock"
+wanted=$lock
+size="0.75 GB"
+if [ "$kind" = dev ]; then
+    size="1.8 GB"
+elif ! wants_language_model; then
+    # Without llama.cpp, which is 0.1 GB.
+    wanted=$venv/without-language-model.lock
+    size="0.65 GB"
+    sed '/^xllamacpp==/,/^ .*[^\\]$/d' "$lock" >"$wanted"
+fi
+say "installing the pinned dependencies ($lock, about $size; one to six minutes without a word here; what pip does: tail -f $log)"
+pip_install --require-hashes --no-deps -r "$wanted" # the lock is complete
 pip_install --no-build-isolation --no-deps -e .
 fetch_models
 : >"$venv/.setup-$kind-$state"

@@ -29,11 +29,6 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "httpx2-jsfetch": "BSD-3-Clause",
         # "BSD License"; the licence file has three clauses.
         "jinja2": "BSD-3-Clause",
-        # The metadata holds the whole text.
-        "contourpy": "BSD-3-Clause",
-        "cycler": "BSD-3-Clause",
-        "kiwisolver": "BSD-3-Clause",
-        "matplotlib": "PSF-2.0",  # a custom text in the form of the Python licence
         # The wheel states no licence. This is the licence of espeak-ng, whose library and data are its only content.
         "espeakng-loader": "GPL-3.0-or-later",
         # "LGPL"; the header of each source file says which.
@@ -44,8 +39,6 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
         # The metadata names no licence; LICENSE.md is the Apache licence.
         "py-nanotts": "Apache-2.0",
-        # "Dual License"; LICENSE permits a choice.
-        "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
         # No licence but "BSD License" in the classifiers; LICENSE has three clauses.
         "segno": "BSD-3-Clause",
         # "MIT"; LICENSE adds WebRTC's three clauses.
@@ -79,7 +72,6 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "httpx": "the client of language models",
         "jinja2": "chat templates of models without a route for messages",
         "livekit": "echo cancellation",
-        "matplotlib": "plots",
         "xllamacpp": "language models on this machine",
         "num2words": "numbers as spoken words",
         "numpy": "samples",
