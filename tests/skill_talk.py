@@ -50,5 +50,5 @@ class Talk:
 
 def effect_of(answer: SkillAnswer, code: str) -> SkillEffect | None:
     """Returns the effect of the turn, as `SkillQuery` makes it."""
-    said = Remember(answer.question, answer.question_text, answer.subjects, language=code)
+    said = Remember(answer.question, answer.question_text, answer.text, answer.subjects, language=code)
     return joined_effect(answer.effect, said)

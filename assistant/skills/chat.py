@@ -121,7 +121,9 @@ class SkillQuery:
         if answer is None:
             return None
         language = base_language(self.language) or "en"
-        remembered = Remember(answer.question, answer.question_text, answer.subjects, answer.refuses, language=language)
+        remembered = Remember(
+            answer.question, answer.question_text, answer.text, answer.subjects, answer.refuses, language=language
+        )
         return joined_effect(answer.effect, remembered)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:

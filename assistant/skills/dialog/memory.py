@@ -143,6 +143,7 @@ class Remember:
     Attributes:
         question: The question that the reply asks; None closes the one before.
         question_text: The words of the question in the reply.
+        reply: The whole reply: before some questions it tells what there is to choose from.
         subjects: The new subjects, the latest last.
         refused: Whether the reply says in full that no language model is connected.
         language: The language of the conversation.
@@ -150,6 +151,7 @@ class Remember:
 
     question: OpenQuestion | None = None
     question_text: str = ""
+    reply: str = ""
     subjects: tuple[Subject, ...] = ()
     refused: bool = False
     language: str = "en"
@@ -162,6 +164,7 @@ class Memory:
     Attributes:
         question: The open question; None if there is none.
         question_text: Its words in the reply.
+        reply: The reply that asks it.
         subjects: The last subject of each kind, the latest first.
         refused: Whether it was said in full that no language model is connected.
         language: The language of question and subjects.
@@ -171,6 +174,7 @@ class Memory:
 
     question: OpenQuestion | None = None
     question_text: str = ""
+    reply: str = ""
     subjects: tuple[Subject, ...] = ()
     refused: bool = False
     language: str = "en"
@@ -187,6 +191,7 @@ class Memory:
         return Memory(
             said.question,
             said.question_text,
+            said.reply,
             before,
             self.refused or said.refused,
             said.language,
@@ -202,6 +207,7 @@ class Memory:
     def heard_question(self, last_reply: str | None, language: str) -> OpenQuestion | None:
         """Returns the open question if `last_reply`, the heard part of the last reply, includes its beginning.
 
+        Who hears what there is to choose from need not wait for the question: "the second one" answers it.
         A question without words is returned: its skill knows them when its service has answered.
         """
         if self.question is None or self.language != language:
@@ -209,9 +215,17 @@ class Memory:
         if not self.question_text:
             return self.question
         asked, heard = _words(self.question_text), _words(last_reply or "")
-        begun = any(heard[-count:] == asked[:count] for count in range(1, len(asked) + 1))
+        begun = any(heard[-count:] == asked[:count] for count in range(1, len(asked) + 1)) or self._heard_choice(heard)
         whole = any(heard[at : at + len(asked)] == asked for at in range(len(heard) - len(asked) + 1))
         return self.question if begun or whole else None
+
+    def _heard_choice(self, heard: list[str]) -> bool:
+        """Returns whether the first of the entries or names to choose from has begun, behind a colon."""
+        introduction, colon, _choices = self.reply.partition(":")
+        if not colon or not isinstance(self.question, WhichEntry | WhichName):
+            return False
+        told, least = _words(self.reply), len(_words(introduction)) + 1
+        return any(heard[-count:] == told[:count] for count in range(least, len(told) + 1))
 
     def subjects_in(self, language: str) -> tuple[Subject, ...]:
         """Returns the last subjects, the latest first, if they are in this language."""

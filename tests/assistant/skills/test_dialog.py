@@ -158,6 +158,19 @@ def test_question_is_open_once_its_first_word_was_heard(heard: str, is_open: boo
     assert bool(talk.say("pasta")) is is_open
 
 
+@pytest.mark.parametrize(
+    ("code", "said"), [("en", "the second one"), ("de", "den zweiten"), ("fr", "le deuxième"), ("es", "el segundo")]
+)
+def test_question_may_be_answered_while_the_choices_are_told(code: str, said: str) -> None:
+    talk = Talk(code)
+    introduction, _, choices = talk.say(*TWO_TIMERS[code]).partition(":")
+    told = choices.partition(".")[0].split()
+    for count in range(len(told) + 1):
+        talk.heard = f"{introduction}: {' '.join(told[:count])}"
+        answer = talk.attempt(said)
+        assert (answer is not None and answer.effect is not None) == (count > 0)
+
+
 def test_question_is_closed_after_another_turn_or_a_minute() -> None:
     other, late = Talk(), Talk()
     for talk in (other, late):
