@@ -165,9 +165,12 @@ def test_twelve_utterances_with_follow_ups_are_understood_in_real_time(monkeypat
 ASKED = ("set a ten minute timer for pasta", "set a timer for five minutes", "cancel the timer")
 
 
-def test_answer_during_the_question_is_not_for_the_model() -> None:
-    starts_ms = (1000, 8000, 15000, 19800)  # "Which" is heard at 19.5 s
-    said = [Utterance(at, at + 1400, words) for at, words in zip(starts_ms, (*ASKED, "the pasta one"), strict=True)]
+@pytest.mark.parametrize(
+    ("at_ms", "answer"), [(19_800, "the pasta one"), (18_000, "the second one"), (18_000, "the timer for pasta")]
+)
+def test_answer_during_the_question_is_not_for_the_model(at_ms: int, answer: str) -> None:
+    starts_ms = (1000, 8000, 15000, at_ms)  # the first timer is heard from 17.6 s on, "Which" at 19.5 s
+    said = [Utterance(at, at + 1400, words) for at, words in zip(starts_ms, (*ASKED, answer), strict=True)]
     talk = conversation("en", said, beside_model=True)
     replies = replies_of(talk.run())
     assert replies[2].startswith("You have 2 timers")
