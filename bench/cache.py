@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.config.loading import load_settings
-from assistant.models.needs import Need, at_hand
-from assistant.setup import build
+from assistant.setup import voices
 from assistant.setup.answer_cache import remembered
-from assistant.setup.derived_settings import needs
+from assistant.setup.build import local_now
+from assistant.setup.voice_choice import voice_candidates
 from assistant.text.chunker import Chunker
 from assistant.trace.waterfall import nearest_rank
 from audio.tts import Voice
@@ -153,7 +153,7 @@ def fill(store: CacheStore, entries: int, embedder: Embedder | None) -> None:
 
 def time_s() -> float:
     """Returns the age clock of the store."""
-    return build.local_now().timestamp()
+    return local_now().timestamp()
 
 
 class FakeModel:
@@ -207,9 +207,8 @@ async def store_answer(chat: CachedChat, voice: Voice, request: str) -> None:
 def make_voice() -> Voice:
     """Returns the voice that the default settings choose."""
     settings = load_settings(None, {}, ["tts.timeout_s=30"]).settings
-    need: Need | None = next((one for one in needs(settings) if one.kind == "piper"), None)
-    place = None if need is None else at_hand(need)
-    return remembered(build.espeak(settings) if place is None else build.piper(settings, place))
+    candidate = next(one for one in voice_candidates(settings) if not one.lacking)
+    return remembered(voices.make_voice(settings, candidate))
 
 
 async def print_times(runs: int, entries: int, embedder: Embedder | None, *, speak: bool) -> None:

@@ -19,10 +19,10 @@ from typing import TypedDict
 import numpy as np
 
 from assistant.commands.engine_bench.words import word_errors
-from assistant.models.catalogue import TINY_EN
 from assistant.models.needs import installed
 from audio.echo.canceller import EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
+from audio.stt.whisper.catalogue import TINY_EN
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts.espeak.voice import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s

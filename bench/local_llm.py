@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.config.settings import DEFAULTS
-from assistant.models.catalogue import TINY_EN
 from assistant.models.needs import installed
 from assistant.trace.waterfall import nearest_rank
+from audio.stt.whisper.catalogue import TINY_EN
 from audio.tts.piper.voice import PiperTts
 from bench.piper import UNITS, _random_voice
 from llm.chat import ChatOptions, Finished, Message, Token

@@ -22,9 +22,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from assistant.models.catalogue import JOE
 from assistant.models.needs import installed
 from audio.execution_provider import Provider, ProviderRequest
+from audio.tts.piper.catalogue import JOE
 from audio.tts.piper.cut import NotUnderstoodError, VoiceParts
 from audio.tts.piper.model import PiperModel
 from audio.tts.piper.voice import PiperTts

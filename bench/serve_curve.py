@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.models.catalogue import SMART_TURN, TINY_EN
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.stt.whisper.catalogue import TINY_EN
 from bench.serve_rows import CurvePoint
 from bench.turn_end import curves, profiles, shipped_logits
 from bench.turn_end_curve import Cost

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import soxr
 
-from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
 from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, ms_of_samples, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroVad
 from audio.vad.silero_network import SileroNetwork

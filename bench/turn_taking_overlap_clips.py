@@ -19,10 +19,10 @@ import numpy as np
 import soundfile
 import soxr
 
-from assistant.models.catalogue import JOE
 from assistant.models.needs import installed
 from audio.tts import Voice
 from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.piper.catalogue import JOE
 from audio.tts.piper.voice import PiperTts
 from audio.units import FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, samples_of_s
 

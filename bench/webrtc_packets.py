@@ -23,8 +23,8 @@ import numpy as np
 import soxr
 
 from assistant.commands.engine_bench.words import word_errors
-from assistant.models.catalogue import TINY_EN
 from assistant.models.needs import installed
+from audio.stt.whisper.catalogue import TINY_EN
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm
 from bench.recordings import Recording, read_recordings

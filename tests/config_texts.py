@@ -58,7 +58,7 @@ def config_toml() -> str:
     """Returns the complete config.toml."""
     parts = [_comment(_HEAD)]
     for section in SECTIONS:
-        values = getattr(DEFAULTS, section)
+        values = DEFAULTS.section(section)
         parts.append(f"\n[{section}]  # {_meaning(type(values))}\n")
         for key in keys_of(type(values)):
             parts.append(_comment(_about(key)))
@@ -74,7 +74,7 @@ def markdown_tables() -> str:
     """Returns the tables of docs/configuration.md, one for each section."""
     parts = []
     for section in SECTIONS:
-        values = getattr(DEFAULTS, section)
+        values = DEFAULTS.section(section)
         parts.append(f"### `[{section}]`\n\n{_meaning(type(values))}\n\n")
         parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
         for key in keys_of(type(values)):

@@ -7,8 +7,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from assistant.models.catalogue import JOE, TINY_EN, Model
 from assistant.models.needs import folder_of, installed
+from audio.engines.models import Model
+from audio.stt.whisper.catalogue import TINY_EN
+from audio.tts.piper.catalogue import JOE
 
 
 def _where(variable: str, model: Model) -> Path | None:

@@ -28,6 +28,7 @@ PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "
 NAME_ENGINES = frozenset(
     {
         "assistant.cluster.replicas",
+        "assistant.models.catalogue",
         "assistant.setup.answer_cache",
         "assistant.setup.build",
         "assistant.setup.llm_clients",
@@ -43,7 +44,8 @@ NAME_ENGINES = frozenset(
 and weather; engines on a cluster."""
 
 LAYERS = (
-    "support", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills", "trace",
+    "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills",
+    "trace",
     "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "trace_report", "replay",
     "commands", "program",
 )  # fmt: skip

@@ -4,7 +4,7 @@ import errno
 import os
 import socket
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from web.access_control import is_loopback, is_unspecified
 
 BACKLOG = 256

@@ -13,7 +13,9 @@ from pathlib import Path
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-ENGINE_THREADS = frozenset({"faster-whisper", "espeak-ng", "Piper"})
+from assistant.registry.voices import VOICES
+
+ENGINE_THREADS = frozenset({"faster-whisper", *(one.thread for one in VOICES.all() if one.thread)})
 """Names of the threads of recognizers and voices, as the system shows them."""
 
 _PROCESS = Path("/proc/self")

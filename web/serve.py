@@ -22,7 +22,8 @@ from starlette.applications import Starlette
 from uvicorn.config import STARTUP_FAILURE
 
 from assistant.commands.doctor.machine import certificate_finding, trace_finding
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
 from audio.machine_load import MachineLoadReader

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.tls.certificate import Certificate, CertificateError, read_certificate
 from assistant.tls.configured import configured_files

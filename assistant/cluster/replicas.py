@@ -20,11 +20,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
+from assistant.models.needs import Need
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
 from assistant.setup.providers import turn_provider
+from assistant.setup.voice_choice import voice_candidates
+from assistant.setup.voices import make_voice
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
@@ -174,7 +176,7 @@ class WhisperReplica(Replica):
 
 
 class VoiceReplica(Replica):
-    """A voice: Piper if the machine has one, else espeak-ng. The engine orders the texts of its requests."""
+    """The best voice of this machine. The engine orders the texts of its requests."""
 
     def __init__(self, settings: Settings, version: str) -> None:
         """Chooses the voice. Raises EngineLoadError."""
@@ -277,19 +279,14 @@ def _need(settings: Settings, kind: str) -> Need:
 def _voice(settings: Settings) -> tuple[Voice, str]:
     """Returns the voice of this machine, not loaded, and why it is not the expected one; "" if it is.
 
-    It is chosen as without a cluster (`load_voice`): another voice of the language, then espeak-ng, replace one that is
-    missing, unless it is named.
+    It is chosen as without a cluster (`load_voice`), among the engines that may run in a replica.
     """
-    language = settings.assistant.language
-    if settings.tts.voice and not is_piper_voice(settings.tts.voice):
-        return build.espeak(settings), ""
-    need = next((need for need in needs(settings) if need.kind == "piper"), None)
-    lacking = f"no piper model is known for {language}" if need is None else ""
-    if need is not None and at_hand(need) is None:
-        lacking = lacking_model(need)
-        need = None if settings.tts.voice else other_voice(language)
-    place = None if need is None else at_hand(need)
-    if place is None:
-        return build.espeak(settings), f"instead of piper, because {lacking}"
-    local = replace(settings, stt=replace(settings.stt, threads=settings.stt.threads or cores().whole))
-    return build.piper(local, place), lacking.partition(";")[0]
+    problem = first = ""
+    for candidate in voice_candidates(settings):
+        first = first or candidate.engine.name
+        if candidate.engine.on_cluster and not candidate.lacking:
+            local = replace(settings, stt=replace(settings.stt, threads=settings.stt.threads or cores().whole))
+            why = f"instead of {first}, because {problem}" if problem else candidate.instead
+            return make_voice(local, candidate), why
+        problem = problem or candidate.lacking or f"{first} does not run on a cluster"
+    raise EngineLoadError(f"no voice for {settings.assistant.language}: {problem}.")

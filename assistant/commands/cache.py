@@ -26,7 +26,7 @@ ID_CHARS = 6
 @contextmanager
 def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     """Opens the configured store. Raises ConfigError if it cannot be used."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.setup.answer_cache import cache_store
     from llm.cache import CacheStoreError
 

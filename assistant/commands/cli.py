@@ -183,7 +183,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk through this machine's microphone and loudspeaker."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.config.sources import Option
     from assistant.support.console import terminal
 
@@ -235,7 +235,7 @@ def read(  # noqa: PLR0917 - each is an option of the command
     """Summarize documents aloud, part by part, and answer questions about them."""
     from assistant.commands.read.command import ReadOptions
     from assistant.commands.read.command import read as run_read
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.support.console import terminal
 
     if text and out is not None:
@@ -364,8 +364,8 @@ def _flush_error(output: TextIO | None, more: str = "") -> str:
 def _run() -> None:
     # A thread that runs Python code must not block the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
-    from assistant.config.loading import ConfigError
-    from assistant.models.needs import ModelError
+    from assistant.config.errors import ConfigError
+    from assistant.models.errors import ModelError
     from assistant.support.paths import HomeError
     from audio.errors import AudioError
     from llm.errors import LlmError

@@ -27,7 +27,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The conversation's fu
 
 def _file() -> "ConversationFile":
     """Returns the file, after importing earlier versions' conversations. Raises ConfigError if it cannot be used."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import ConversationFile
     from assistant.storage.conversation_import import import_files
@@ -96,7 +96,7 @@ def export(
     ] = None,
 ) -> None:
     """Print a conversation as Markdown or JSON, or write it to a file."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_export import as_json, as_markdown
     from assistant.support.console import write_json
     from audio.private_file import open_private
@@ -121,7 +121,7 @@ def delete(
     everything: Annotated[bool, typer.Option("--all", help="Delete all of `talk`.")] = False,
 ) -> None:
     """Delete one conversation, or all that `talk` keeps."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import TERMINAL
     from assistant.storage.conversation_import import delete_imported
@@ -141,7 +141,7 @@ def delete(
 
 def _owner(file: "ConversationFile", name: str) -> str:
     """Returns the owner of the conversation of this name. Raises ConfigError if there is not exactly one."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
 
     owners = [owner for owner in file.owners() if file.load(owner, name) is not None]
     if not owners:

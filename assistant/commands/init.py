@@ -31,14 +31,15 @@ from assistant.commands.first_run.voices import (
     VoiceOption,
     base_of,
     current_voice,
-    installed_voices,
     language_name,
     languages,
     more_voices,
+    voice_options,
 )
 from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE
-from assistant.config.loading import ConfigError, Loaded, load_settings
+from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import config_option
 from audio.errors import AudioError
@@ -136,7 +137,7 @@ class _Setup:
                     f"The built-in skills do not know {language_name(language)}: a language model has to answer.",
                     "yellow",
                 )
-            voices = installed_voices(language)
+            voices = voice_options(language)
             if self.prompts is not None or self.options.language is not None:
                 answers = replace(answers, language=language)
             if self.options.voice is not None:

@@ -19,7 +19,7 @@ _NONE = 'there are no lists and no notes; say "add milk to my shopping list" or 
 
 def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
     """Writes changes to the file and returns what is in it. Raises ConfigError if it cannot be used."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.list_file import ListFile, lists_path
     from assistant.support.paths import HomeError
@@ -67,7 +67,7 @@ def export(
     ] = None,
 ) -> None:
     """Print all lists and notes as Markdown, or write them to a file."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.skills.lists.items import titled_lists
     from audio.private_file import open_private
 
@@ -90,7 +90,7 @@ def clear(
     name: Annotated[str, typer.Argument(metavar="NAME", help='"shopping", "to-do", "notes" or the name of a list.')],
 ) -> None:
     """Remove all items of a list, or all notes."""
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.skills.lists.items import items_of, list_names
 
     items = _exchange({})

@@ -35,7 +35,7 @@ def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "
 
 def _check_models(loaded: "Loaded") -> None:
     """Refuses names of models that do not exist. Raises ConfigError."""
-    from assistant.config.loading import ConfigError  # noqa: PLC0415 - as above
+    from assistant.config.errors import ConfigError  # noqa: PLC0415 - as above
     from assistant.models.needs import unknown_models  # noqa: PLC0415 - as above
 
     settings = loaded.settings

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from assistant.config.keys import ConfigSection, KeyInfo
+from assistant.config.keys import ConfigSection
 from assistant.support.paths import HomeError, at_home
+from audio.engines.settings import KeyInfo
 
 
 @dataclass(frozen=True, slots=True)

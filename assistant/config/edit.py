@@ -4,13 +4,13 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.endpoint_tables import with_table, without_table
+from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE, config_files
 from assistant.config.keys import Value
-from assistant.config.loading import ConfigError, load_settings, settings_in
+from assistant.config.loading import load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.value_lines import with_values
 from assistant.config.words import unknown
@@ -182,6 +182,5 @@ def _with_endpoints(settings: Settings, endpoints: tuple[EndpointSection, ...]) 
 
 def _with_setting(settings: Settings, dotted: str, value: Value) -> Settings:
     """Returns the text with the setting changed. Raises ValueError if the value is not allowed."""
-    section, _, name = dotted.partition(".")
-    changed: dict[str, Any] = {section: replace(getattr(settings, section), **{name: value})}
-    return replace(settings, **changed)
+    section, _, name = dotted.rpartition(".")
+    return settings.changed(section, {name: value})

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
 
-from assistant.config.keys import ConfigSection, KeyInfo, has_host
+from assistant.config.keys import ConfigSection, has_host
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
+from audio.engines.settings import KeyInfo
 
 EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock", "local"]
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]

@@ -1,42 +1,14 @@
 """Describes one setting: its meaning and allowed values, read from the annotation of its field."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from assistant.config.toml_table import TomlTable
 from assistant.support.paths import HomeError, at_home
-
-
-@dataclass(frozen=True, slots=True)
-class KeyInfo:
-    """Meaning and allowed values of a key, where the type alone does not tell.
-
-    Attributes:
-        text: One line, ending in a full stop.
-        unit: Unit of a number, as shown to the user.
-        low: Least number allowed.
-        high: Greatest number allowed.
-        zero: Whether 0 is allowed besides low to high.
-        pattern: Regular expression for the whole string; "" allows any string.
-        form: The pattern in words: "a language code such as en or de".
-        private: Whether a wrong value may be a secret; error texts then do not repeat it.
-        retired: Values of earlier versions, and what to do instead, as the end of an error text.
-    """
-
-    text: str
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    zero: bool = False
-    pattern: str = ""
-    form: str = ""
-    private: bool = False
-    retired: Mapping[str, str] = field(default_factory=dict)
-
+from audio.engines.settings import KeyInfo
 
 Value = bool | int | float | str | Path | TomlTable
 
@@ -151,9 +123,18 @@ def keys_of(section: type) -> tuple[Key, ...]:
     for name, hint in get_type_hints(section, include_extras=True).items():
         if get_origin(hint) is Annotated:
             kind, about = get_args(hint)
-            choices = get_args(kind)
+            choices = about.choices() if about.choices else get_args(kind)
             keys.append(Key(name, str if choices else kind, choices, about))
     return tuple(keys)
+
+
+def check_section(section: object) -> None:
+    """Checks all values of a section. Raises ValueError with the key and the allowed values."""
+    for key in keys_of(type(section)):
+        try:
+            key.check(getattr(section, key.name))
+        except ValueError as error:
+            raise ValueError(f"{key.name} {error}") from None
 
 
 class ConfigSection:
@@ -163,8 +144,4 @@ class ConfigSection:
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""
-        for key in keys_of(type(self)):
-            try:
-                key.check(getattr(self, key.name))
-            except ValueError as error:
-                raise ValueError(f"{key.name} {error}") from None
+        check_section(self)

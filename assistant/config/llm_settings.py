@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.keys import ConfigSection, KeyInfo
+from assistant.config.keys import ConfigSection
+from audio.engines.settings import KeyInfo
 
 CacheStoreKind = Literal["sqlite", "memory", "redis"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]

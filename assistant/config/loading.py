@@ -1,11 +1,12 @@
 """Loads settings. Sources, lowest priority first: defaults, files, environment, --set flags, other options."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import accepts
+from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE, config_files
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
@@ -29,23 +30,6 @@ from assistant.support.paths import HomeError
 
 OTHER_VARIABLES = frozenset({"REPARTEE_TOKEN", VARIABLE})
 """Environment variables that begin with REPARTEE_ but are not settings."""
-
-
-class ConfigError(Exception):
-    """Invalid settings.
-
-    The text has one line for each problem of the first source that has any: the place, the key, the value found and the
-    values allowed. It contains no secret.
-
-    Attributes:
-        problems: The lines.
-    """
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        """`problems`: one line each, for the user; at least one."""
-        # A quoted key or a flag may contain a line break, but each problem must stay on one line.
-        self.problems = tuple(" ".join(problem.splitlines()) for problem in problems)
-        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +107,8 @@ def render_effective(loaded: Loaded) -> list[ConfigRow]:
     """Returns every setting with its value and origin, in the order of config.toml, without secrets."""
     rows = []
     for section in SECTIONS:
-        for dotted in (dotted for dotted in KEYS if dotted.startswith(f"{section}.")):
-            value: object = getattr(getattr(loaded.settings, section), dotted.partition(".")[2])
+        for dotted in (dotted for dotted in KEYS if dotted.rpartition(".")[0] == section):
+            value = loaded.settings.value(dotted)
             rows.append(ConfigRow(dotted, spelled_without_secret(value), loaded.origin[dotted]))
         if ENDPOINTS.startswith(f"{section}."):
             rows += _endpoint_rows(loaded)
@@ -170,9 +154,7 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
 
 
 def _default(dotted: str) -> object:
-    section, _, name = dotted.partition(".")
-    default: object = getattr(getattr(DEFAULTS, section), name)
-    return default
+    return DEFAULTS.value(dotted)
 
 
 def _values_or_error(found: SourceReading) -> list[SourceValue]:
@@ -184,11 +166,9 @@ def _values_or_error(found: SourceReading) -> list[SourceValue]:
 def _merged(given: Sequence[SourceValue]) -> Settings:
     values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     for item in given:
-        section, _, name = item.key.partition(".")
+        section, _, name = item.key.rpartition(".")
         values[section][name] = item.value
-    sections: dict[str, object] = {}
-    for section in SECTIONS:
-        make_section: Callable[..., object] = type(getattr(DEFAULTS, section))
-        sections[section] = make_section(**values[section])
-    make_settings: Callable[..., Settings] = Settings
-    return make_settings(**sections)
+    settings = DEFAULTS
+    for section, changed in values.items():
+        settings = settings.changed(section, changed) if changed else settings
+    return settings

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from assistant.config.keys import KeyInfo
 from assistant.config.toml_table import TomlTable
+from audio.engines.settings import KeyInfo
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

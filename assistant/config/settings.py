@@ -5,22 +5,24 @@ docs/configuration.md and the error texts come from here (tests/config_texts.py 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from assistant.config.cluster_settings import ClusterSection
 from assistant.config.document_settings import DocumentsSection
+from assistant.config.engine_sections import EngineSections, default_sections
 from assistant.config.home_settings import HomeSection, WeatherSection
-from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
+from assistant.config.keys import ConfigSection, Key, keys_of
 from assistant.config.llm_settings import CacheSection, LlmSection
 from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
 from assistant.config.turn_settings import TurnSection, VadSection
-from audio.execution_provider import Provider
+from assistant.registry.voices import AUTO, engine_choices
+from audio.engines.settings import KeyInfo
 
 SttEngine = Literal["auto", "faster-whisper", "ray"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
@@ -28,7 +30,6 @@ ComputeType = Literal[
     "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
 ]
 EncoderWindow = Literal["adaptive", "full", "dynamic"]
-TtsEngine = Literal["auto", "piper", "espeak-ng", "ray"]
 
 _INSTRUCTIONS = (
     "You are Repartee, a voice assistant. Everything you write is spoken aloud. Answer in one to three short "
@@ -93,7 +94,7 @@ class SttSection(ConfigSection):
     threads: Annotated[
         int,
         KeyInfo(
-            "CPU threads for faster-whisper and for Piper; 0: chosen by the number of cores.",
+            "CPU threads for faster-whisper, and for voices that use several; 0: chosen by the number of cores.",
             unit="threads",
             low=0,
             high=64,
@@ -142,28 +143,23 @@ class TtsSection(ConfigSection):
     """Text to speech."""
 
     engine: Annotated[
-        TtsEngine,
+        str,
         KeyInfo(
-            "Speech synthesizer; auto: piper if its voice is downloaded, else espeak-ng; ray: the same on a cluster "
-            "([cluster])."
+            "Speech synthesizer; auto: the best installed one that speaks the language; ray: the same on a cluster "
+            "([cluster]).",
+            choices=engine_choices,
         ),
-    ] = "auto"
+    ] = AUTO
     voice: Annotated[
         str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
     ] = ""
-    provider: Annotated[
-        Provider,
-        KeyInfo("Where piper computes; auto: CUDA if onnxruntime is built with it, else the CPU."),
-    ] = "auto"
-    fp16: Annotated[bool, KeyInfo("Whether piper computes in float16; only with tts.provider = tensorrt.")] = False
-    speaker: Annotated[int, KeyInfo("Number of the speaker, for piper voices with several.", low=0, high=10000)] = 0
     speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
         float,
         KeyInfo(
-            "Longest wait for the first audio of a sentence of a voice that does not tell whether it works. piper and "
-            "espeak-ng are waited for as long as they work.",
+            "Longest wait for the first audio of a sentence of a voice that does not tell whether it works. The "
+            "built-in voices are waited for as long as they work.",
             unit="s",
             low=0.1,
             high=60,
@@ -225,7 +221,11 @@ class SpeakerSection(ConfigSection):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, by section."""
+    """All settings, by section.
+
+    Attributes:
+        engines: The sections of engines, such as [tts.piper].
+    """
 
     assistant: AssistantSection = AssistantSection()
     turn: TurnSection = field(default_factory=TurnSection)
@@ -245,14 +245,46 @@ class Settings:
     talk: TalkSection = field(default_factory=TalkSection)
     server: ServerSection = field(default_factory=ServerSection)
     cluster: ClusterSection = field(default_factory=ClusterSection)
+    engines: EngineSections = field(default_factory=default_sections)
+
+    def section(self, name: str) -> Any:
+        """Returns a section by its name, as in "tts" or "tts.piper"."""
+        stage, dot, engine = name.partition(".")
+        return self.engines.of(stage, engine) if dot else getattr(self, stage)
+
+    def value(self, dotted: str) -> object:
+        """Returns the value of a key by its dotted name."""
+        section, _, name = dotted.rpartition(".")
+        found: object = getattr(self.section(section), name)
+        return found
+
+    def changed(self, section: str, values: Mapping[str, Any]) -> "Settings":
+        """Returns the settings with other values in a section. Raises ValueError for one that is not allowed."""
+        if "." in section:
+            return replace(self, engines=self.engines.changed(section, dict(values)))
+        changed: dict[str, Any] = {section: replace(getattr(self, section), **values)}
+        return replace(self, **changed)
 
 
 DEFAULTS = Settings()
 
-SECTIONS: tuple[str, ...] = tuple(field.name for field in fields(Settings))
-"""Names of the sections, in the order of config.toml."""
+SECTIONS: tuple[str, ...] = tuple(
+    name
+    for section in fields(Settings)
+    if section.name != "engines"
+    for name in (
+        section.name,
+        *(own for own, _values in DEFAULTS.engines.content if own.startswith(f"{section.name}.")),
+    )
+)
+"""Names of the sections, in the order of config.toml: those of engines follow that of their stage."""
 
 KEYS: Mapping[str, Key] = MappingProxyType(
-    {f"{section}.{key.name}": key for section in SECTIONS for key in keys_of(type(getattr(DEFAULTS, section)))}
+    {f"{section}.{key.name}": key for section in SECTIONS for key in keys_of(type(DEFAULTS.section(section)))}
 )
 """Every key with a single value, by its dotted name, in the order of config.toml."""
+
+FORMER_KEYS: Mapping[str, str] = MappingProxyType(
+    {key.about.formerly: dotted for dotted, key in KEYS.items() if key.about.formerly}
+)
+"""The present name of keys that had another one in earlier versions."""

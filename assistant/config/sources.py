@@ -17,8 +17,9 @@ from assistant.config.endpoint_settings import (
     key_missing,
     key_not_accepted,
 )
+from assistant.config.engine_sections import sections_of_broken_engines
 from assistant.config.keys import Key, Value, keys_of
-from assistant.config.settings import KEYS, SECTIONS
+from assistant.config.settings import FORMER_KEYS, KEYS, SECTIONS
 from assistant.config.toml_lines import lines_of_keys
 from assistant.config.tool_settings import ToolServerSection
 from assistant.config.words import shown, unknown
@@ -41,7 +42,15 @@ TOOL_SERVER_KEYS = {key.name: key for key in keys_of(ToolServerSection)}
 _Listed = TypeVar("_Listed", EndpointSection, ToolServerSection)
 
 _EVERY_KEY = (*KEYS, *LISTS)
-_VARIABLES = {PREFIX + dotted.replace(".", "_").upper(): dotted for dotted in _EVERY_KEY}
+
+
+def variable_of(dotted: str) -> str:
+    """Returns the environment variable of a key."""
+    return PREFIX + dotted.replace(".", "_").replace("-", "_").upper()
+
+
+_VARIABLES = {variable_of(dotted): dotted for dotted in _EVERY_KEY}
+_FORMER_VARIABLES = {variable_of(former): variable_of(dotted) for former, dotted in FORMER_KEYS.items()}
 _FILE_LIMIT_BYTES = 1 << 20
 
 
@@ -95,7 +104,19 @@ def from_environment(environ: Mapping[str, str]) -> SourceReading:
 def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[str]:
     """Returns a problem for each REPARTEE_ variable that is neither a setting nor one of `secrets`."""
     names = sorted(name for name in environ if name.startswith(PREFIX) and name not in _VARIABLES)
-    return [f"environment {name}: {unknown(name, _VARIABLES)}" for name in names if name not in secrets]
+    return [f"environment {name}: {_unknown_variable(name)}" for name in names if name not in secrets]
+
+
+def _unknown_variable(name: str) -> str:
+    return f"is now {_FORMER_VARIABLES[name]}" if name in _FORMER_VARIABLES else unknown(name, _VARIABLES)
+
+
+def unknown_key(dotted: str) -> str:
+    """Returns the problem with a key that does not exist."""
+    if dotted in FORMER_KEYS:
+        section = FORMER_KEYS[dotted].rpartition(".")[0]
+        return f"is now {FORMER_KEYS[dotted]}, in the section [{section}]"
+    return unknown(dotted, _EVERY_KEY)
 
 
 def from_overrides(overrides: Sequence[str]) -> SourceReading:
@@ -107,7 +128,7 @@ def from_overrides(overrides: Sequence[str]) -> SourceReading:
         if not equals or not dotted:
             found.problems.append("--set: must be section.key=value, as in --set turn.profile=eager")
         elif dotted not in _EVERY_KEY:
-            found.problems.append(f"--set {dotted}: {unknown(dotted, _EVERY_KEY)}")
+            found.problems.append(f"--set {dotted}: {unknown_key(dotted)}")
         else:
             _read(dotted, text, "--set", f"--set {dotted}", found)
     return found
@@ -227,14 +248,23 @@ class _Reader:
         """Reads a whole file."""
         for section, content in table.items():
             if section in SECTIONS and isinstance(content, dict):
-                for name, raw in content.items():
-                    self.read_key(f"{section}.{name}", raw)
+                self._read_section(section, content)
             elif section in SECTIONS:
                 self._problem(section, f"must be a table that begins with the line [{section}]")
             elif isinstance(content, dict | list):
                 self._problem(f"[{section}]", unknown(section, SECTIONS, "no such section"), at=section)
             else:
                 self._problem(section, unknown(section, _EVERY_KEY))
+
+    def _read_section(self, section: str, content: Mapping[str, object]) -> None:
+        for name, raw in content.items():
+            dotted = f"{section}.{name}"
+            if dotted in SECTIONS and isinstance(raw, dict):
+                self._read_section(dotted, raw)
+            elif dotted in SECTIONS:
+                self._problem(dotted, f"must be a table that begins with the line [{dotted}]")
+            elif not (isinstance(raw, dict) and dotted in sections_of_broken_engines()):  # the doctor names the engine
+                self.read_key(dotted, raw)
 
     def read_key(self, dotted: str, raw: object) -> None:
         """Reads one key."""
@@ -243,7 +273,7 @@ class _Reader:
         elif dotted == TOOL_SERVERS:
             self._read_tables(dotted, raw, self._tool_server, "server")
         elif dotted not in KEYS:
-            self._problem(dotted, unknown(dotted, _EVERY_KEY))
+            self._problem(dotted, unknown_key(dotted))
         else:
             try:
                 self._add(dotted, KEYS[dotted].check(raw))

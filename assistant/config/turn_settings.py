@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from assistant.config.keys import ConfigSection, KeyInfo
+from assistant.config.keys import ConfigSection
+from audio.engines.settings import KeyInfo
 from audio.execution_provider import Provider
 
 Profile = Literal["auto", "eager", "balanced", "patient"]

@@ -35,7 +35,7 @@ def _with_value(text: str, dotted: str, toml: str) -> str:
             raise ValueError(f"the value of {dotted} is not on one line")
         lines[number - 1] = found["before"] + toml + found["after"] + lines[number - 1][len(line) :]
         return "\n".join(lines)
-    section, _, name = dotted.partition(".")
+    section, _, name = dotted.rpartition(".")
     added = f"{name} = {toml}"
     header = next((number for number, table in lines_of_tables(text) if table == f"[{section}]"), None)
     if header is not None:

@@ -1,7 +1,7 @@
 """Hint for speech that is probably not in the configured language. Reads the disk."""
 
 from assistant.config.settings import Settings
-from assistant.models.catalogue import named
+from assistant.models.catalogue import KINDS, named
 from assistant.models.needs import installed, is_path
 from assistant.models.whisper_choice import AUTO
 from audio.stt import UNKNOWN_LANGUAGE
@@ -38,7 +38,7 @@ def language_hint(settings: Settings, language: str) -> str:
 def _multilingual(settings: Settings) -> tuple[str, str]:
     """Returns the name of a multilingual model, preferably a downloaded one, and how to download it."""
     model = None if is_path(settings.stt.model) else named(settings.stt.model)
-    own = "base" if model is None else model.multilingual
+    own = "base" if model is None else KINDS[model.kind].multilingual(model.name)
     for name in (own, "small", "base", "tiny"):
         if (other := named(name)) is not None and installed(other) is not None:
             return name, ""

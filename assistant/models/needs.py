@@ -1,34 +1,19 @@
 """Determines which models a configuration needs and which are downloaded. Reads the disk; downloads nothing."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.words import unknown, with_known_names
-from assistant.models.catalogue import (
-    CHAT_MODELS,
-    MODELS,
-    SMART_TURN,
-    VOICE_OF_LANGUAGE,
-    Kind,
-    Model,
-    is_hub_name,
-    named,
-    piper_voice,
-)
-from assistant.support.paths import at_home
-from audio import whisper_folder
-
-IN_HUB_CACHE: frozenset[Kind] = frozenset({"whisper", "chat"})
-"""Kinds that are kept in the Hugging Face cache, where other programs find them."""
-
-
-class ModelError(Exception):
-    """A model that is unknown or cannot be downloaded. The text is one sentence: what, where, and what to do next."""
-
+from assistant.models.catalogue import CHAT_MODELS, KINDS, MODELS, named
+from assistant.registry.voices import AUTO, VOICES, ranked_voice_engines
+from assistant.support.paths import HomeError, at_home
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.engines.models import Model, is_hub_name
+from audio.engines.voice import VoiceEngine
 
 LOCAL_MODEL = "llm.local_model"
 """Setting that names the language model of this machine where no endpoint is configured."""
@@ -43,14 +28,14 @@ class Need:
 
     Attributes:
         name: As in the configuration: a name of the catalogue, or a path.
-        kind: Required kind of model.
+        kind: Name of the required `ModelKind`.
         purpose: Purpose, for display.
         key: The setting that names it; "" if none does.
         language: Language it must support, as in the configuration; "" for any.
     """
 
     name: str
-    kind: Kind
+    kind: str
     purpose: str
     key: str = ""
     language: str = ""
@@ -66,7 +51,7 @@ class Need:
         """Remedy for a model that lacks the language; "" if it has it or the languages are unknown."""
         if not self.language or self.model is None or self.model.covers(self.language):
             return ""
-        other = self.model.multilingual
+        other = KINDS[self.kind].multilingual(self.name)
         fetched = (model := named(other)) is not None and installed(model) is not None
         fetch = "" if fetched else f", then repartee models pull {other}"
         return f'{self.name} supports only English: set {self.key} = "{other}"{fetch}'
@@ -110,23 +95,56 @@ def needed(
     language models that run on this machine; `chat_key`: the setting that names them.
     """
     needs = [Need(stt_model, "whisper", "speech to text", "stt.model", language)]
-    if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
-        of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
-        if voice or of_language or tts_engine == "piper":
-            needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
+    if (voice_need := needed_voice(language, tts_engine, voice)) is not None:
+        needs.append(voice_need)
     needs.append(Need(SMART_TURN.name, "smart-turn", "end of turn"))
     needs += [Need(name, "chat", "language model", chat_key) for name in chat_models]
     return needs
 
 
-_LIKE_PIPER = re.compile("[a-z]{2,3}_[A-Z]{2}-")
-"""Beginning of every Piper voice's name, and of no espeak-ng voice's."""
+def needed_voice(language: str, tts_engine: str, voice: str) -> Need | None:
+    """Returns the model of the voice that these settings prefer; None if that one needs none."""
+    if tts_engine != AUTO:
+        engine = VOICES.get(tts_engine)
+        return None if engine is None else voice_need(engine, language, voice, named_engine=True)
+    if voice:
+        engine = engine_of_voice(voice)
+        return None if engine is None else voice_need(engine, language, voice)
+    for engine in ranked_voice_engines(language):
+        if engine.models is None or engine.default_voice(language):
+            return voice_need(engine, language)
+    return None
+
+
+def voice_need(engine: VoiceEngine, language: str, voice: str = "", *, named_engine: bool = False) -> Need | None:
+    """Returns the model that an engine needs for a voice; None if it needs none, or knows no voice of the language.
+
+    `voice`: "" for the language's own. `named_engine`: the configuration requires this engine, so a voice is missing.
+    """
+    name = voice or engine.default_voice(language)
+    if engine.models is None or not (name or named_engine):
+        return None
+    return Need(name, engine.models.name, engine.models.purpose, "tts.voice")
+
+
+def engine_of_voice(voice: str) -> VoiceEngine | None:
+    """Returns the engine of a `tts.voice` (a name, or the path of a model); None if it is left to the last resort."""
+    engines = VOICES.all()
+    if is_path(voice):
+        with_models = [engine for engine in engines if engine.models is not None]
+        by_suffix = (e for e in with_models if e.models is not None and voice.endswith(e.models.suffix or "\0"))
+        return next(by_suffix, next(iter(with_models), None))
+    for engine in engines:
+        if engine.voice_of_name(voice) or (engine.models is not None and engine.models.named(voice)):
+            return engine
+    return None
 
 
 def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[str, str]:
     """Returns the problem with each of `stt.model`, `llm.local_model` and `tts.voice` that names no model, by setting.
 
-    `voice` counts only if it begins as a Piper voice does and is similar to one; espeak-ng's voices are known later.
+    `voice` counts only if it begins as the names of an engine's models do and is similar to one; other names are known
+    when the engine is loaded.
     """
     names = (
         (stt_model, Need(stt_model, "whisper", "", "stt.model")),
@@ -137,23 +155,34 @@ def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[st
         for name, need in names
         if name not in _OTHER_VALUES[need.key] and not is_path(name) and need.model is None
     }
-    if _LIKE_PIPER.match(voice) and not is_piper_voice(voice):
-        voices = [name for name, model in MODELS.items() if model.kind == "piper"]
-        problem = unknown(voice, voices, f"tts.voice = {voice!r} is not known", dotted=False)
-        if problem.endswith("?"):
-            found["tts.voice"] = problem
+    for engine in VOICES.all() if engine_of_voice(voice) is None else ():
+        if engine.models is not None and engine.name_pattern is not None and engine.name_pattern.match(voice):
+            voices = [model.name for model in engine.models.catalogue]
+            problem = unknown(voice, voices, f"tts.voice = {voice!r} is not known", dotted=False)
+            if problem.endswith("?"):
+                found["tts.voice"] = problem
     return found
 
 
-def other_voice(language: str) -> Need | None:
-    """Returns a downloaded Piper voice of the catalogue for a language; None if there is none."""
-    voices = (name for name, model in MODELS.items() if model.kind == "piper" and model.covers(language))
-    return next((need for name in voices if at_hand(need := Need(name, "piper", "text to speech"))), None)
+def other_voice(engine: VoiceEngine, language: str) -> Need | None:
+    """Returns a downloaded voice of an engine's catalogue for a language; None if there is none."""
+    if engine.models is None:
+        return None
+    kind = engine.models
+    voices = (model.name for model in kind.catalogue if model.covers(language))
+    return next((need for name in voices if at_hand(need := Need(name, kind.name, kind.purpose))), None)
 
 
-def is_piper_voice(voice: str) -> bool:
-    """Returns whether a `tts.voice` is for Piper (en_US-ljspeech-medium, a path) and not for espeak-ng (en-us)."""
-    return is_path(voice) or piper_voice(voice) is not None
+def downloaded_voices(engine: VoiceEngine) -> list[str]:
+    """Returns the names of all complete voices in an engine's folder, whether its catalogue has them or not."""
+    if engine.models is None:
+        return []
+    kind = engine.models
+    known = {model.name for model in kind.catalogue}
+    with suppress(OSError, HomeError):  # the folder cannot be read, or is not known
+        known |= {path.stem for path in folder_of(kind.name).glob(f"*{kind.suffix}") if kind.folder and kind.suffix}
+    needs = [Need(name, kind.name, kind.purpose) for name in sorted(known)]
+    return [need.name for need in needs if need.model is not None and at_hand(need) is not None]
 
 
 def at_hand(need: Need) -> Path | None:
@@ -171,9 +200,10 @@ def at_hand(need: Need) -> Path | None:
 
 def installed(model: Model) -> Path | None:
     """Returns the path of a complete catalogue model on this machine, as `at_hand` does; None if it is missing."""
-    if model.kind in IN_HUB_CACHE:
+    kind = KINDS[model.kind]
+    if not kind.folder:
         folders = (folder for folder in _snapshots(model) if _is_complete(model, folder))
-        if model.kind == "chat":
+        if not kind.is_folder:
             return next((folder / model.files[-1].name for folder in folders), None)
         return next((folder for folder in folders if not _missing_file(folder, model.kind)), None)
     folder = folder_of(model.kind)
@@ -200,12 +230,7 @@ def missing(need: Need) -> str:
 
 def lacking_model(need: Need) -> str:
     """As `missing`, as part of a sentence: "the Whisper model base is not downloaded; fetch it: repartee ..."."""
-    what = {
-        "whisper": "Whisper model",
-        "piper": "Piper voice",
-        "smart-turn": "Smart Turn model",
-        "chat": "language model",
-    }[need.kind]
+    what = KINDS[need.kind].label
     if need.language_remedy:
         return f"the {what} {need.language_remedy}"
     if need.model is not None:
@@ -264,12 +289,17 @@ def is_path(name: str) -> bool:
 # ---- paths ----
 
 
-def folder_of(kind: Kind) -> Path:
-    """Returns the folder for models of a kind: the Hugging Face cache, or Repartee's data folder."""
-    if kind in IN_HUB_CACHE:
+def is_in_hub_cache(kind: str) -> bool:
+    """Returns whether models of a kind are kept in the Hugging Face cache."""
+    return not KINDS[kind].folder
+
+
+def folder_of(kind: str) -> Path:
+    """Returns the folder for models of a kind: the Hugging Face cache, or one in the program's data folder."""
+    if is_in_hub_cache(kind):
         return _hub_cache()
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return at_home(home) / "repartee" / ("voices" if kind == "piper" else "turns")
+    return at_home(home) / "repartee" / KINDS[kind].folder
 
 
 def cache_folder_of(model: Model) -> Path:
@@ -313,7 +343,7 @@ def _is_complete_file(path: Path, size_bytes: int | None) -> bool:
     return found_bytes > 0 if size_bytes is None else found_bytes == size_bytes
 
 
-def _problem_with(path: Path, kind: Kind) -> str:
+def _problem_with(path: Path, kind: str) -> str:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -323,11 +353,11 @@ def _problem_with(path: Path, kind: Kind) -> str:
     return f"{path} lacks {_missing_file(path, kind)}"
 
 
-def _missing_file(path: Path, kind: Kind) -> str:
+def _missing_file(path: Path, kind: str) -> str:
     """Returns the file that a path lacks for a kind of model; "" if none."""
-    if kind == "whisper":
-        return next(iter(whisper_folder.lacking(path)), "")
-    wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
+    if KINDS[kind].is_folder:
+        return KINDS[kind].missing_file(path)
+    wanted = [path, *(path.with_name(f"{path.name}{suffix}") for suffix in KINDS[kind].beside)]
     return next((file.name for file in wanted if not _is_complete_file(file, None)), "")
 
 

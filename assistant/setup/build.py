@@ -1,6 +1,7 @@
 """Makes the engines that the settings name, without loading them.
 
-Concrete engines are named only here, in llm_clients.py (clients of language models) and in engine_catalog.py.
+Concrete engines are named only here, in llm_clients.py (clients of language models) and in engine_catalog.py; voices
+are declared by their packages (voices.py).
 engine_loader.py decides whether an engine's model is there, what replaces it, and when it is loaded.
 """
 
@@ -23,7 +24,6 @@ from assistant.models.needs import (
     at_hand,
     installed,
     is_path,
-    is_piper_voice,
     lacking_model,
     missing,
     size_text,
@@ -31,17 +31,16 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
-from assistant.setup.providers import turn_provider, voice_provider
+from assistant.setup.providers import turn_provider
 from assistant.skills import Running
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
 from assistant.skills.lists.items import ListItem
-from assistant.support.cpu import cores, piper_threads, whisper_threads
+from assistant.support.cpu import cores, whisper_threads
 from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
-from audio.pronunciation import HUMS, Pronunciations
 from audio.tts import Voice
 from audio.units import Pcm
 from audio.vad import Vad
@@ -57,16 +56,12 @@ if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
-    from audio.tts.piper.voice import PiperTts
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
 
 FALLBACK_TIER = 10
 """After every tier that an endpoint can be given."""
-
-ESPEAK_WORDS_PER_MINUTE = 170
-"""Pace at `tts.speed = 1`, in words per minute. espeak-ng's default of 175 is slightly too fast for an answer."""
 
 # ---- voice activity ----
 
@@ -185,47 +180,6 @@ def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
     chosen = whisper_settings(settings, place)
     model = LoadedWhisper(chosen)
     return lambda pcm: model.decode(pcm, chosen.spoken, retry=False)
-
-
-# ---- text to speech ----
-
-
-def piper(settings: Settings, place: Path, lateness: "EngineLateness | None" = None) -> "PiperTts":
-    """Returns the Piper voice at `place`. Raises EngineLoadError."""
-    from audio.tts.piper.voice import PiperTts
-
-    tts = settings.tts
-    return PiperTts(
-        place,
-        language=settings.assistant.language,
-        speaker=tts.speaker or None,
-        speed=tts.speed,
-        target_dbfs=tts.volume_dbfs,
-        provider=voice_provider(settings),
-        threads=piper_threads(settings.stt.threads, cores()),
-        pronunciations=pronunciations(settings),
-        lateness=lateness,
-    )
-
-
-def espeak(settings: Settings) -> Voice:
-    """Returns the espeak-ng voice. If `tts.voice` names a Piper voice, uses the language's default voice instead."""
-    from audio.tts.espeak.voice import EspeakVoice
-
-    tts = settings.tts
-    stands_in = tts.engine != "espeak-ng" and is_piper_voice(tts.voice)
-    return EspeakVoice(
-        language=settings.assistant.language,
-        voice=None if stands_in else tts.voice or None,
-        words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
-        target_dbfs=tts.volume_dbfs,
-        pronunciations=pronunciations(settings),
-    )
-
-
-def pronunciations(settings: Settings) -> Pronunciations:
-    """Returns the user's table of words, `tts.lexicon`, with hums."""
-    return Pronunciations({**HUMS, **settings.tts.lexicon.entries})
 
 
 # ---- language models ----

@@ -19,7 +19,6 @@ from assistant.pipeline.engines import Engines
 from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.engine_options import (
-    ESPEAK,
     ONE_CLUSTER_LANGUAGE,
     ONE_VOICE,
     EngineOptions,
@@ -28,8 +27,10 @@ from assistant.setup.engine_options import (
     settings_in,
     voice_in_use,
 )
+from assistant.setup.installed_voices import installed_voices, voice_named
 from assistant.setup.llm_clients import clients_of
 from assistant.setup.loading import close_engine
+from assistant.setup.voices import make_voice, pronunciations
 from assistant.skills import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_VOICES = 4
-"""Voices that are loaded besides the server's own. A Piper voice takes about 100 MB."""
+"""Voices that are loaded besides the server's own. A large neural one takes about 100 MB."""
 
 LOAD_TIMEOUT_S = 30.0
 """Time limit for loading what a client has chosen."""
@@ -246,7 +247,7 @@ class EngineChoices:
             return None
 
     def _normalizer(self, settings: Settings) -> Callable[[str], str]:
-        return partial(_said, build.pronunciations(settings).respelled, settings.assistant.language)
+        return partial(_said, pronunciations(settings).respelled, settings.assistant.language)
 
     async def _skills_in(self, language: str) -> "Skills":
         if self._skills is None:
@@ -292,16 +293,14 @@ class EngineChoices:
 
 
 def _default_voice(options: EngineOptions, language: str) -> str:
-    """Returns the best installed voice of a language: a Piper voice, or espeak-ng."""
-    return next((one.name for one in options.voices if one.language == language), ESPEAK)
+    """Returns the preferred installed voice of a language."""
+    offered = options.voices_of(language)
+    return offered[0] if offered else installed_voices(language)[0].name
 
 
 def _voice(name: str, settings: Settings) -> Voice:
     """Returns a voice that is not loaded yet. Raises EngineLoadError if it is not installed."""
-    if name == ESPEAK:
-        return build.espeak(replace(settings, tts=replace(settings.tts, engine=ESPEAK, voice="")))
-    place = build.place_of(Need(name, "piper", "text to speech", "", settings.assistant.language))
-    return build.piper(replace(settings, tts=replace(settings.tts, voice=name, speaker=0)), place)
+    return make_voice(settings, voice_named(name).candidate)
 
 
 def _multilingual_whisper(settings: Settings) -> "SharedWhisper":

@@ -8,16 +8,17 @@ which engines work needs each of them separately.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
+from assistant.models.needs import Need, at_hand, engine_of_voice, missing, needed, voice_need
 from assistant.models.whisper_choice import whisper_choice
-from assistant.setup.build import espeak, piper, place_of, whisper_settings
+from assistant.registry.voices import VOICES
+from assistant.setup.build import place_of, whisper_settings
 from assistant.setup.llm_clients import model_of
+from assistant.setup.voice_choice import VoiceCandidate, lacking_package, voice_candidates, voice_engine
+from assistant.setup.voices import make_voice
 from audio.stt import Recognizer
 from audio.tts import Voice
 from llm.chat import ChatModel
@@ -29,29 +30,29 @@ ENGINES: tuple[tuple[Stage, str], ...] = (
     ("vad", "cascade"),
     ("vad", "webrtc"),
     ("stt", "faster-whisper"),
-    ("tts", "piper"),
-    ("tts", "espeak-ng"),
+    *(("tts", name) for name in VOICES.names),
     ("llm", "skills"),
 )
 """All engines that need no network."""
 
-_KIND: Mapping[str, Kind] = {"faster-whisper": "whisper", "piper": "piper"}
-
 
 def need_of(settings: Settings, engine: str) -> Need | None:
     """Returns the model that an engine needs, whether these settings select it or not; None if it needs none."""
-    voice = settings.tts.voice
-    needs = needed(
-        language=settings.assistant.language,
-        stt_model=whisper_choice(settings).name,
-        tts_engine="piper",
-        voice=voice if is_piper_voice(voice) else "",
-    )
-    return next((need for need in needs if need.kind == _KIND.get(engine)), None)
+    language, voice = settings.assistant.language, settings.tts.voice
+    if (declared := VOICES.get(engine)) is not None:
+        return voice_need(declared, language, voice if engine_of_voice(voice) is declared else "", named_engine=True)
+    if engine != "faster-whisper":
+        return None
+    model = whisper_choice(settings).name
+    return needed(language=language, stt_model=model, tts_engine="", voice="")[0]
 
 
 def lacking(settings: Settings, engine: str) -> str:
     """Returns what an engine lacks, as `needs.missing` words it; "" if nothing."""
+    if (declared := VOICES.get(engine)) is not None and (package := lacking_package(declared)):
+        return package
+    if VOICES.problem_of(engine) and engine in VOICES.names:
+        return VOICES.problem_of(engine)
     need = need_of(settings, engine)
     return "" if need is None or at_hand(need) is not None else missing(need)
 
@@ -61,20 +62,21 @@ def transcriber(settings: Settings, name: str) -> Recognizer:
     # Imported on use: it costs 50-200 ms.
     from audio.stt.whisper.recognizer import WhisperRecognizer  # noqa: PLC0415
 
-    return WhisperRecognizer(whisper_settings(settings, _place_of(settings, name)))
+    need = need_of(settings, name)
+    assert need is not None, "it has a kind of models"
+    return WhisperRecognizer(whisper_settings(settings, place_of(need)))
 
 
 def voice(settings: Settings, name: str) -> Voice:
-    """Returns a voice, not loaded yet. Raises EngineLoadError if Piper's model is not downloaded."""
-    if name == "espeak-ng":
-        return espeak(settings)
-    return piper(settings, _place_of(settings, name))
-
-
-def _place_of(settings: Settings, engine: str) -> Path:
-    need = need_of(settings, engine)
-    assert need is not None, "it has a kind of models"
-    return place_of(need)
+    """Returns a voice, not loaded yet. Raises EngineLoadError if its model is not downloaded."""
+    engine = voice_engine(name)
+    in_use = next((one for one in voice_candidates(settings) if one.engine is engine and not one.lacking), None)
+    if in_use is not None:
+        return make_voice(settings, in_use)
+    need = need_of(settings, name)
+    own = engine.default_voice(settings.assistant.language)
+    candidate = VoiceCandidate(engine, own) if need is None else VoiceCandidate(engine, need.name, place_of(need))
+    return make_voice(settings, candidate)
 
 
 def skills(settings: Settings) -> ChatModel:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
-from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.models.turn_cost import DecodeTime
 from assistant.models.whisper_choice import AUTO, whisper_choice
@@ -33,6 +32,7 @@ from assistant.setup.language_model_loader import load_language_model
 from assistant.setup.listening_sound import load_listening_sound
 from assistant.setup.loading import close_engine, now_s
 from assistant.setup.voice_loader import load_voice
+from assistant.setup.voices import pronunciations
 from assistant.setup.whisper_models import WhisperModels
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
@@ -152,7 +152,7 @@ class EngineLoader:
         assert self._voice is not None
         effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers(), self.make_lists())
         vad, spare = self._make_vads()
-        say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
+        say = partial(_said, pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
         on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
         if self._model is not None and self._cache is not None:
@@ -193,7 +193,7 @@ class EngineLoader:
 
     def spoken_text(self, text: str) -> str:
         """Returns written text as it is spoken."""
-        return _said(build.pronunciations(self.settings), self.settings.assistant.language, text)
+        return _said(pronunciations(self.settings), self.settings.assistant.language, text)
 
     async def background_recognizer(self) -> Recognizer:
         """Returns a recognizer that gives way to those of conversations. The caller closes it. Raises EngineLoadError.
@@ -350,14 +350,14 @@ class EngineLoader:
         finally:
             ended.set()  # the thread would otherwise compute beside the conversation
 
-    def _missing(self, kind: Kind) -> str:
+    def _missing(self, kind: str) -> str:
         """Returns what the best engine of a stage lacks; "" if its model is available."""
         need = self._need(kind)
         if need is None:
             return f"no {kind} model is known for {self.settings.assistant.language}"
         return "" if at_hand(need) is not None else lacking_model(need)
 
-    def _need(self, kind: Kind) -> Need | None:
+    def _need(self, kind: str) -> Need | None:
         return next((need for need in needs(self.settings) if need.kind == kind), None)
 
     # ---- voice, cache and tools ----
@@ -365,7 +365,7 @@ class EngineLoader:
     async def _make_voice(self) -> Voice:
         if self.settings.tts.engine == "ray":
             return await load_cluster_voice(self, self._connection())
-        return await load_voice(self, self._need("piper"), self._missing("piper"))
+        return await load_voice(self)
 
     async def _open_cache(self) -> None:
         """Opens the answer cache; without it, or if it cannot be used, the language model is asked."""
@@ -444,6 +444,6 @@ def _ignored(_messages: Sequence[Message]) -> None:
     """Does nothing with an answer that was heard: there is no cache."""
 
 
-def _said(pronunciations: Pronunciations, language: str, text: str) -> str:
+def _said(table: Pronunciations, language: str, text: str) -> str:
     """Returns written text as it is spoken."""
-    return spoken(pronunciations.respelled(text), language)
+    return spoken(table.respelled(text), language)

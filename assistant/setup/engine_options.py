@@ -1,19 +1,17 @@
 """Lists the languages, voices and LLM endpoints that a client may choose for its conversation. Reads the disk."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.models.catalogue import MODELS, VOICE_OF_LANGUAGE
 from assistant.models.language_hint import NAMES
-from assistant.models.needs import Need, at_hand, folder_of, is_path, other_voice
+from assistant.models.needs import is_path
 from assistant.models.whisper_choice import candidates
-
-ESPEAK: Literal["espeak-ng"] = "espeak-ng"
+from assistant.registry.voices import CLUSTER
+from assistant.setup.installed_voices import installed_voices
+from assistant.setup.voice_choice import voice_candidates
 
 _MULTILINGUAL_WITH = "de"
 """A language that only multilingual models know."""
@@ -32,7 +30,7 @@ class OfferedVoice:
     """A voice that is installed.
 
     Attributes:
-        name: A Piper voice, or espeak-ng.
+        name: Its name; that of an engine stands for the engine's own voice of each language.
         language: Code of its language, as "de"; "" for every language.
     """
 
@@ -114,13 +112,7 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
 
 
 def _voices() -> tuple[OfferedVoice, ...]:
-    """Returns the Piper voices in the folder of voices, and espeak-ng, which speaks every language."""
-    known = {name for name, model in MODELS.items() if model.kind == "piper"}
-    with suppress(OSError):  # the folder cannot be read
-        known |= {path.stem for path in folder_of("piper").glob("*.onnx")}
-    needs = [Need(name, "piper", "text to speech") for name in sorted(known)]
-    piper = [OfferedVoice(need.name, need.name.partition("_")[0]) for need in needs if need.model and at_hand(need)]
-    return (*piper, OfferedVoice(ESPEAK, ""))
+    return tuple(OfferedVoice(one.name, one.language) for one in installed_voices())
 
 
 def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:
@@ -132,15 +124,12 @@ def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:
 
 def voice_in_use(settings: Settings, engine: str) -> str:
     """Returns the name of the voice of these settings; `engine`: the one that is loaded."""
-    if engine != "piper":
+    if settings.tts.engine == CLUSTER:
         return engine
-    language = base_of(settings.assistant.language)
-    name = settings.tts.voice or VOICE_OF_LANGUAGE.get(language, "")
+    candidate = next((one for one in voice_candidates(settings) if one.engine.name == engine), None)
+    name = "" if candidate is None else candidate.voice
     if is_path(name):
         return Path(name).stem
-    if not name or at_hand(Need(name, "piper", "")) is None:
-        other = other_voice(language)
-        name = other.name if other is not None else name
     return name or engine
 
 

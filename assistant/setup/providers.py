@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from assistant.config.settings import Settings
 from assistant.support.paths import HomeError, data_folder
+from audio.engines.settings import OnnxSettings
 from audio.errors import EngineLoadError
 from audio.execution_provider import Provider, ProviderRequest
 
@@ -12,9 +13,12 @@ ENGINE_FOLDER = "tensorrt"
 """Folder in the program's data folder with the engines that TensorRT has built for this GPU."""
 
 
-def voice_provider(settings: Settings, environ: Mapping[str, str] = os.environ) -> ProviderRequest:
-    """Returns where a Piper voice computes. Raises EngineLoadError if TensorRT's folder is not known."""
-    return _request("tts.provider", settings.tts.provider, environ, fp16=settings.tts.fp16)
+def voice_provider(settings: Settings, engine: str, environ: Mapping[str, str] = os.environ) -> ProviderRequest | None:
+    """Returns where a voice computes; None if its engine does not choose. Raises EngineLoadError without a folder."""
+    section = settings.engines.of("tts", engine)
+    if not isinstance(section, OnnxSettings):
+        return None
+    return _request(f"tts.{engine}.provider", section.provider, environ, fp16=section.fp16)
 
 
 def turn_provider(settings: Settings, environ: Mapping[str, str] = os.environ) -> ProviderRequest:

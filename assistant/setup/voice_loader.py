@@ -1,76 +1,65 @@
-"""Loads the voice on this machine: Piper, or espeak-ng in its place."""
+"""Loads the voice on this machine: the preferred one, or the best that can replace it."""
 
 import logging
-from dataclasses import replace
 
-from assistant.models.needs import Need, is_piper_voice, other_voice
-from assistant.setup import build
+from assistant.registry.voices import AUTO, last_resort
 from assistant.setup.loading import Loading, now_s
 from assistant.setup.providers import voice_provider
+from assistant.setup.voice_choice import VoiceCandidate, voice_candidates
+from assistant.setup.voices import make_voice
 from audio.errors import EngineLoadError
-from audio.execution_provider import ProviderUnavailableError
+from audio.execution_provider import ProviderUnavailableError, ProviderUser, fallback_of
 from audio.tts import Voice
 from audio.tts.relief_voice import ReliefVoice
 
 log = logging.getLogger(__name__)
 
 
-async def load_voice(loading: Loading, need: Need | None, lacking: str) -> Voice:
-    """Returns Piper with the configured voice, or the language's default, or any other of the language.
+async def load_voice(loading: Loading) -> Voice:
+    """Returns the voice of the settings, loaded.
 
-    With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
-
-    Args:
-        loading: The loading of all engines.
-        need: Piper's voice; None: none is known for the language.
-        lacking: What Piper lacks; "" if its voice is available.
+    With "auto", the next best voice of the language replaces one that is missing or cannot be loaded. Raises
+    EngineLoadError if none can be loaded.
     """
-    wanted = loading.settings.tts.engine
-    if wanted == "espeak-ng" or (loading.settings.tts.voice and not is_piper_voice(loading.settings.tts.voice)):
-        return await _espeak(loading, "")
-    why = "auto: its voice is downloaded"
-    if lacking and not loading.settings.tts.voice and (other := other_voice(loading.settings.assistant.language)):
-        need, lacking, why = other, "", f"auto: {lacking.partition(';')[0]}"
-    if wanted == "piper":
-        assert need is not None, "a configuration with Piper needs a voice, even if none is named"
-        return await _piper(loading, need, "as configured")
-    if lacking or need is None:
-        return await _espeak(loading, lacking)
-    try:
-        return await _piper(loading, need, why)
-    except ProviderUnavailableError:
-        raise
-    except EngineLoadError as error:
-        return await _espeak(loading, str(error))
+    is_auto = loading.settings.tts.engine == AUTO
+    first, problem = "", ""  # of the preferred engine
+    for candidate in voice_candidates(loading.settings):
+        first = first or candidate.engine.name
+        error = EngineLoadError(f"{candidate.lacking}.")
+        if not candidate.lacking:
+            try:
+                return await _load(loading, candidate, f"instead of {first}, because {problem}" if problem else "")
+            except ProviderUnavailableError:
+                raise
+            except EngineLoadError as failure:
+                error = failure
+        if not is_auto or candidate.engine.last_resort:
+            raise error
+        problem = problem or candidate.lacking or str(error)
+    raise EngineLoadError(f"no voice speaks {loading.settings.assistant.language}: {problem}.")
 
 
-async def _piper(loading: Loading, need: Need, why: str) -> Voice:
-    began_s = now_s()
-    voice = build.piper(loading.settings, build.place_of(need), loading.lateness)
-    await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings))
-    loading.provider_of("tts", voice)
-    why = voice.fallback or why
-    loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))
-    return await _with_relief(loading, voice)
+async def _load(loading: Loading, candidate: VoiceCandidate, replaces: str) -> Voice:
+    """Returns a loaded voice. `replaces`: which other one it replaces and why; "" if none."""
+    began_s, engine = now_s(), candidate.engine
+    voice = make_voice(loading.settings, candidate, loading.lateness)
+    await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings, engine.name))
+    if isinstance(voice, ProviderUser):
+        loading.provider_of("tts", voice)
+    if replaces:
+        log.info("tts: %s, %s", engine.name, replaces)
+    why = replaces or fallback_of(voice) or candidate.why
+    is_fallback = bool(replaces or fallback_of(voice))
+    loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=is_fallback)
+    return voice if engine.last_resort else await _with_relief(loading, voice)
 
 
 async def _with_relief(loading: Loading, voice: Voice) -> Voice:
-    """Returns the voice with espeak-ng beside it, for a machine that is too slow for it; alone if that has none."""
-    cheap = build.espeak(replace(loading.settings, tts=replace(loading.settings.tts, voice="")))
+    """Returns the voice with a cheap one beside it, for a machine that is too slow for it; alone if that has none."""
+    cheap = make_voice(loading.settings, VoiceCandidate(last_resort(), ""))
     try:
         await cheap.load()
     except EngineLoadError as error:
         log.info("tts: no other voice can speak if %s is too slow: %s", voice.name, error)
         return voice
     return ReliefVoice(voice, cheap, loading.lateness)
-
-
-async def _espeak(loading: Loading, lacking: str) -> Voice:
-    began_s = now_s()
-    voice = build.espeak(loading.settings)
-    await loading.with_timeout(voice.name, voice.load())
-    why = f"instead of piper, because {lacking}" if lacking else "as configured"
-    if lacking:
-        log.info("tts: espeak-ng, %s", why)
-    loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
-    return voice

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WHISPER_MAX_THREADS = 4
-PIPER_MAX_THREADS = 2
 
 BUSY_LOAD = 0.5
 """Load per core from which other programs slow decodes down even if these get a core: cores may share their units."""
@@ -65,9 +64,6 @@ def local_llm_threads(wanted: int, found: Cores) -> int:
     return wanted or max(1, found.whole // 2)
 
 
-def piper_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for Piper. `wanted` 0: half of the cores, at most `PIPER_MAX_THREADS`.
-
-    Two threads on two cores wait for each other where other work runs (docs/lab/tts.md).
-    """
-    return wanted or max(1, min(PIPER_MAX_THREADS, found.whole // 2))
+def engine_threads(wanted: int, found: Cores, most: int) -> int:
+    """Returns the threads for a speech engine that can use `most`. `wanted` 0: half of the cores."""
+    return wanted if wanted and most > 1 else max(1, min(most, found.whole // 2))

@@ -6,9 +6,10 @@ that a transcript is available at any time. It is closed only when the turn is c
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NewType, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 
-from audio.units import Pcm, Samples
+if TYPE_CHECKING:  # declarations of engines import this at every start, without numpy
+    from audio.units import Pcm, Samples
 
 SegmentId = NewType("SegmentId", int)
 """A speech segment, identified by the stream position of its first sample."""
@@ -64,7 +65,7 @@ class Transcript:
     """
 
     segment: SegmentId
-    until: Samples
+    until: "Samples"
     text: str
     low_confidence: bool = False
     punctuation: Punctuation | None = None
@@ -137,7 +138,7 @@ class RecognitionStream(Protocol):
 
     segment: SegmentId
 
-    def feed(self, pcm: Pcm) -> None:
+    def feed(self, pcm: "Pcm") -> None:
         """Appends the next samples of the segment (any length, gapless).
 
         Never blocks. The samples are copied. Raises SttError if the engine has failed or its bounded buffer is full.
@@ -152,7 +153,7 @@ class RecognitionStream(Protocol):
         ...
 
     async def transcript(
-        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+        self, speech_end: "Samples | None" = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
         """Returns the transcript of everything fed so far; the decoder stays open.
 

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from audio.units import Pcm, ReplySamples
+if TYPE_CHECKING:  # declarations of engines import this at every start, without numpy
+    from audio.units import Pcm, ReplySamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class WordMark:
 
     text_start: int
     text_end: int
-    start: ReplySamples
-    end: ReplySamples
+    start: "ReplySamples"
+    end: "ReplySamples"
     estimated: bool = False
 
 
@@ -30,7 +31,7 @@ class WordMark:
 class Chunk:
     """An audio chunk: int16 mono at REPLY_RATE_HZ, with the marks of the words that begin in it."""
 
-    pcm: Pcm
+    pcm: "Pcm"
     marks: tuple[WordMark, ...] = ()
 
 

@@ -15,11 +15,12 @@ from session_server import RecordingClient, SessionServer, connected_client, rea
 from simulation import ScriptedVoice
 
 from assistant.config.settings import Settings
+from assistant.models import needs
 from assistant.models.needs import Need
 from assistant.setup import chosen_engines, engine_options
 from assistant.setup.chosen_engines import MAX_VOICES, EngineChoices
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import ESPEAK, OfferedVoice
+from assistant.setup.engine_options import OfferedVoice
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer
 from audio.tts import Voice
@@ -27,6 +28,7 @@ from web.page_api import settings, voice_sample
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(120)]
 
+ESPEAK = "espeak-ng"
 VOICES = (OfferedVoice("de_DE-anna-medium", "de"), OfferedVoice("en_US-amy-medium", "en"), OfferedVoice(ESPEAK, ""))
 
 
@@ -354,7 +356,7 @@ def test_voice_is_closed_if_nobody_waits_for_its_loading(
 def test_options_list_installed_voices_and_the_reason_for_one_language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(engine_options, "candidates", lambda _language: [])
-    monkeypatch.setattr(engine_options, "at_hand", lambda need: Path("x") if need.name.startswith("de") else None)
+    monkeypatch.setattr(needs, "at_hand", lambda need: Path("x") if need.name.startswith("de") else None)
     options = engine_options.engine_options(Settings(), multilingual=False)
     assert options.languages == ()
     assert "repartee models pull base" in options.no_languages

@@ -17,7 +17,7 @@ from proxies import free_ports
 from rich.console import Console
 
 from assistant.models.catalogue import named
-from assistant.models.needs import ModelError
+from assistant.models.errors import ModelError
 from assistant.models.pull import PullCancelledError
 from web.page_api import model_pulls
 

@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
 from web.listening_sockets import listen

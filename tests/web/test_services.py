@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import Settings, SkillsSection, TraceSection
 from audio.errors import EngineLoadError

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from assistant.commands.doctor.machine import certificate_finding
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.tls.certificate import Certificate, read_certificate
 from web import acceptor

@@ -21,8 +21,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Send
 
 from assistant.models.catalogue import named
-from assistant.models.needs import ModelError, rows
+from assistant.models.errors import ModelError
+from assistant.models.needs import rows
 from assistant.models.pull import PullCancelledError, pull
+from assistant.registry.voices import voice_kinds
 from assistant.setup.derived_settings import needs, use_of_chat_model
 from web.http_api.bodies import MODEL_PULL_PATH, BodyReader
 from web.http_api.errors import ApiError
@@ -138,7 +140,7 @@ class ModelPulls:
         model = named(name)
         assert model is not None
         note = use_of_chat_model(self.parts.settings, name) if model.kind == "chat" else ""
-        return {"restart": model.kind != "piper", "note": note}
+        return {"restart": model.kind not in voice_kinds(), "note": note}
 
 
 def model_routes(pulls: ModelPulls, answered: Callable[[str, Handler], ASGIApp]) -> list[BaseRoute]:

@@ -9,8 +9,8 @@ from starlette.types import Send
 
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.turn_settings import PROFILE_HANGOVER_MS
-from assistant.models.catalogue import VOICE_OF_LANGUAGE
 from assistant.models.language_hint import NAMES
+from assistant.registry.voices import downloadable_voices
 from assistant.setup.chosen_engines import EngineChoices
 from assistant.setup.engine_options import EngineOptions, OfferedEndpoint, base_of, offered_endpoint
 from web.http_api.serving import ServerState, respond
@@ -90,9 +90,9 @@ def _languages(settings: Settings, offered: Sequence[str]) -> Sequence[str]:
 
 
 def _not_installed(options: EngineOptions) -> dict[str, str]:
-    """Returns the voices that could be downloaded for languages that only espeak-ng speaks, by language."""
+    """Returns the voices that could be downloaded for languages that only the last resort speaks, by language."""
     spoken = {one.language for one in options.voices}
-    return {code: name for code, name in VOICE_OF_LANGUAGE.items() if options.voices and code not in spoken}
+    return {code: name for code, name in downloadable_voices().items() if options.voices and code not in spoken}
 
 
 def _is_set(settings: Settings, section: str, key: str) -> bool:

@@ -31,10 +31,12 @@ from assistant.commands.first_run.plan import (
     shown_values,
 )
 from assistant.commands.first_run.service import ListedModels, is_address, listed_models, problem_of, without_key
-from assistant.commands.first_run.voices import ESPEAK, LANGUAGE_CODE, installed_voices
+from assistant.commands.first_run.voices import LANGUAGE_CODE, voice_options
 from assistant.config.edit import ConfigFile, file_to_edit
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
+from assistant.registry.voices import voice_kinds
 from llm.discovery import PORTS, FoundServer, discover
 from web.access_control import SETUP_PATH, AccessControl
 from web.access_control import Request as AccessRequest
@@ -136,7 +138,7 @@ class PageSetup:
     _found: Sequence[FoundServer] = ()
     _found_at_s: float | None = None
     _saved: bool = False
-    _chose_espeak: bool = False  # so no other voice is missing
+    _chose_voice: bool = False  # so no other voice is missing
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, request: Request, send: Send) -> None:
@@ -230,7 +232,7 @@ class PageSetup:
             raise ConfigError(["the language must be a code such as en or de"])
         if (name := wanted.get("voice")) is not None:
             spoken = language or self.parts.settings.assistant.language
-            voices = await asyncio.to_thread(installed_voices, spoken)
+            voices = await asyncio.to_thread(voice_options, spoken)
             voice = next((one for one in voices if one.name == name), None)
             if voice is None:
                 raise ConfigError(["this voice is not installed for this language"])
@@ -251,7 +253,7 @@ class PageSetup:
         answers = await self._answers(wanted)
         change = await asyncio.to_thread(self._write, answers)
         if answers.voice is not None:
-            self._chose_espeak = answers.voice.engine == ESPEAK
+            self._chose_voice = True
         if not change.is_empty:
             self.parts.settings = change.applied_to(self.parts.settings)
             self._saved = True
@@ -268,7 +270,7 @@ class PageSetup:
     def _missing(self) -> list[MissingModel]:
         """Returns what is left to download; reads the disk. A voice that was chosen needs no other."""
         missing = missing_models(self.parts.settings)
-        return [one for one in missing if not (self._chose_espeak and one.kind == "piper")]
+        return [one for one in missing if not (self._chose_voice and one.kind in voice_kinds())]
 
     def _write(self, answers: Answers) -> Change:
         """Changes the file; reads and writes the disk. Raises ConfigError."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from web.access_control import is_loopback, is_unspecified
 
 PATH = "/v1/realtime"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from assistant.commands.talk.cards import Cards, chime, open_cards
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.stage import Stage, perform, stage_of
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
 from assistant.pipeline.engines import EngineChoice

@@ -6,7 +6,7 @@ import re
 import ssl
 from pathlib import Path
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from web.remote.address import ServerAddress
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from assistant.cluster import application
 from assistant.cluster.application import ServiceStatus
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.settings import Settings
 from audio.cluster import SERVICES, ReplicaInfo, Service
 from audio.cluster.ray_connection import RayConnection

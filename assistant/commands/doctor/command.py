@@ -21,7 +21,8 @@ from assistant.commands.doctor.screen import show
 from assistant.commands.doctor.servers import endpoints_section, servers_of, servers_section
 from assistant.commands.doctor.services import services_section
 from assistant.commands.doctor.tools import tools_section
-from assistant.config.loading import ConfigError, Loaded, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import Settings
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup import build

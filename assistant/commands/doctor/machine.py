@@ -17,8 +17,10 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
 from assistant.config.loading import Loaded
 from assistant.config.server_settings import ServerSection
-from assistant.config.settings import DEFAULTS, KEYS, Settings
-from assistant.support.cpu import Cores, piper_threads, whisper_threads
+from assistant.config.settings import DEFAULTS, KEYS
+from assistant.registry.entry_points import BrokenEngine
+from assistant.registry.voices import VOICES
+from assistant.support.cpu import Cores, engine_threads, whisper_threads
 from assistant.tls.certificate import CertificateError, read_certificate
 from assistant.tls.configured import configured_files
 
@@ -28,8 +30,6 @@ IMPORTS: Mapping[str, str] = MappingProxyType(
         "onnxruntime": "onnxruntime",
         "ctranslate2": "ctranslate2",
         "faster-whisper": "faster_whisper",
-        "piper-tts": "piper",
-        "espeakng-loader": "espeakng_loader",
         "webrtcvad-wheels": "webrtcvad",
         "hassil": "hassil",
         "soxr": "soxr",
@@ -38,7 +38,7 @@ IMPORTS: Mapping[str, str] = MappingProxyType(
         "httpx": "httpx",
     }
 )
-"""Module of each distribution. sounddevice has its own section."""
+"""Module of each distribution, besides those that engines declare. sounddevice has its own section."""
 
 IMPORT_LIMIT_S = 8.0
 DEVICES_LIMIT_S = 4.0
@@ -67,9 +67,11 @@ def python_finding() -> CheckResult:
 
 async def versions(runner: ProbeRunner) -> ReportSection:
     """Checks that the packages are installed and can be imported. Never raises."""
-    imported = await runner.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
+    imports = {**IMPORTS, **{name: module for one in VOICES.all() for name, module in one.packages.items()}}
+    imported = await runner.examine(f"imports {' '.join(imports.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
-    findings += [package_finding(package, version_of(package), imported) for package in IMPORTS]
+    findings += [package_finding(package, module, version_of(package), imported) for package, module in imports.items()]
+    findings += [broken_finding(broken) for broken in VOICES.broken()]
     return ReportSection(
         "versions", "Versions, and the time to import each", (*findings, cuda_finding(imported)), brief=True
     )
@@ -88,18 +90,25 @@ def version_of(package: str) -> str:
         return ""
 
 
-def package_finding(package: str, installed: str, imported: ProbeResult) -> CheckResult:
+def package_finding(package: str, module: str, installed: str, imported: ProbeResult) -> CheckResult:
     """Returns the result for one package."""
     facts: dict[str, Fact] = {"version": installed or None}
     if not installed:
         return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
-    found = imported.found.get(IMPORTS[package])
+    found = imported.found.get(module)
     if isinstance(found, int | float):
         return CheckResult("ok", package, installed, float(found), facts=facts)
     if found is None:
         return CheckResult("warn", package, f"{installed}; its import was not checked: {imported.error}", facts=facts)
     text = f"{installed}, but it cannot be imported: {found}"
     return CheckResult("fail", package, text, remedy=REINSTALL.format(package), facts=facts)
+
+
+def broken_finding(broken: BrokenEngine) -> CheckResult:
+    """Returns the result for an installed engine that cannot be used."""
+    text = f"its engine {broken.name} ({broken.group}) cannot be used: {broken.error}"
+    facts: dict[str, Fact] = {"group": broken.group, "engine": broken.name, "error": broken.error}
+    return CheckResult("warn", broken.distribution, text, remedy="update or uninstall this package", facts=facts)
 
 
 def cuda_finding(imported: ProbeResult) -> CheckResult:
@@ -136,10 +145,12 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
             facts={"ms": switch_interval_ms},
         ),
     ]
-    whisper, piper = whisper_threads(stt_threads, found), piper_threads(stt_threads, found)
-    users = f"{whisper} for faster-whisper (ctranslate2), {piper} for piper (onnxruntime); silero (onnxruntime) has 1"
+    used = {"faster-whisper": whisper_threads(stt_threads, found)}
+    several = [engine for engine in VOICES.all() if engine.most_threads > 1]
+    used |= {engine.name: engine_threads(stt_threads, found, engine.most_threads) for engine in several}
+    users = f"{', '.join(f'{threads} for {name}' for name, threads in used.items())}; other engines have 1"
     text = f"{stt_threads}: {users}" if stt_threads else f"0, chosen by the number of cores: {users}"
-    findings.append(_wanted("stt.threads", max(whisper, piper), max_cores, text, "set stt.threads = 0"))
+    findings.append(_wanted("stt.threads", max(used.values()), max_cores, text, "set stt.threads = 0"))
     findings += [_variable(name, environ[name], max_cores) for name in THREAD_VARIABLES if name in environ]
     return ReportSection("threads", "Cores and threads", tuple(findings))
 
@@ -201,7 +212,7 @@ def configuration(loaded: Loaded, environ: Mapping[str, str]) -> ReportSection:
 
     Creates a temporary file in the trace folder.
     """
-    changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
+    changed = [key for key in KEYS if loaded.settings.value(key) != DEFAULTS.value(key)]
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
     text = f"{loaded.file or 'no file'}; {f'changed: {differing}' if changed else 'all settings have their defaults'}"
     facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
@@ -233,12 +244,6 @@ def certificate_finding(section: ServerSection, environ: Mapping[str, str]) -> C
         remedy = "renew it: the server loads the new file without a restart"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     return CheckResult("ok", name, f"{text}, for {', '.join([*found.host_names, *found.addresses])}", facts=facts)
-
-
-def _value(settings: Settings, key: str) -> object:
-    section, _, name = key.partition(".")
-    value: object = getattr(getattr(settings, section), name)
-    return value
 
 
 def trace_finding(folder: Path) -> CheckResult:

@@ -6,6 +6,8 @@ from typing import cast
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import CheckResult, Fact
 from assistant.config.settings import Settings
+from assistant.registry.voices import CLUSTER
+from audio.engines.settings import OnnxSettings
 from audio.execution_provider import PACKAGE, SHOWN, Provider, providers_named
 
 NOT_LOADED = "not loaded"
@@ -24,14 +26,17 @@ def provider_findings(settings: Settings, conversation: ProbeResult, columns: in
     failed = bool(conversation.found.get("error"))
     available = [str(name) for name in cast("list[object]", conversation.found.get("available_providers", []))]
     in_use = cast("Mapping[str, str]", conversation.found.get("providers", {}))
-    keys: tuple[tuple[str, Provider, str], ...] = (
-        ("tts.provider", settings.tts.provider, settings.tts.engine),
-        ("turn.provider", settings.turn.provider, settings.turn.smart_turn),
-    )
+    chosen = cast("list[dict[str, object]]", conversation.found.get("chosen", []))
+    voice = next((f"tts.{one['name']}" for one in chosen if one["stage"] == "tts"), "")
+    keys: list[tuple[str, Provider, str]] = []
+    if settings.tts.engine != CLUSTER:  # the cluster's machines have their own onnxruntime
+        for name, section in settings.engines.content:
+            if isinstance(section, OnnxSettings):
+                keys.append((f"{name}.provider", section.provider, "tts_provider" if voice in {"", name} else ""))
+    if settings.turn.smart_turn != CLUSTER:
+        keys.append(("turn.provider", settings.turn.provider, "turn_provider"))
     return [
-        _finding(key, wanted, in_use.get(key.replace(".", "_"), ""), available, columns, failed=failed)
-        for key, wanted, engine in keys
-        if engine != "ray"  # the cluster's machines have their own onnxruntime
+        _finding(key, wanted, in_use.get(traced, ""), available, columns, failed=failed) for key, wanted, traced in keys
     ]
 
 

@@ -22,18 +22,22 @@ from assistant.commands.engine_bench.meter import (
     speak,
     transcribe,
 )
-from assistant.commands.engine_bench.places import piper_absent, piper_places, whisper_absent, whisper_places
+from assistant.commands.engine_bench.places import voice_absent, voice_places, whisper_absent, whisper_places
 from assistant.commands.engine_bench.words import WordErrors, word_errors
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.config.words import unknown
-from assistant.models.catalogue import MODELS, Kind
-from assistant.models.needs import Need, at_hand, is_path, missing
+from assistant.models.catalogue import MODELS
+from assistant.models.needs import Need, at_hand, engine_of_voice, is_path, missing
+from assistant.registry.voices import VOICES, voice_kinds
 from assistant.setup.derived_settings import SETTLE_MS
 from assistant.setup.engine_catalog import need_of, transcriber, voice
 from assistant.setup.engine_loader import LOAD_TIMEOUT_S
 from assistant.setup.providers import voice_provider
 from assistant.trace.waterfall import nearest_rank
+from audio.engines.settings import OnnxSettings
+from audio.engines.voice import VoiceEngine
 from audio.errors import AudioError, SttError
 from audio.stt import SegmentId
 from audio.tts import Voice
@@ -43,7 +47,6 @@ RANDOM_WEIGHTS = "random-weights"
 it."""
 
 RECOGNIZERS = ("faster-whisper",)
-VOICES = ("espeak-ng", "piper")
 WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
 
@@ -189,17 +192,28 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
         yield from (variant for need in needs for variant in _whisper(need, bench))
         if name == "faster-whisper":
             yield from _absent("stt", name, needs, whisper_absent)
-    for name in tts or (VOICES if everything else ()):
-        if name == "espeak-ng":
-            yield Variant(BenchRow("tts", name))
+    for name in tts or (VOICES.names if everything else ()):
+        if (engine := VOICES.get(name)) is not None:
+            yield from _voices(settings, engine)
         else:
-            needs = _models(settings, name, "piper") if name == "piper" else [_asked(name, "piper")]
-            yield from (variant for need in needs for variant in _piper(need))
-            if name == "piper":
-                yield from _absent("tts", name, needs, piper_absent)
+            need = _asked_voice(name)
+            named = engine_of_voice(name)
+            assert named is not None, "it has this model"
+            yield from _voice_variants(settings, named, need)
 
 
-def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
+def _voices(settings: Settings, engine: VoiceEngine) -> Iterator[Variant]:
+    """Returns the variants of an engine: all its available models, and where it cannot compute."""
+    if engine.models is None:
+        yield Variant(BenchRow("tts", engine.name))
+        return
+    needs = _models(settings, engine.name, engine.models.name)
+    yield from (variant for need in needs for variant in _voice_variants(settings, engine, need))
+    if isinstance(settings.engines.of("tts", engine.name), OnnxSettings):
+        yield from _absent("tts", engine.name, needs, voice_absent)
+
+
+def _models(settings: Settings, engine: str, kind: str) -> list[Need]:
     """Returns the configured model, available or not, and all other available models of the language."""
     configured = need_of(settings, engine)
     others = [
@@ -212,19 +226,31 @@ def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
     return found if configured is None else [configured, *found]
 
 
-def _asked(name: str, kind: Kind) -> Need:
-    """Returns the model that a command-line name stands for."""
+def _asked(name: str, kind: str) -> Need:
+    """Returns the Whisper model that a command-line name stands for."""
     need = _need(name, kind)
     if need.model is None and not is_path(name):
-        engines, what = (RECOGNIZERS, "recognizer or Whisper model") if kind == "whisper" else (VOICES, "voice")
-        known = [*engines, *(model.name for model in MODELS.values() if model.kind == kind)]
-        wrong = unknown(name, known, f"no such {what}")
-        raise ConfigError([f'{need.key} "{name}": {wrong} (known: {", ".join(known)}, or a path)'])
+        known = [*RECOGNIZERS, *(model.name for model in MODELS.values() if model.kind == kind)]
+        raise _unknown(need.key, name, "recognizer or Whisper model", known)
     return need
 
 
-def _need(name: str, kind: Kind) -> Need:
-    return Need(name, kind, "", "--stt" if kind == "whisper" else "--tts")
+def _asked_voice(name: str) -> Need:
+    """Returns the model of the voice that a command-line name stands for."""
+    engine = engine_of_voice(name)
+    if engine is None or engine.models is None:
+        of_engines = [model.name for one in VOICES.all() if one.models is not None for model in one.models.catalogue]
+        raise _unknown("--tts", name, "voice", [*VOICES.names, *of_engines])
+    return Need(name, engine.models.name, "", "--tts")
+
+
+def _unknown(key: str, name: str, what: str, known: Sequence[str]) -> ConfigError:
+    wrong = unknown(name, known, f"no such {what}")
+    return ConfigError([f'{key} "{name}": {wrong} (known: {", ".join(known)}, or a path)'])
+
+
+def _need(name: str, kind: str) -> Need:
+    return Need(name, kind, "", "--tts" if kind in voice_kinds() else "--stt")
 
 
 def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
@@ -239,12 +265,12 @@ def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
             yield Variant(row, (*overrides, *place.overrides), need)
 
 
-def _piper(need: Need) -> Iterator[Variant]:
+def _voice_variants(settings: Settings, engine: VoiceEngine, need: Need) -> Iterator[Variant]:
     if at_hand(need) is None:
-        yield Variant(BenchRow("tts", "piper", _short(need)), need=need)
+        yield Variant(BenchRow("tts", engine.name, _short(need)), need=need)
         return
-    for place in piper_places():
-        row = BenchRow("tts", "piper", ", ".join(filter(None, (_short(need), place.name))))
+    for place in voice_places(f"tts.{engine.name}", settings.engines.of("tts", engine.name)):
+        row = BenchRow("tts", engine.name, ", ".join(filter(None, (_short(need), place.name))))
         yield Variant(row, (f"tts.voice={need.name}", *place.overrides), need)
 
 
@@ -278,7 +304,8 @@ async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRo
     try:
         settings = bench.settings(*variant.overrides)
         if row.stage == "tts":
-            load_s = voice_provider(settings).load_timeout_s(LOAD_TIMEOUT_S)
+            provider = voice_provider(settings, row.engine)
+            load_s = LOAD_TIMEOUT_S if provider is None else provider.load_timeout_s(LOAD_TIMEOUT_S)
             return await _voice(row, voice(settings, row.engine), bench.rounds, load_s)
         return _sensible(await _recognizer(row, settings, clips, bench.rounds), place)
     except TimeoutError:

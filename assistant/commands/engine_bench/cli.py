@@ -35,7 +35,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     tts: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
+        typer.Option(metavar="NAME", help="Only this voice engine, voice or its file; may be repeated."),
     ] = None,
     window: Annotated[
         Window | None,

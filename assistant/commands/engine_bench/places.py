@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from audio.engines.settings import OnnxSettings
 from audio.execution_provider import PACKAGE, SHOWN, ProviderInUse, available_providers
 
 CUDA_TYPES = ("float16", "int8_float16")
@@ -23,20 +24,28 @@ class Place:
     cpu: bool = False
 
 
-def piper_places(available: tuple[ProviderInUse, ...] | None = None) -> list[Place]:
-    """Returns where Piper can compute. `available`: as in `available_providers`; None: those of this onnxruntime."""
+def voice_places(section: str, settings: object, available: tuple[ProviderInUse, ...] | None = None) -> list[Place]:
+    """Returns where a voice can compute.
+
+    Args:
+        section: Name of its section, as in tts.piper.
+        settings: The section.
+        available: As in `available_providers`; None: those of this onnxruntime.
+    """
+    if not isinstance(settings, OnnxSettings):
+        return [Place("", (), cpu=True)]
     found = available_providers() if available is None else available
     places = []
     for provider in sorted(found, key=tuple(SHOWN).index):
         name = SHOWN[provider] if len(found) > 1 else ""
-        chosen = f"tts.provider={provider}"
-        places.append(Place(name, (chosen, "tts.fp16=false"), cpu=provider == "cpu"))
+        chosen = f"{section}.provider={provider}"
+        places.append(Place(name, (chosen, f"{section}.fp16=false"), cpu=provider == "cpu"))
         if provider == "tensorrt":
-            places.append(Place(f"{name} float16", (chosen, "tts.fp16=true")))
+            places.append(Place(f"{name} float16", (chosen, f"{section}.fp16=true")))
     return places
 
 
-def piper_absent(available: tuple[ProviderInUse, ...] | None = None) -> tuple[str, str]:
+def voice_absent(available: tuple[ProviderInUse, ...] | None = None) -> tuple[str, str]:
     """Returns the providers that this onnxruntime lacks, and why, with the remedy; two empty texts if there is none."""
     found = available_providers() if available is None else available
     absent = ", ".join(name for provider, name in SHOWN.items() if provider not in found)

@@ -14,9 +14,9 @@ from assistant.commands.first_run.prompts import Prompts, Skipped
 from assistant.commands.first_run.service import is_address, models_of, problem_of
 from assistant.commands.llm_endpoints.local_servers import AUTO, LOCAL, SKILLS, shortened
 from assistant.config.edit import ConfigFile
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.settings import Settings
-from assistant.models.needs import ModelError
+from assistant.models.errors import ModelError
 from assistant.models.pull import pull
 from llm.discovery import discover
 

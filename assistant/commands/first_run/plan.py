@@ -8,12 +8,11 @@ from urllib.parse import urlsplit
 from assistant.commands.first_run.answerers import KEY_VARIABLE, Answerer, LocalEndpoint
 from assistant.commands.first_run.voices import VoiceOption
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
+from assistant.config.errors import ConfigError
 from assistant.config.keys import Value
-from assistant.config.loading import ConfigError
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers
 from assistant.config.words import spelled
-from assistant.models.catalogue import Kind
 from assistant.models.needs import at_hand, missing
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
@@ -105,7 +104,7 @@ def change_of(
         if answers.voice is None and answers.language != own.assistant.language:
             values["tts.voice"] = ""  # the voice of another language
     if answers.voice is not None:
-        values |= answers.voice.values(answers.language or own.assistant.language)
+        values |= answers.voice.values()
     if answers.remember is not None:
         values["talk.remember"] = answers.remember
     if answers.microphone is not None:
@@ -166,7 +165,7 @@ class MissingModel:
         remedy: How to get it: "repartee models pull base".
     """
 
-    kind: Kind
+    kind: str
     purpose: str
     remedy: str
 

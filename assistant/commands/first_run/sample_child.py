@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assistant.commands.first_run.voices import ESPEAK, sample_text
+from assistant.commands.first_run.voices import sample_text
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.setup.engine_catalog import voice
 from audio.errors import AudioError
@@ -47,8 +47,7 @@ def main() -> None:
 def settings_for(language: str, engine: str, name: str) -> Settings:
     """Returns the settings of a voice."""
     assistant = replace(DEFAULTS.assistant, language=language)
-    espeak = engine == ESPEAK
-    tts = replace(DEFAULTS.tts, engine="espeak-ng" if espeak else "piper", voice="" if espeak else name)
+    tts = replace(DEFAULTS.tts, engine=engine, voice="" if name == engine else name)
     return replace(DEFAULTS, assistant=assistant, tts=tts)
 
 

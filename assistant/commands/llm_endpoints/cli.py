@@ -38,7 +38,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints import comparison
     from assistant.commands.llm_endpoints.picture import draw
     from assistant.commands.llm_endpoints.survey import endpoint_source, show, survey
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.support.atomic_file import is_among
     from assistant.support.console import terminal, write_json
     from assistant.support.plots import why_no_plots

@@ -14,7 +14,7 @@ from assistant.commands.llm_endpoints.local_servers import HANDLES, described, h
 from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.words import config_option
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.setup.llm_clients import headers_of

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.settings import Settings
 from assistant.config.words import unknown, with_known_names
 from assistant.setup import build

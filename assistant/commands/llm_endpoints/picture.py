@@ -16,7 +16,7 @@ from assistant.commands.llm_endpoints.figures import (
     EndpointMeasurement,
     fastest_first,
 )
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.support.atomic_file import write_whole
 
 BAR_CELLS = 44

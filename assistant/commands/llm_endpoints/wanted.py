@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import KINDS, EndpointKind, EndpointSection
+from assistant.config.errors import ConfigError
 from assistant.config.keys import Value
-from assistant.config.loading import ConfigError
 from assistant.config.sources import ENDPOINT_KEYS
 from assistant.config.words import unknown
 

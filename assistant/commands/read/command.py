@@ -15,7 +15,8 @@ from assistant.commands.read.opening import ReadingOpening
 from assistant.commands.read.sound_file import SoundFile
 from assistant.commands.read.written import WrittenConversation
 from assistant.commands.talk.command import converse
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.documents import DocumentError, SplitDocument
 from assistant.documents.fan_out import MAX_REQUESTS

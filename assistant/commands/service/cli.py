@@ -35,7 +35,7 @@ def install(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Install the service and start it, now and at each login. Again: with other options."""
     from assistant.commands.service.command import Wish, absolute
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
 
     if talk and (host or port):
         raise ConfigError(["--talk: leave out --host and --port; they are the server's"])

@@ -17,8 +17,9 @@ from assistant.commands.service.launchd import launchd_plan, log_folder
 from assistant.commands.service.plan import ServiceError, ServiceJob, ServicePlan, ServiceState, Step
 from assistant.commands.service.systemd import systemd_plan
 from assistant.commands.service.windows_task import windows_plan
+from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.config.sources import Option
 from assistant.support.atomic_file import write_whole

@@ -16,7 +16,8 @@ from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.patience import adapt_to_card
 from assistant.commands.talk.resumed import resumed
 from assistant.commands.talk.stage import Stage, perform, stage_of
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines

@@ -20,7 +20,7 @@ def uninstall(
 
     from assistant.commands.first_run.prompts import Prompts
     from assistant.commands.uninstall.command import Uninstaller
-    from assistant.config.loading import ConfigError
+    from assistant.config.errors import ConfigError
     from assistant.support.console import terminal
     from assistant.support.paths import HomeError
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from assistant.commands.completion import COMPLETE
 from assistant.config.files import NAME
-from assistant.models.catalogue import MODELS, SMART_TURN, piper_voice
-from assistant.models.needs import IN_HUB_CACHE, cache_folder_of, folder_of
+from assistant.models.catalogue import KINDS, MODELS
+from assistant.models.needs import cache_folder_of, folder_of, is_in_hub_cache
 from assistant.setup.providers import ENGINE_FOLDER
 from assistant.support.paths import at_home, config_folder, data_folder
 
@@ -53,8 +53,7 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         start: Folder of the command, in which `traces` and `out` are searched.
     """
     data, config, home = data_folder(environ), config_folder(), at_home("~")
-    chats = [model for model in MODELS.values() if model.kind in IN_HUB_CACHE]
-    turns = [folder_of("smart-turn") / file.name for file in SMART_TURN.files]
+    chats = [model for model in MODELS.values() if is_in_hub_cache(model.kind)]
     groups = (
         ("configuration", [config / NAME]),
         ("keys of the service", [config / "service.env"]),
@@ -63,7 +62,7 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         ("lists and notes", _matching(data, "lists.sqlite3*")),
         ("stored answers", _matching(data, "answers.sqlite3*")),
         ("certificate and its key", _matching(data / "tls", "repartee.*")),
-        ("voices and models of turns", [*_voices(folder_of("piper")), *turns]),
+        ("voices and models of turns", _own_models()),
         ("caches", [_cache_folder(environ) / "whisper-times.json", data / ENGINE_FOLDER]),
         (
             "traces and logs of the service",
@@ -84,7 +83,7 @@ def own_folders(environ: Mapping[str, str], start: Path) -> list[Path]:
     """Returns the folders that are removed if nothing is left in them, the inner ones first. Raises HomeError."""
     data = data_folder(environ)
     inner = [data / name for name in ("conversations", "tls", "traces")]
-    models = [folder_of("piper"), folder_of("smart-turn")]
+    models = [folder_of(kind.name) for kind in KINDS.values() if kind.folder]
     return [*inner, *models, data, config_folder(), _cache_folder(environ), start / "traces", start / "out"]
 
 
@@ -100,10 +99,15 @@ def _matching(folder: Path, *patterns: str) -> list[Path]:
     return [path for pattern in patterns for path in sorted(folder.glob(pattern))]
 
 
-def _voices(folder: Path) -> list[Path]:
-    """Returns the files of known voices; a voice of the user's own has another name."""
-    found = _matching(folder, "*.onnx", "*.onnx.json")
-    return [path for path in found if piper_voice(path.name.removesuffix(".json").removesuffix(".onnx")) is not None]
+def _own_models() -> list[Path]:
+    """Returns the files of known models in the program's folders; a model of the user's own has another name."""
+    found = []
+    for kind in KINDS.values():
+        folder = folder_of(kind.name)
+        others = (kind.other(path.stem) for path in sorted(folder.glob(f"*{kind.suffix}"))) if kind.folder else ()
+        models = [*kind.catalogue, *(model for model in others if model is not None)] if kind.folder else []
+        found += [folder / file.name for model in models for file in model.files]
+    return found
 
 
 def _traces(folder: Path) -> list[Path]:

@@ -29,11 +29,11 @@ from audio.stt.whisper.hallucination_filter import (
     plain,
     without_loop,
 )
+from audio.stt.whisper.model_folder import lacking
 from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.stt.whisper.recent_tokens import token_probabilities
 from audio.stt.whisper.recent_tokens import with_times as times_of_words
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
-from audio.whisper_folder import lacking
 
 if TYPE_CHECKING:
     import ctranslate2

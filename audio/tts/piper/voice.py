@@ -21,10 +21,12 @@ from audio.tts.streaming.phoneme_bounds import bounded
 from audio.tts.streaming.phonemes import Phonemes, is_audible
 from audio.tts.streaming.sentence_audio import ReplyAudio, ReplySentence
 from audio.tts.streaming.sentence_sound import Sound, StopSwitch
-from audio.tts.streaming.streamed_voice import DEFAULT_PROVIDER, PieceRequest, StreamedVoice
+from audio.tts.streaming.streamed_voice import PieceRequest, StreamedVoice
 from audio.tts.text_pieces import words
 
 log = logging.getLogger(__name__)
+
+DEFAULT_PROVIDER = ProviderRequest("tts.piper.provider")
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Text that loudness is measured on for a voice that knows only letters."""

@@ -14,12 +14,12 @@ from phrase_whisper import PHRASE, phrase_whisper
 from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
-from assistant.cluster import application, replicas
+from assistant.cluster import application
 from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WatchedThread, WhisperReplica, local_settings
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.needs import Need
-from assistant.setup import build
+from assistant.setup import build, voice_choice
 from audio import hang_detection
 from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
 from audio.end_of_turn.smart_turn import SmartTurn
@@ -201,7 +201,7 @@ def test_another_downloaded_voice_of_the_language_replaces_a_missing_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Need(str(tone_voice(tmp_path)), "piper", "text to speech")
-    monkeypatch.setattr(replicas, "other_voice", lambda _language: other)
+    monkeypatch.setattr(voice_choice, "other_voice", lambda _engine, _language: other)
 
     async def scene() -> None:
         replica = VoiceReplica(local_settings(settings_with()), "1.0+abc")

@@ -7,7 +7,8 @@ from redis_process import redis_process
 from typer.testing import CliRunner, Result
 
 from assistant.commands.cli import app
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.setup.answer_cache import cache_store
 from llm.cache import CacheEntry
 

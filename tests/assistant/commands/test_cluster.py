@@ -16,7 +16,8 @@ from assistant.cluster.application import ServiceStatus
 from assistant.commands.cluster import command
 from assistant.commands.cluster.command import used_services
 from assistant.commands.cluster.head import head_command, join_command, node_environment
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from audio.cluster import Service
 from audio.cluster.wire import sent_info
 from audio.errors import EngineError, EngineLoadError

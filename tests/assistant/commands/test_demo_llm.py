@@ -17,7 +17,8 @@ from rich.console import Console
 from scripted_engines import script_recognizer
 
 from assistant.commands.demo import demo
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 

@@ -19,7 +19,8 @@ from assistant.commands import init as init_command
 from assistant.commands.first_run.options import InitOptions
 from assistant.commands.first_run.prompts import Prompts
 from assistant.commands.init import NO_TERMINAL, init
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 
 KEY = "sk-verysecret-123"

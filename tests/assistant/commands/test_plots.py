@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.trace import trace
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.support import plots
 
 REMEDY = "pictures need matplotlib: run `.venv/bin/pip install -e '.[plots]'` in Repartee's folder"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 
 
 @pytest.mark.parametrize("address", ["auto", "127.0.0.1:6379", "head.example:6379", "[::1]:6379"])

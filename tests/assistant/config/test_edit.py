@@ -9,7 +9,8 @@ from forbidden_folder import forbid
 
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.settings import DEFAULTS
 
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:8000/v1", model="m")

@@ -21,7 +21,8 @@ from assistant.config.endpoint_settings import (
     TritonBackend,
     accepts,
 )
-from assistant.config.loading import ConfigError, load_settings, render_effective
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings, render_effective
 from llm.aws.bedrock import Api, Family, Latency
 from llm.aws.payload import PAYLOADS
 from llm.triton.generate import BACKENDS

@@ -1,9 +1,12 @@
 """Settings: allowed values, sources, and agreement of file and documentation."""
 
 import dataclasses
+import functools
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import config_texts
 import pytest
@@ -12,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.errors import ConfigError
 from assistant.config.llm_settings import LlmSection
-from assistant.config.loading import ConfigError, ConfigRow, Loaded, load_settings, render_effective
+from assistant.config.loading import ConfigRow, Loaded, load_settings, render_effective
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import Option
 from assistant.config.toml_lines import lines_of_keys
@@ -73,7 +77,11 @@ def test_documentation_matches_the_settings() -> None:
 
 def test_shipped_file_has_every_key_in_order_with_its_default() -> None:
     table = tomllib.loads(config_texts.CONFIG_FILE.read_text(encoding="utf-8"))
-    assert [f"{section}.{name}" for section, keys in table.items() for name in keys] == list(KEYS)
+    named = []
+    for section in SECTIONS:
+        keys: dict[str, Any] = functools.reduce(lambda inner, name: inner[name], section.split("."), table)
+        named += [f"{section}.{name}" for name in keys if f"{section}.{name}" not in SECTIONS]
+    assert named == list(KEYS)
     assert load_settings(config_texts.CONFIG_FILE, {}, ()).settings == Settings()
 
 
@@ -87,7 +95,7 @@ def test_commented_endpoints_work_when_uncommented() -> None:
 
 
 def test_every_key_is_described() -> None:
-    fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(getattr(DEFAULTS, s))]
+    fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(DEFAULTS.section(s))]
     every = [*KEYS, "llm.endpoints", "tools.servers"]
     assert every == sorted(fields, key=every.index)
     for dotted, key in KEYS.items():
@@ -241,11 +249,35 @@ def test_text_may_be_in_toml_quotes(text: str, greeting: str) -> None:
 
 def test_every_key_has_a_variable_and_a_flag() -> None:
     for dotted in KEYS:
-        section, name = dotted.split(".")
-        text = str(getattr(getattr(DEFAULTS, section), name))
-        variable = f"REPARTEE_{section}_{name}".upper()
+        text = str(DEFAULTS.value(dotted))
+        variable = f"REPARTEE_{dotted}".upper().replace(".", "_")
         assert loaded("", {variable: text}).origin[dotted] == f"environment {variable}"
         assert loaded("", {}, [f"{dotted}={text}"]).origin[dotted] == "--set"
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "flags", "said"),
+    [
+        ("[tts]\nspeaker = 3\n", {}, [], "tts.speaker: is now tts.piper.speaker, in the section [tts.piper]"),
+        ("", {"REPARTEE_TTS_SPEAKER": "3"}, [], "REPARTEE_TTS_SPEAKER: is now REPARTEE_TTS_PIPER_SPEAKER"),
+        ("", {}, ["tts.speaker=3"], "tts.speaker: is now tts.piper.speaker, in the section [tts.piper]"),
+    ],
+    ids=["file", "environment", "flag"],
+)
+def test_key_that_moved_is_refused_with_its_new_name(
+    text: str, environ: dict[str, str], flags: list[str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        loaded(text, environ, flags)
+
+
+def test_section_of_an_engine_is_read_from_every_source() -> None:
+    assert loaded("[tts.piper]\nspeaker = 3\n").settings.value("tts.piper.speaker") == 3
+    assert loaded("[tts]\npiper.speaker = 3\n").settings.value("tts.piper.speaker") == 3
+    assert loaded("", {"REPARTEE_TTS_PIPER_SPEAKER": "3"}).settings.value("tts.piper.speaker") == 3
+    for wrong in ("[tts.piper]\nspeaker = -1\n", "[tts]\npiper = 3\n", "[tts.pipe]\nspeaker = 3\n"):
+        with pytest.raises(ConfigError, match=r"given.toml:\d: tts.pipe"):
+            loaded(wrong)
 
 
 def test_endpoints_of_the_environment_replace_those_of_the_file() -> None:
@@ -288,7 +320,7 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
         (
             "[tts]\nengine = ['piper']",
-            'given.toml:2: tts.engine = a list: must be "auto", "piper", "espeak-ng" or "ray"',
+            'given.toml:2: tts.engine = a list: must be "auto", "espeak-ng", "piper" or "ray"',
         ),
         (
             '\n[turn]\nprofile = "hasty"',

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.config.loading import ConfigError, settings_in
+from assistant.config.errors import ConfigError
+from assistant.config.loading import settings_in
 
 FILE = Path("config.toml")
 

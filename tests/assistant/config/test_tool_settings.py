@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.config.loading import ConfigError, Loaded, load_settings, render_effective
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded, load_settings, render_effective
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection, ToolsSection
 from assistant.setup.derived_settings import session_settings, tool_settings

@@ -7,22 +7,14 @@ import pytest
 from forbidden_folder import forbid
 from text_cases import text_cases
 
-from assistant.models.catalogue import (
-    FALLBACKS,
-    MODELS,
-    SMART_TURN,
-    VOICE_OF_LANGUAGE,
-    Kind,
-    named,
-    piper_voice,
-)
+from assistant.models.catalogue import KINDS, MODELS, named
 from assistant.models.needs import (
     Need,
     at_hand,
+    engine_of_voice,
     folder_of,
     installed,
     is_path,
-    is_piper_voice,
     lacking_model,
     missing,
     needed,
@@ -30,6 +22,9 @@ from assistant.models.needs import (
     size_text,
     unknown_models,
 )
+from assistant.registry.voices import VOICES
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.tts.piper.catalogue import VOICE_OF_LANGUAGE, piper_voice
 
 WHISPER_FILES = ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin")
 
@@ -77,7 +72,7 @@ def test_every_model_is_described_completely() -> None:
         assert model.name == name
         assert model.licence
         assert model.size_mb
-        assert model.kind in FALLBACKS
+        assert KINDS[model.kind].without
         assert len({file.name for file in model.files}) == len(model.files)
         assert all(file.name and "/" not in file.name for file in model.files)
     assert SMART_TURN.files[0].sha256
@@ -152,7 +147,7 @@ def test_piper_without_a_voice_for_the_language_is_reported() -> None:
 )
 def test_paths_are_recognized(name: str) -> None:
     assert is_path(name)
-    assert is_piper_voice(name)
+    assert engine_of_voice(name) is VOICES.get("piper")
 
 
 @text_cases("name", [*MODELS, "en-us", "", "owner/name"])
@@ -335,7 +330,7 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     ],
     ids=["Whisper", "Piper", "Smart Turn"],
 )
-def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name: str, what: str) -> None:
+def test_every_missing_model_has_a_download_command(home: Path, kind: str, name: str, what: str) -> None:
     assert (
         lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
     )

@@ -24,9 +24,13 @@ from threaded_http import Quiet, http_server
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import BASE, CHAT_MODELS, SMART_TURN, SMOLLM2, TINY_EN, HubFile, Model, named
-from assistant.models.needs import ModelError, Need, at_hand
+from assistant.models.catalogue import CHAT_MODELS, SMOLLM2, named
+from assistant.models.errors import ModelError
+from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.engines.models import HubFile, Model
+from audio.stt.whisper.catalogue import BASE, TINY_EN
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = bytes(range(256)) * 4000  # 1 MB: several blocks
@@ -374,7 +378,7 @@ def test_missing_hub_file_is_reported_before_the_download(hub: Hub, home: Path) 
 
 def test_whisper_model_for_another_library_is_refused(hub: Hub, home: Path) -> None:
     hub.files = {f"owner/whisper/{path}": data for path, data in WHISPER.items() if path != "vocabulary.txt"}
-    assert "owner/whisper has no vocabulary; use a model that is converted for CTranslate2" in refused("owner/whisper")
+    assert "owner/whisper has none of vocabulary.json, vocabulary.txt; use another model" in refused("owner/whisper")
     assert files_under(home / "hf") == []
 
 
@@ -513,7 +517,7 @@ def test_unreachable_hub_error_names_the_fallback(home: Path, monkeypatch: pytes
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
     assert refused("de_DE-thorsten-medium") == (
         f"de_DE-thorsten-medium was not downloaded: http://127.0.0.1:{port} cannot be reached; "
-        "check the network, then pull the model again (until then, espeak-ng speaks instead)."
+        "check the network, then pull the model again (until then, another voice speaks instead)."
     )
 
 

@@ -552,6 +552,6 @@ def test_missing_configured_provider_is_an_error(tmp_path: Path, monkeypatch: py
 
 def test_missing_provider_of_piper_is_no_reason_for_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    loader = loader_of("tts.provider=cuda", f"tts.voice={tone_voice(tmp_path)}")
-    with pytest.raises(EngineLoadError, match=r'tts\.provider = "cuda": .*onnxruntime-gpu'):
+    loader = loader_of("tts.piper.provider=cuda", f"tts.voice={tone_voice(tmp_path)}")
+    with pytest.raises(EngineLoadError, match=r'tts\.piper\.provider = "cuda": .*onnxruntime-gpu'):
         asyncio.run(loader._make_voice())

@@ -14,7 +14,8 @@ from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.endpoint_tables import table_of as toml_of
 from assistant.config.endpoint_tables import with_table, without_table
-from assistant.config.loading import ConfigError, load_settings, render_effective
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings, render_effective
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers, Parameters
 from assistant.setup.llm_clients import model_of

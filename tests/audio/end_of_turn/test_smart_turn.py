@@ -10,9 +10,9 @@ import pytest
 import soundfile
 from synthetic_smart_turn import counting_network, logit_of
 
-from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn import SHORT_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
+from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
 from audio.end_of_turn.smart_turn_service import SmartTurnService
 from audio.errors import EngineLoadError
 

@@ -9,7 +9,8 @@ from gateways import PATIENT_S, SECRET, SharedRedis, handovers
 from redis_process import redis_process, running_redis
 from virtual_time import run_virtual
 
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.server_settings import ServerSection
 from assistant.history.history import HistorySnapshot
 from web.handover.handovers import Handovers, handovers_of

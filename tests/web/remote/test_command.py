@@ -19,7 +19,8 @@ from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 from assistant.commands.talk.cards import Cards
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.stage import stage_of
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.level import audible_onset

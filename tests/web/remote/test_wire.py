@@ -16,7 +16,7 @@ from web_server import ScriptedEnginePool, running_server
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of

@@ -129,7 +129,7 @@ def test_doctor_checks_this_machine_and_changes_nothing(tmp_path: Path) -> None:
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
-    places = {"tts.provider", "turn.provider"}
+    places = {"tts.piper.provider", "turn.provider"}
     assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), *places, "all engines"}
     assert lines["vad silero"]["facts"]["in_use"] is True
     for name in ("stt faster-whisper", "all engines"):

@@ -15,7 +15,7 @@ from assistant.commands.doctor.machine import (
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.loading import load_settings
-from assistant.support.cpu import Cores, cores, piper_threads, whisper_threads
+from assistant.support.cpu import Cores, cores, engine_threads, whisper_threads
 
 
 def levels(section: ReportSection) -> dict[str, str]:
@@ -24,14 +24,14 @@ def levels(section: ReportSection) -> dict[str, str]:
 
 def test_packages_are_installed_missing_or_broken() -> None:
     imported = ProbeResult({"soxr": 3.5, "httpx": "OSError: libsomething.so is missing"})
-    fine = package_finding("soxr", "1.1.0", imported)
+    fine = package_finding("soxr", "soxr", "1.1.0", imported)
     assert (fine.level, fine.ms, fine.text) == ("ok", 3.5, "1.1.0")
-    gone = package_finding("numpy", "", imported)
+    gone = package_finding("numpy", "numpy", "", imported)
     assert (gone.level, gone.remedy) == ("fail", "run `make setup` again, or `pip install numpy`")
-    broken = package_finding("httpx", "0.28", imported)
+    broken = package_finding("httpx", "httpx", "0.28", imported)
     assert broken.level == "fail"
     assert "libsomething" in broken.text
-    unknown = package_finding("piper-tts", "1.8", ProbeResult({}, "crashed (SIGILL)"))
+    unknown = package_finding("piper-tts", "piper", "1.8", ProbeResult({}, "crashed (SIGILL)"))
     assert unknown.level == "warn"
     assert "SIGILL" in unknown.text
 
@@ -77,13 +77,11 @@ def test_invalid_thread_variable_is_reported(value: str) -> None:
 )
 def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
     found = Cores(usable, quota)
-    assert (whisper_threads(0, found), piper_threads(0, found)) == (whisper, piper)
-    assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
+    assert (whisper_threads(0, found), engine_threads(0, found, 2)) == (whisper, piper)
+    assert (whisper_threads(3, found), engine_threads(3, found, 2)) == (3, 3)
     row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
     assert row.level == "ok"
-    assert row.text.startswith(
-        f"0, chosen by the number of cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper"
-    )
+    assert row.text.startswith(f"0, chosen by the number of cores: {whisper} for faster-whisper, {piper} for piper")
 
 
 def test_container_quota_limits_the_cores() -> None:

@@ -41,17 +41,17 @@ def test_missing_provider_is_a_failure_with_the_package(wanted: str) -> None:
 
 
 def test_provider_of_an_engine_on_the_cluster_is_not_looked_for_here() -> None:
-    (turn,) = findings(["tts.engine=ray", "tts.provider=cuda"], available_providers=CPU_BUILD)
+    (turn,) = findings(["tts.engine=ray", "tts.piper.provider=cuda"], available_providers=CPU_BUILD)
     assert turn.name == "turn.provider"
 
 
 def test_unchecked_engines_have_no_verdict() -> None:
-    tts, _ = findings(["tts.provider=cuda"])
+    tts, _ = findings(["tts.piper.provider=cuda"])
     assert (tts.level, tts.text) == ("info", "cuda: not loaded")
 
 
 def test_missing_provider_of_an_unused_engine_is_no_failure() -> None:
     tts, _ = findings(
-        ["tts.engine=espeak-ng", "tts.provider=cuda"], available_providers=CPU_BUILD, providers={}, error=""
+        ["tts.engine=espeak-ng", "tts.piper.provider=cuda"], available_providers=CPU_BUILD, providers={}, error=""
     )
     assert (tts.level, tts.text) == ("info", "cuda: not loaded; onnxruntime has CPU")

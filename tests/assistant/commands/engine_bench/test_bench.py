@@ -28,13 +28,15 @@ from assistant.commands.engine_bench.bench import (
 )
 from assistant.commands.engine_bench.cli import engines
 from assistant.commands.engine_bench.clips import Label, Noise
-from assistant.commands.engine_bench.places import piper_absent, piper_places, whisper_absent, whisper_places
+from assistant.commands.engine_bench.places import voice_absent, voice_places, whisper_absent, whisper_places
 from assistant.commands.engine_bench.words import WordErrors
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from audio.errors import EngineLoadError, SttError
 from audio.stt import RecognitionStream, SegmentId, Transcript
 from audio.tts import Chunk
+from audio.tts.piper.engine import PiperSettings
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
 
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -202,23 +204,24 @@ def test_model_is_measured_with_only_the_chosen_window_and_thread_count(tmp_path
 
 
 def test_voice_has_a_row_for_each_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_bench, "piper_places", lambda: piper_places(("tensorrt", "cuda", "cpu")))
+    monkeypatch.setattr(
+        engine_bench, "voice_places", lambda name, own: voice_places(name, own, ("tensorrt", "cuda", "cpu"))
+    )
     voice = tone_voice(tmp_path)
     found = list(variants(settings(), Bench({}, tts=[str(voice)])))
     names = ["CPU", "CUDA", "TensorRT", "TensorRT float16"]
     assert [variant.row.setting for variant in found] == [f"{voice.stem}, {name}" for name in names]
-    last = settings(*found[-1].overrides).tts
-    assert (last.provider, last.fp16) == ("tensorrt", True)
+    assert settings(*found[-1].overrides).engines.of("tts", "piper") == PiperSettings("tensorrt", fp16=True)
 
 
 def test_missing_providers_are_named_with_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_bench, "piper_absent", lambda: piper_absent(("cpu",)))
+    monkeypatch.setattr(engine_bench, "voice_absent", lambda: voice_absent(("cpu",)))
     voice = tone_voice(tmp_path)
     found = [variant.row for variant in variants(settings(f"tts.voice={voice}"), Bench({}, tts=["piper"]))]
     (absent,) = [row for row in found if row.note]
     assert absent.setting == "CUDA, TensorRT"
     assert "onnxruntime-gpu" in absent.note
-    assert piper_absent(("tensorrt", "cuda", "cpu")) == ("", "")
+    assert voice_absent(("tensorrt", "cuda", "cpu")) == ("", "")
 
 
 def test_whisper_on_cuda_has_a_row_for_each_number_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from assistant.commands.first_run.plan import Answers, Change, change_of, overri
 from assistant.commands.first_run.service import is_address, without_key
 from assistant.commands.first_run.voices import VoiceOption
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 from assistant.config.settings import DEFAULTS, Settings
 from llm.discovery import FoundServer
 

@@ -10,17 +10,17 @@ from synthetic_piper import tone_voice
 
 from assistant.commands.first_run.sample import sample_of
 from assistant.commands.first_run.voices import (
-    ESPEAK,
     VoiceOption,
     current_voice,
-    installed_voices,
     languages,
     more_voices,
     sample_text,
+    voice_options,
 )
 from assistant.config.settings import DEFAULTS
 from audio.errors import TtsError
 
+ESPEAK = "espeak-ng"
 GERMAN = "de_DE-thorsten-medium"
 
 
@@ -33,10 +33,10 @@ def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_a_download_espeak_is_the_only_voice(voices: Path) -> None:
-    (only,) = installed_voices("de-AT")
-    assert (only.name, only.is_only) == (ESPEAK, True)
+    (only,) = voice_options("de-AT")
+    assert (only.name, only.is_own) == (ESPEAK, True)
     # A voice that is downloaded later is used without running the first steps again.
-    assert only.values("de") == {"tts.engine": "auto", "tts.voice": ""}
+    assert only.values() == {"tts.engine": "auto", "tts.voice": ""}
     assert more_voices("de") == [GERMAN]
     assert languages("nl") == ["nl", "en", "de", "fr", "es"]
 
@@ -46,31 +46,31 @@ def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
         tone_voice(voices, name=name, language=language)
     (voices / "notes.onnx").write_bytes(b"no voice")
     (voices / "en_GB-alan-medium.onnx").write_bytes(b"without its .json")
-    english = installed_voices("en")
+    english = voice_options("en")
     assert [voice.name for voice in english] == ["en_US-tone-low", ESPEAK]  # joe's size is not that of the catalogue
     assert english[0].label == "Tone (US, low)"
-    assert english[0].values("en") == {"tts.engine": "auto", "tts.voice": "en_US-tone-low"}
-    assert english[1].values("en") == {"tts.engine": ESPEAK, "tts.voice": ""}
-    assert [voice.name for voice in installed_voices("nl")] == ["nl_NL-tone-low", ESPEAK]
+    assert english[0].values() == {"tts.engine": "auto", "tts.voice": "en_US-tone-low"}
+    assert english[1].values() == {"tts.engine": ESPEAK, "tts.voice": ""}
+    assert [voice.name for voice in voice_options("nl")] == ["nl_NL-tone-low", ESPEAK]
     assert languages("en") == ["en", "de", "fr", "es", "nl"]
     assert current_voice(DEFAULTS, "en", english).name == "en_US-tone-low"
 
 
 def test_default_voice_of_a_language_is_not_named_in_the_configuration() -> None:
-    assert VoiceOption(GERMAN, "piper", "").values("de-AT") == {"tts.engine": "auto", "tts.voice": ""}
+    assert VoiceOption(GERMAN, "piper", "", is_own=True).values() == {"tts.engine": "auto", "tts.voice": ""}
 
 
 @pytest.mark.parametrize("engine", ["piper", ESPEAK])
 def test_voice_introduces_itself(voices: Path, engine: str) -> None:
     tone_voice(voices, name="en_US-tone-low")
-    voice = next(one for one in installed_voices("en") if one.engine == engine)
+    voice = next(one for one in voice_options("en") if one.engine == engine)
     with wave.open(BytesIO(asyncio.run(sample_of(voice, "en")))) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (24_000, 1, 2)
         assert 1 < sound.getnframes() / 24_000 < 10
 
 
 def test_language_without_a_voice_is_reported_in_one_line(voices: Path) -> None:
-    (voice,) = installed_voices("xx")
+    (voice,) = voice_options("xx")
     with pytest.raises(TtsError, match=r'^espeak-ng has no voice for the language "xx"'):
         asyncio.run(sample_of(voice, "xx"))
     assert sample_text("xx") == "Repartee. 1, 2, 3, 4, 5."

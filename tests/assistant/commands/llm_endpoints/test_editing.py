@@ -13,7 +13,8 @@ from rich.console import Console
 from assistant.commands.llm_endpoints.editing import RESTART, add, remove
 from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from llm.errors import LlmError
 
 CLOSED = "http://127.0.0.1:9/v1"

@@ -15,8 +15,8 @@ from assistant.commands.llm_endpoints.local_servers import (
     shortened,
 )
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.errors import ConfigError
 from assistant.config.llm_settings import LlmSection
-from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, Settings, SkillsSection
 from llm.discovery import UNKNOWN, FoundServer
 

@@ -13,7 +13,7 @@ from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.commands.llm_endpoints.picture import bars, draw
 from assistant.commands.llm_endpoints.survey import Survey, show
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 
 
 def endpoint(name: str, region: str = "", price_in: float = 0.0, price_out: float = 0.0) -> EndpointSection:

@@ -3,7 +3,7 @@
 import pytest
 
 from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
-from assistant.config.loading import ConfigError
+from assistant.config.errors import ConfigError
 
 
 def test_further_keys_are_parsed_by_type() -> None:

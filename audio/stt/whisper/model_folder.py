@@ -5,15 +5,15 @@ from pathlib import Path
 _NEEDED = ("model.bin", "config.json", "tokenizer.json")
 """Required files. Without tokenizer.json faster-whisper would download one."""
 
-_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 """Vocabulary files, of which CTranslate2 needs one; conversions differ in which they contain."""
 
 
 def lacking(folder: Path) -> list[str]:
     """Returns the required model files that are missing or empty in a folder."""
     found = [name for name in _NEEDED if not _is_there(folder / name)]
-    if not any(_is_there(folder / name) for name in _VOCABULARIES):
-        found.append(_VOCABULARIES[0])
+    if not any(_is_there(folder / name) for name in VOCABULARIES):
+        found.append(VOCABULARIES[0])
     return found
 
 
