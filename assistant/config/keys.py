@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -119,6 +120,11 @@ def has_host(url: str) -> bool:
 
 def keys_of(section: type) -> tuple[Key, ...]:
     """Returns the keys of a section in order, without fields that are lists, such as `llm.endpoints`."""
+    return _keys_of(section)
+
+
+@cache
+def _keys_of(section: type) -> tuple[Key, ...]:
     keys = []
     for name, hint in get_type_hints(section, include_extras=True).items():
         if get_origin(hint) is Annotated:

@@ -1,0 +1,92 @@
+"""Engines that are installed as packages: they are found, and broken ones harm nothing."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from assistant.registry.voices import VOICES, last_resort, ranked_voice_engines
+
+GOOD = """
+from audio.engines.voice import VoiceEngine
+
+ENGINE = VoiceEngine(name="tin", make=lambda request: None, about="", ranks={"en": 99})
+"""
+
+Install = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Install:
+    """Returns what installs a package with one voice into a folder: its name, its module's text, the engine's name."""
+
+    def package(name: str, text: str, engine: str) -> None:
+        (tmp_path / f"{name}.py").write_text(text)
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[repartee.tts]\n{engine} = {name}:ENGINE\n")
+
+    return package
+
+
+def printed(folder: Path, program: str) -> str:
+    """Returns what a program prints in an environment that has the packages of a folder, too."""
+    environ = {**os.environ, "PYTHONPATH": str(folder)}
+    found = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def test_built_in_voices_are_entry_points() -> None:
+    assert {"piper", "espeak-ng"} <= set(VOICES.names)
+    assert VOICES.broken() == ()
+    assert [engine.name for engine in VOICES.all() if engine.last_resort] == ["espeak-ng"]
+
+
+def test_last_resort_is_preferred_to_no_engine_of_a_language() -> None:
+    for language in ("en", "de-AT", "eo"):
+        assert ranked_voice_engines(language)[-1] is last_resort()
+
+
+def test_installed_voice_is_offered_without_a_change_of_the_program(tmp_path: Path, install: Install) -> None:
+    install("tin_voice", GOOD, "tin")
+    said = printed(
+        tmp_path,
+        "from assistant.registry.voices import ranked_voice_engines\n"
+        "from assistant.config.loading import load_settings\n"
+        "print(load_settings(None, {}, ['tts.engine=tin']).settings.tts.engine, ranked_voice_engines('en')[0].name)",
+    )
+    assert said == "tin tin\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "said"),
+    [
+        ("import nothing_of_this_name\nENGINE = None", "tin", "ModuleNotFoundError"),
+        ("ENGINE = 3", "tin", "is no VoiceEngine"),
+        (GOOD, "lead", "it declares the name 'tin'"),
+        (GOOD, "ray", "this name is reserved"),
+        (GOOD, "piper", "has an engine of this name, too"),
+    ],
+    ids=["import fails", "no declaration", "another name", "reserved name", "name of a built-in one"],
+)
+def test_broken_package_is_named_and_harms_no_other(
+    tmp_path: Path, install: Install, text: str, engine: str, said: str
+) -> None:
+    install("tin_voice", text, engine)
+    found = printed(
+        tmp_path,
+        "from assistant.registry.voices import VOICES\n"
+        "from assistant.config.loading import settings_in\n"
+        "from pathlib import Path\n"
+        "(broken,) = VOICES.broken()\n"
+        "settings_in(b'[tts.lead]\\nkey = 1\\n' if broken.name == 'lead' else b'', Path('x'))\n"
+        "print(broken.distribution, broken.error, VOICES.get('piper').name)",
+    )
+    assert found.startswith("tin_voice 1.0 ")
+    assert said in found
+    assert found.endswith(" piper\n")
