@@ -18,8 +18,8 @@ from playwright.async_api import async_playwright
 
 PAGE = "<!doctype html><title>client</title>"
 TYPES = {".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".pcm": "application/octet-stream"}
-LOOP_S = 6.0
-"""The microphone says the recording again and again, with pauses in which the answer plays."""
+BEFORE_S, AFTER_S = 3.0, 6.0
+"""The microphone says the recording again and again: after a call is connected, and with pauses for the answers."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ async def browser_report(fields: dict[str, Any], pages: Pages, within_s: float) 
 
 
 def write_microphone(speech: Path, wav: Path) -> None:
-    """Writes the recording with silence after it, for the browser's microphone."""
+    """Writes the recording with silence around it, for the browser's microphone."""
     pcm = np.frombuffer(speech.read_bytes(), "<i2")
-    soundfile.write(wav, np.concatenate((pcm, np.zeros(int(LOOP_S * 24_000), np.int16))), 24_000, subtype="PCM_16")
+    before, after = (np.zeros(int(length_s * 24_000), np.int16) for length_s in (BEFORE_S, AFTER_S))
+    soundfile.write(wav, np.concatenate((before, pcm, after)), 24_000, subtype="PCM_16")

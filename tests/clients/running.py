@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -18,14 +17,11 @@ from clients.answering_service import answering_service
 from clients.browser import browser_report, page_server
 from clients.environments import CLIENTS, node_modules_of, python_of
 from clients.hearing import QuestionRecognizer
+from clients.networks import STALL_S, stalling_calls_port, stalling_port, tls_port
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
 PROGRAM_WITHIN_S = 200
 START_WITHIN_S = 30
-
-STALL_S = float(os.environ.get("CLIENTS_STALL_S", "1.5"))
-STALL_AFTER_BYTES = 75_000
-"""About 1.1 s of 24 kHz PCM in base64: "what time is it" is said from 0.7 to 1.6 s."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ async def client_server(folder: Path, *, mcp: bool = False, origin: str = "") ->
         port = await stack.enter_async_context(tls_port(server.port, certificate, key))
         stalling = await stack.enter_async_context(stalling_port(server.port))
         stalling_tls = await stack.enter_async_context(tls_port(stalling, certificate, key))
-        fields = {
+        fields: dict[str, Any] = {
             "url": server.openai,
             "tls_url": f"https://localhost:{port}/v1",
             "stalled_url": f"http://127.0.0.1:{stalling}/v1",
@@ -131,6 +127,9 @@ async def client_server(folder: Path, *, mcp: bool = False, origin: str = "") ->
             "speech": str(speech),
             "mcp_url": f"http://127.0.0.1:{mcp_port}/mcp" if mcp else "",
         }
+        if origin:
+            calls = await stack.enter_async_context(stalling_calls_port(server.port))
+            fields |= {"stalled_calls_url": f"http://127.0.0.1:{calls}/v1/realtime/calls", "stall_s": STALL_S}
         yield ClientServer(server, fields)
 
 
@@ -212,34 +211,6 @@ def parsed(output: str, errors: str) -> Outcomes:
     return {line["feature"]: Outcome(line["answer"], line["detail"], line["s"]) for line in lines}
 
 
-@asynccontextmanager
-async def stalling_port(port: int) -> AsyncGenerator[int]:
-    """Passes connections to a local port; in the first words of the speech nothing passes for `STALL_S`, either way."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
-        passes = asyncio.Event()
-        passes.set()
-        sent_bytes = 0
-
-        def stall(count: int) -> None:
-            nonlocal sent_bytes
-            if sent_bytes < STALL_AFTER_BYTES <= sent_bytes + count:
-                passes.clear()
-                asyncio.get_running_loop().call_later(STALL_S, passes.set)
-            sent_bytes += count
-
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_pass_on(reader, inner_writer, stall, passes))
-            group.create_task(_pass_on(inner_reader, writer, lambda _count: None, passes))
-
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield listener.sockets[0].getsockname()[1]
-    finally:
-        listener.close()
-
-
 def make_certificate(folder: Path) -> tuple[Path, Path]:
     """Makes a self-signed certificate for this machine. Returns the files of certificate and key."""
     openssl = shutil.which("openssl")
@@ -250,44 +221,6 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     files = ["-keyout", str(key), "-out", str(certificate), "-subj", "/CN=localhost", "-addext", names]
     subprocess.run([openssl, *made, *files], check=True, capture_output=True)
     return certificate, key
-
-
-@asynccontextmanager
-async def tls_port(port: int, certificate: Path, key: Path) -> AsyncGenerator[int]:
-    """Accepts TLS connections on a free port and passes their bytes to a local port. Yields the TLS port."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_pass_on(reader, inner_writer))
-            group.create_task(_pass_on(inner_reader, writer))
-
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    try:
-        yield listener.sockets[0].getsockname()[1]
-    finally:
-        listener.close()
-
-
-async def _pass_on(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    count: Callable[[int], None] = lambda _bytes: None,
-    passes: asyncio.Event | None = None,
-) -> None:
-    try:
-        while data := await reader.read(65_536):
-            count(len(data))
-            if passes is not None:
-                await passes.wait()
-            writer.write(data)
-            await writer.drain()
-    except (OSError, ssl.SSLError):
-        pass
-    finally:
-        writer.close()
 
 
 def run(client: Client, folder: Path, only: tuple[str, ...] = (), say: Callable[[str], object] = print) -> Outcomes:
