@@ -1,7 +1,9 @@
 """One client socket of a conversation, with a bounded queue of messages to send."""
 
 import asyncio
+import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from starlette.types import Message
@@ -10,6 +12,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from web.metrics import Metrics
 from web.websocket_backpressure import abort_of
 from web.wire.realtime import Realtime
+
+_log = logging.getLogger(__name__)
 
 YIELD_EVERY_MESSAGES = 8
 """Messages after which other tasks of the event loop run. A client that sends in real time is waited for anyway."""
@@ -32,6 +36,17 @@ LEFT = frozenset({1000, GOING_AWAY, 1005})
 """Close codes of a client that will not come back. 1005 means that it gave no code."""
 
 
+TELLS_OF_CHANGES = ('{"type":"response.done"', '{"type":"repartee.lists"', '{"type":"repartee.timers"')
+"""Events after which a client relies on what was said or set. They wait until it is on disk."""
+
+STORE_TIMEOUT_S = 0.2
+"""Longest wait of such an event. Without another load on the disk the write takes some milliseconds."""
+
+
+async def _stores_nothing() -> None:
+    pass
+
+
 @dataclass(slots=True)
 class ClientSocket:
     """Sends and receives the messages of one socket. Not thread-safe: use it on the event loop.
@@ -44,6 +59,7 @@ class ClientSocket:
         behind: Whether the client does not read what is sent.
         farewell: Reason for the close frame; "" if the session has just ended.
         arrival: Number of the connection in the order of arrival; the newest of a race has the highest.
+        stored: Waits until what was said and set in the conversation is on disk.
     """
 
     socket: WebSocket
@@ -55,6 +71,8 @@ class ClientSocket:
     behind: bool = False
     farewell: str = ""
     arrival: int = 0
+    stored: Callable[[], Awaitable[None]] = _stores_nothing
+    _disk_is_slow: bool = False
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
@@ -106,6 +124,8 @@ class ClientSocket:
                     if self._waiting_chars > 4 * MAX_WAITING_CHARS:
                         self.behind = True  # it reads too slowly, and its backlog grows
                         return
+                    if self._waiting[0].startswith(TELLS_OF_CHANGES):
+                        await self._wait_for_disk()
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
                     self._collect()
@@ -159,6 +179,18 @@ class ClientSocket:
             chars += len(text)
         self._waiting_chars += chars
         return chars
+
+    async def _wait_for_disk(self) -> None:
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_S):
+                await self.stored()
+        except TimeoutError:
+            if not self._disk_is_slow:
+                wait_ms = STORE_TIMEOUT_S * 1000
+                _log.warning("the disk is slow: after %.0f ms a client is told what is not stored yet", wait_ms)
+            self._disk_is_slow = True
+        else:
+            self._disk_is_slow = False
 
     async def _send(self, text: str, metrics: Metrics) -> None:
         if text.startswith('{"type":"error"'):

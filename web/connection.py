@@ -9,9 +9,11 @@ With `server.redis_url`, a conversation of another gateway is continued as well 
 import asyncio
 import logging
 import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from starlette.websockets import WebSocket
 
@@ -77,6 +79,7 @@ class Connections:
     conversations: ConversationFile | None = None
     handovers: Handovers | None = None
     traces: TraceStream = field(default_factory=TraceStream)
+    settles: tuple[Callable[[], Awaitable[None]], ...] = ()  # each waits until a file of the user has all changes
     _share: FairShare = field(default_factory=FairShare)
     _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, RunningConversation] = field(default_factory=dict)
@@ -343,6 +346,7 @@ class Connections:
         """Runs the conversation on this socket until it is lost."""
         realtime_session = conversation.realtime_session
         client_socket = ClientSocket(websocket, realtime_session.realtime, arrival=arrival_of(websocket.scope))
+        client_socket.stored = partial(self._stored, realtime_session)
         conversation.take_socket(client_socket)
         broke_off = True
         backlog = AudioBacklog(self._shared.backlog)
@@ -375,6 +379,11 @@ class Connections:
             client_socket.released.set()
         if not client_socket.left:
             await client_socket.close()
+
+    async def _stored(self, realtime_session: RealtimeSession) -> None:
+        """Waits until the conversation, the timers and the lists are on disk. The caller sets the deadline."""
+        for settle in (*self.settles, realtime_session.keeper.stored):
+            await settle()
 
     async def _resume(self, conversation: RunningConversation, websocket: WebSocket) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from starlette.websockets import WebSocket
 
-from assistant.events import Problem, SessionEvent, TurnFinished
+from assistant.events import Problem, ReplySent, SessionEvent, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import Item, UserMessage, without_resumed_rests
 from assistant.pipeline.session import Session
@@ -92,8 +92,13 @@ class ConversationKeeper:
     def record(self, event: SessionEvent) -> None:
         """Processes an event of the session."""
         if self._store is not None:
-            items = self.session().history.items if isinstance(event, TurnFinished) else ()
+            items = self.session().history.items if isinstance(event, TurnFinished | ReplySent) else ()
             self._store.record(event, items)
+
+    async def stored(self) -> None:
+        """Waits until everything that was said is on disk. The caller sets the deadline."""
+        if self._store is not None:
+            await self._store.settle()
 
     async def run(self) -> None:
         """Reads and writes until it is cancelled, and then writes the rest."""

@@ -52,10 +52,12 @@ class Place:
     Attributes:
         number: The conversation's number in the file.
         last: Number of its last item.
+        drafts: Number of items at the end that the next write replaces.
     """
 
     number: int
     last: int
+    drafts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,20 @@ class ConversationFile:
 
     # ---- one conversation ----
 
-    def create(self, owner: str, name: str, began_at: str, items: Sequence[Item], continues: str = "") -> Place:
-        """Stores a new conversation with its first items. Raises ConversationFileError; then nothing is stored."""
+    def create(
+        self,
+        owner: str,
+        name: str,
+        began_at: str,
+        items: Sequence[Item],
+        continues: str = "",
+        *,
+        drafts: Sequence[AssistantMessage] = (),
+    ) -> Place:
+        """Stores a new conversation with its first items, see `append`.
+
+        Raises ConversationFileError; then nothing is stored.
+        """
         with self._shared.created() as database, changing(database):
             self._check_size(database, owner)
             row = database.execute(
@@ -132,12 +146,14 @@ class ConversationFile:
                 (name, owner, began_at, self._now_s(), continues),
             )
             number = row.lastrowid or 0
-            last = self._append(database, number, items)
+            last = self._append(database, number, (*items, *drafts))
             self._remove_old(database, owner)
-        return Place(number, last)
+        return Place(number, last, len(drafts))
 
-    def append(self, owner: str, name: str, place: Place, items: Sequence[Item]) -> Place | None:
-        """Appends items to a conversation.
+    def append(
+        self, owner: str, name: str, place: Place, items: Sequence[Item], *, drafts: Sequence[AssistantMessage] = ()
+    ) -> Place | None:
+        """Appends items to a conversation, and drafts after them: replies of which not all is heard yet.
 
         Returns where the next ones go; None if the conversation was deleted.
 
@@ -157,8 +173,9 @@ class ConversationFile:
                 if _last_item(database, place.number) != place.last:
                     raise ContinuedElsewhereError
                 self._check_size(database, owner)
-                last = self._append(database, place.number, items)
-        return Place(place.number, last)
+                _delete_drafts(database, place)
+                last = self._append(database, place.number, (*items, *drafts))
+        return Place(place.number, last, len(drafts))
 
     def load(self, owner: str, name: str) -> KeptConversation | None:
         """Returns a conversation; None if its owner has none of this id. Raises ConversationFileError."""
@@ -317,6 +334,16 @@ class ContinuedElsewhereError(Exception):
 def _last_item(database: sqlite3.Connection, number: int) -> int:
     (last,) = database.execute("SELECT max(number) FROM items WHERE conversation = ?", (number,)).fetchone()
     return int(last or 0)
+
+
+def _delete_drafts(database: sqlite3.Connection, place: Place) -> None:
+    if not place.drafts:
+        return
+    numbers = "SELECT number FROM items WHERE conversation = ? ORDER BY number DESC LIMIT ?"
+    rows = database.execute(numbers, (place.number, place.drafts)).fetchall()
+    if conversation_search.forget(database, place.number, min(number for (number,) in rows)):
+        conversation_search.purge(database)
+    database.executemany("DELETE FROM items WHERE number = ?", rows)
 
 
 def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:

@@ -94,18 +94,22 @@ def search(database: sqlite3.Connection, owner: str, words: str, limit: int) -> 
     return [replace(Summary(*row[1:6]), found=_snippet(row[6], terms[0])) for row in rows]
 
 
-def forget(database: sqlite3.Connection, number: int) -> None:
-    """Removes the items of a conversation from the index, before they are deleted."""
+def forget(database: sqlite3.Connection, number: int, first: int = 0) -> bool:
+    """Removes the items of a conversation, from the item `first` on, from the index, before they are deleted.
+
+    Returns whether the index had any of them.
+    """
     if not _index_exists(database):
-        return
+        return False
     if not has_index():  # a process with another SQLite made the index; the next search with it makes it anew
         database.execute("DELETE FROM index_state")
-        return
-    database.execute(
+        return False
+    removed = database.execute(
         "INSERT INTO word_index (word_index, rowid, words) SELECT 'delete', number, words FROM items "
-        "WHERE conversation = ? AND number <= (SELECT coalesce(max(indexed), 0) FROM index_state)",
-        (number,),
+        "WHERE conversation = ? AND number >= ? AND number <= (SELECT coalesce(max(indexed), 0) FROM index_state)",
+        (number, first),
     )
+    return removed.rowcount > 0
 
 
 def purge(database: sqlite3.Connection) -> None:

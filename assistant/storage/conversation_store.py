@@ -1,18 +1,20 @@
 """Stores one conversation while it runs, so that it can be resumed.
 
-A conversation is written when its first turn has finished, and after each turn. A resumed conversation continues in its
+A conversation is written when a reply of it is complete, and after each turn. A reply that still plays is a draft: what
+was heard of it replaces it. A resumed conversation continues in its
 place. If another program has continued it meanwhile, the rest is stored as a conversation of its own, with a copy of
 what was said before.
 """
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
-from assistant.events import ReplyStarted, ReplyStopped, SessionEvent, TurnFinished
-from assistant.history.items import Item, ItemId
+from assistant.events import ReplySent, ReplyStarted, ReplyStopped, SessionEvent, TurnFinished
+from assistant.history.items import AssistantMessage, Item, ItemId
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import (
     TERMINAL,
@@ -29,6 +31,13 @@ MAX_NAMES = 1000
 """Conversations among which a name is searched, newest first."""
 
 DELETED = "This conversation was deleted. What is said from now on is not kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The reply that is complete and still plays; None: it is no longer part of the conversation."""
+
+    message: AssistantMessage | None
 
 
 class ResumeError(Exception):
@@ -107,9 +116,10 @@ class ConversationStore:
         self._written = list(self.items)
         self._stored_ids: set[ItemId] = {item.id for item in self.items}
         self._open_reply: ReplyStarted | None = None
+        self._has_draft = False  # queued or stored
         self._ended = False  # nothing more is written
         self._notice = ""  # written in the thread, reported on the event loop
-        self._writer: BackgroundWriter[Item] = BackgroundWriter(
+        self._writer: BackgroundWriter[Item | Draft] = BackgroundWriter(
             file.path,
             self._write,
             report_problem,
@@ -161,16 +171,24 @@ class ConversationStore:
     # ---- session events ----
 
     def record(self, event: SessionEvent, items: Sequence[Item]) -> None:
-        """Processes a session event. `items` is the history at this moment; the items of a finished turn are stored."""
+        """Processes a session event. `items` is the history at this moment.
+
+        The items of a finished turn are stored; of a reply that is complete and may still play, those before it and a
+        draft.
+        """
         match event:
             case ReplyStarted():
                 self._open_reply = event
+            case ReplySent() if self._open_reply is not None and event.reply == self._open_reply.reply:
+                self._draft(self._open_reply.item, event.text, items)
             case ReplyStopped() if event.reason == "went on":
                 self._open_reply = None
+                self._drop_draft()
             case TurnFinished():
                 if self._open_reply is not None and self._open_reply.reply.turn == event.record.turn:
                     self._open_reply = None
                 unfinished = None if self._open_reply is None else self._open_reply.item
+                self._drop_draft()
                 self.remember(takewhile(lambda item: item.id != unfinished, items))
 
     def remember(self, items: Iterable[Item]) -> None:
@@ -180,6 +198,21 @@ class ConversationStore:
         new = [item for item in items if item.id not in self._stored_ids]
         self._stored_ids.update(item.id for item in new)
         self._writer.put(new)
+
+    def _draft(self, reply: ItemId, text: str, items: Sequence[Item]) -> None:
+        """Queues the items before a reply that is complete, and the reply, unless one before it may still change."""
+        before = tuple(takewhile(lambda item: item.id != reply, items))
+        new = [item for item in before if item.id not in self._stored_ids]
+        if self._ended or len(before) == len(items) or any(isinstance(item, AssistantMessage) for item in new):
+            return
+        self.remember(new)
+        self._writer.put([Draft(AssistantMessage(reply, text))])
+        self._has_draft = True
+
+    def _drop_draft(self) -> None:
+        if self._has_draft and not self._ended:
+            self._has_draft = False
+            self._writer.put([Draft(None)])
 
     def continue_as(self, items: Iterable[Item]) -> None:
         """Notes under which ids the resumed items are in the history now."""
@@ -207,12 +240,17 @@ class ConversationStore:
             notice, self._notice = self._notice, ""
             self._report_problem(notice)
 
-    def _write(self, items: Sequence[Item]) -> None:
+    def _write(self, entries: Sequence[Item | Draft]) -> None:
         """Writes items; runs in a thread. Raises OSError if another attempt may succeed."""
         if self._ended:
             return
+        items = [entry for entry in entries if not isinstance(entry, Draft)]
+        last = entries[-1]
+        drafts = [last.message] if isinstance(last, Draft) and last.message is not None else []
+        if not items and not drafts and self._place is None:
+            return
         try:
-            self._store(items)
+            self._store(items, drafts)
         except ConversationFileError as error:
             if not error.lasting:
                 raise
@@ -221,15 +259,18 @@ class ConversationStore:
         else:
             self._written += items
 
-    def _store(self, items: Sequence[Item]) -> None:
+    def _store(self, items: Sequence[Item], drafts: Sequence[AssistantMessage]) -> None:
         if self._place is None:
-            self._place = self._file.create(self._owner, self.name, self._began_at, (*self._written, *items))
+            whole = (*self._written, *items)
+            self._place = self._file.create(self._owner, self.name, self._began_at, whole, drafts=drafts)
             return
         try:
-            place = self._file.append(self._owner, self.name, self._place, items)
+            place = self._file.append(self._owner, self.name, self._place, items, drafts=drafts)
         except ContinuedElsewhereError:
             copied = (*self._written, *items)
-            place = self._file.create(self._owner, self._new_name, self._began_at, copied, continues=self.name)
+            place = self._file.create(
+                self._owner, self._new_name, self._began_at, copied, continues=self.name, drafts=drafts
+            )
             self.name = self._new_name
         if place is None:
             self._ended, self._notice = True, DELETED

@@ -32,6 +32,7 @@ class ListKeeper:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _in_flight: "tuple[asyncio.Future[tuple[ListItem, ...]], dict[str, ListItem | None]] | None" = None
     _reported: bool = False
+    _exchanged: asyncio.Event = field(default_factory=asyncio.Event)  # set after the exchange in progress or the next
 
     def shared(self) -> UserLists:
         """Returns the lists, for one more conversation."""
@@ -51,6 +52,11 @@ class ListKeeper:
         finally:
             await self._finish()
 
+    async def settle(self) -> None:
+        """Waits until every change is in the file. The caller sets the deadline, because a disk may stay full."""
+        while (self.lists.stored and self.lists.pending) or self._in_flight is not None:
+            await self._exchanged.wait()
+
     async def _exchange(self) -> None:
         """Writes what is pending and reads, or completes the exchange in progress."""
         if self._in_flight is None:
@@ -59,6 +65,8 @@ class ListKeeper:
             self._in_flight = call, pending
         # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
         await asyncio.wait([self._in_flight[0]])
+        self._exchanged.set()
+        self._exchanged = asyncio.Event()
         (call, pending), self._in_flight = self._in_flight, None
         try:
             rows = call.result()

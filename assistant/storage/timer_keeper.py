@@ -38,6 +38,7 @@ class TimerKeeper:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _in_flight: tuple["asyncio.Future[Exchanged]", Pending] | None = None
     _reported: bool = False
+    _exchanged: asyncio.Event = field(default_factory=asyncio.Event)  # set after the exchange in progress or the next
     _tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -65,6 +66,11 @@ class TimerKeeper:
             async with asyncio.timeout(FIRST_READ_TIMEOUT_S):
                 await self._tried.wait()
 
+    async def settle(self) -> None:
+        """Waits until every change is in the file. The caller sets the deadline, because a disk may stay full."""
+        while (self.timers.stored and self.timers.pending) or self._in_flight is not None:
+            await self._exchanged.wait()
+
     async def _exchange(self) -> None:
         """Writes what is pending and reads what has changed, or completes the exchange in progress."""
         if self._in_flight is None:
@@ -73,6 +79,8 @@ class TimerKeeper:
             self._in_flight = call, pending
         # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
         await asyncio.wait([self._in_flight[0]])
+        self._exchanged.set()
+        self._exchanged = asyncio.Event()
         (call, pending), self._in_flight = self._in_flight, None
         try:
             exchanged = call.result()

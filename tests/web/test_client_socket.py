@@ -47,6 +47,34 @@ def test_audio_does_not_wake_the_writer_but_answers_do() -> None:
     run_virtual(main())
 
 
+def test_response_done_waits_for_the_disk_but_not_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    """A slow disk is logged once."""
+
+    async def main() -> None:
+        loop, sent = asyncio.get_running_loop(), list[tuple[str, float]]()
+
+        async def send(message: Message) -> None:
+            sent.append((message["text"], loop.time()))
+
+        one, disk, began_s = line(send), asyncio.Event(), loop.time()
+        one.stored = disk.wait  # type: ignore[assignment]
+        writing = asyncio.create_task(one.write(Metrics()))
+        for kind in ("response.done", "response.created", "response.done", "repartee.lists"):
+            if kind == "repartee.lists":
+                disk.set()
+            one._waiting.append(f'{{"type":"{kind}"}}')
+            one.changed.set()
+            await asyncio.sleep(1)
+        writing.cancel()
+        await asyncio.wait([writing])
+        assert [round(at_s - began_s - count, 3) for count, (_, at_s) in enumerate(sent)] == [0.2, 0.0, 0.2, 0.0]
+
+    run_virtual(main())
+    assert [record.getMessage() for record in caplog.records] == [
+        "the disk is slow: after 200 ms a client is told what is not stored yet"
+    ]
+
+
 def test_flood_of_messages_lets_other_tasks_run() -> None:
     async def main() -> None:
         one, others = line(), 0

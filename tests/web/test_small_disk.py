@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from session_server import (
@@ -215,10 +216,10 @@ def test_hanging_disk_holds_nothing_but_its_kept_conversations(tmp_path: Path, m
     released, hanging = threading.Event(), threading.Semaphore(0)
     create = ConversationFile.create
 
-    def hang(file: ConversationFile, owner: str, name: str, began_at: str, items: Sequence[Item], *more: str) -> Place:
+    def hang(file: ConversationFile, owner: str, name: str, began_at: str, items: Sequence[Item], **more: Any) -> Place:
         hanging.release()
         assert released.wait(60)
-        return create(file, owner, name, began_at, items, *more)
+        return create(file, owner, name, began_at, items, **more)
 
     monkeypatch.setattr(ConversationFile, "create", hang)
     conversations = MAX_THREADS + 1

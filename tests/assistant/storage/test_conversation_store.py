@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation import Simulation, Utterance
 
-from assistant.events import ReplyStarted, TurnFinished
+from assistant.events import ReplySent, ReplyStarted, ReplyStopped, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage.conversation_file import TERMINAL, ConversationFile, owner_of_browser
@@ -28,6 +28,7 @@ from assistant.storage.conversation_import import delete_imported, import_files
 from assistant.storage.conversation_store import (
     DELETED,
     ConversationStore,
+    Draft,
     ResumeError,
     conversations_folder,
     unwritable,
@@ -45,6 +46,11 @@ def history(turns: int, since: int = 0) -> tuple[Item, ...]:
         items.append(UserMessage(ItemId(f"item_{2 * number + 1}"), f"question {number}", spoken=True))
         items.append(AssistantMessage(ItemId(f"item_{2 * number + 2}"), f"Answer {number}."))
     return tuple(items)
+
+
+def waiting(memory: ConversationStore) -> list[Item]:
+    """Returns the items that are not written yet, without drafts."""
+    return [entry for entry in memory._writer._waiting if not isinstance(entry, Draft)]
 
 
 async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
@@ -424,9 +430,64 @@ def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
         items = history(2)
         memory.record(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
         memory.record(TurnFinished(replace(record, turn=6)), items)
-        return list(memory._writer._waiting)
+        return waiting(memory)
 
     assert asyncio.run(told()) == list(history(2)[:3])
+
+
+def sent(turn: int, text: str) -> ReplySent:
+    return ReplySent(ReplyId(turn, 1), text, None, None, None, None)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_complete_reply_is_stored_until_what_was_heard_replaces_it(tmp_path: Path, *, searched: bool) -> None:
+    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
+    items, path = history(2), tmp_path / "conversations.sqlite3"
+    heard = (*items[:3], AssistantMessage(items[3].id, "Answer", complete=False))
+
+    def stored() -> tuple[Item, ...]:
+        if searched:
+            assert file_in(tmp_path).search(TERMINAL, "answer", 1)
+        return reopened(tmp_path).items
+
+    async def main() -> None:
+        memory = new_store(tmp_path)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run())
+            for turn, event_items in ((1, items[:2]), (2, items)):
+                memory.record(ReplyStarted(ReplyId(turn, 1), event_items[-1].id, spoken=True), event_items)
+                memory.record(sent(turn, f"Answer {turn - 1}."), event_items)
+                await memory.settle()
+                assert stored() == event_items
+                memory.record(TurnFinished(replace(record, turn=turn)), event_items if turn == 1 else heard)
+                await memory.settle()
+            assert stored() == heard
+            writer.cancel()
+
+    asyncio.run(main())
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT turns FROM conversations").fetchall() == [(2,)]
+        assert database.execute("SELECT count(*) FROM items").fetchone() == (4,)
+    assert file_in(tmp_path).search(TERMINAL, "Answer 0", 9)
+    assert not file_in(tmp_path).search(TERMINAL, "Answer 1", 9)
+
+
+def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
+    items = history(1)
+
+    async def main() -> None:
+        memory = new_store(tmp_path)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run())
+            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items)
+            memory.record(sent(1, "Answer 0."), items)
+            await memory.settle()
+            memory.record(ReplyStopped(ReplyId(1, 1), "", 0.0, "went on"), items[:1])
+            await memory.settle()
+            assert reopened(tmp_path).items == items[:1]
+            writer.cancel()
+
+    asyncio.run(main())
 
 
 def test_resumed_history_has_the_same_messages() -> None:
@@ -452,7 +513,7 @@ def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
         conversation.restore(memory.items)
         conversation.add_user_text("and now")
         memory.remember(conversation.items)
-        return list(memory._writer._waiting)
+        return waiting(memory)
 
     assert asyncio.run(go_on()) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
 
