@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError
+from audio.execution_provider import ProviderRequest
 from audio.thread_times import ThreadTimes
 from audio.tts.pico.process import PicoProcess
 from audio.tts.pico.text import spoken_text
@@ -12,7 +13,7 @@ from audio.tts.sound import LOUDNESS_REFERENCE
 from audio.tts.streaming.phonemes import WordPhonemes
 from audio.tts.streaming.sentence_audio import ReplyAudio, ReplySentence
 from audio.tts.streaming.sentence_sound import SentenceSound, Sound, StopSwitch
-from audio.tts.streaming.streamed_voice import DEFAULT_PROVIDER, PieceRequest, StreamedVoice
+from audio.tts.streaming.streamed_voice import PieceRequest, StreamedVoice
 from audio.tts.text_pieces import words
 
 VOICES: Mapping[str, str] = MappingProxyType(
@@ -55,7 +56,12 @@ class PicoTts(StreamedVoice[PicoProcess]):
         for key, value, low, high in (("speed", speed, 0.5, 2), ("target_dbfs", target_dbfs, -60, 0)):
             if not low <= value <= high:
                 raise ValueError(f"tts.{key} is {value}: Pico accepts {low} to {high}")
-        super().__init__(language=language, target_dbfs=target_dbfs, provider=DEFAULT_PROVIDER, lateness=lateness)
+        super().__init__(
+            language=language,
+            target_dbfs=target_dbfs,
+            provider=ProviderRequest("tts.provider", "cpu"),
+            lateness=lateness,
+        )
         self._voice = voice or voice_of(language)
         self._speed = speed
 
