@@ -1,6 +1,7 @@
 """Lists the languages, voices and LLM endpoints that a client may choose for its conversation. Reads the disk."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,7 +11,7 @@ from assistant.models.language_hint import NAMES
 from assistant.models.needs import is_path
 from assistant.models.whisper_choice import candidates
 from assistant.registry.voices import CLUSTER
-from assistant.setup.installed_voices import installed_voices
+from assistant.setup.installed_voices import better_voices, installed_voices
 from assistant.setup.voice_choice import voice_candidates
 
 _MULTILINGUAL_WITH = "de"
@@ -32,10 +33,12 @@ class OfferedVoice:
     Attributes:
         name: Its name; that of an engine stands for the engine's own voice of each language.
         language: Code of its language, as "de"; "" for every language.
+        label: For the user: "Pico (DE)".
     """
 
     name: str
     language: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class EngineOptions:
     Attributes:
         languages: Codes; empty: only the server's language.
         voices: Installed voices; empty: only the server's voice.
+        better_voices: See `better_voices`.
         endpoints: Empty: the server chooses.
         words: Whether a client may have words recorded that the server does not record.
         no_languages: Why there is only one language, with the remedy; "" if there are several.
@@ -67,6 +71,7 @@ class EngineOptions:
 
     languages: tuple[str, ...] = ()
     voices: tuple[OfferedVoice, ...] = ()
+    better_voices: Mapping[str, str] = field(default_factory=dict)
     endpoints: tuple[OfferedEndpoint, ...] = ()
     words: bool = False
     no_languages: str = ""
@@ -102,9 +107,11 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
         elif not candidates(_MULTILINGUAL_WITH):
             why = "the recognizer knows one language; to get others: repartee models pull base"
     own = base_of(settings.assistant.language)
+    voices = _voices() if "voice" in allowed and has_voices else ()
     return EngineOptions(
         languages=() if why else tuple(sorted({own, *NAMES})),
-        voices=_voices() if "voice" in allowed and has_voices else (),
+        voices=voices,
+        better_voices=better_voices() if voices else {},
         endpoints=tuple(map(offered_endpoint, settings.llm.endpoints)) if "endpoint" in allowed else (),
         words="words" in allowed or settings.trace.words,
         no_languages=why,
@@ -112,7 +119,7 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
 
 
 def _voices() -> tuple[OfferedVoice, ...]:
-    return tuple(OfferedVoice(one.name, one.language) for one in installed_voices())
+    return tuple(OfferedVoice(one.name, one.language, one.label) for one in installed_voices())
 
 
 def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:

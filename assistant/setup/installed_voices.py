@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.models.needs import Need, at_hand, downloaded_voices, lacking_model
-from assistant.registry.voices import VOICES
+from assistant.models.needs import Need, at_hand, downloaded_voices, engine_of_voice, lacking_model
+from assistant.registry.voices import VOICES, downloadable_voices
 from assistant.setup.voice_choice import VoiceCandidate, lacking_package
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
@@ -45,6 +45,18 @@ def installed_voices(language: str = "") -> list[InstalledVoice]:
     """Returns all installed voices, or those that speak a language, the preferred one of each language first."""
     found = [one for one in _installed() if not language or one.language in {"", language}]
     return sorted(found, key=lambda one: one.preference(language or one.language), reverse=True)
+
+
+def better_voices() -> dict[str, str]:
+    """Returns the voices to download that "auto" would prefer to every installed engine, by language."""
+    installed = list(_installed())
+    better = {}
+    for code, name in downloadable_voices().items():
+        engine = engine_of_voice(name)
+        best = max(one.preference(code)[:2] for one in installed if one.language in {"", code})
+        if engine is not None and InstalledVoice(name, code, "", engine).preference(code)[:2] > best:
+            better[code] = name
+    return better
 
 
 def voice_named(name: str) -> InstalledVoice:

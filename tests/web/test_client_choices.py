@@ -29,6 +29,7 @@ from web.page_api import settings, voice_sample
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(120)]
 
 ESPEAK = "espeak-ng"
+INSTALLED, MAKE = engine_options._voices, chosen_engines._voice
 VOICES = (OfferedVoice("de_DE-anna-medium", "de"), OfferedVoice("en_US-amy-medium", "en"), OfferedVoice(ESPEAK, ""))
 
 
@@ -104,6 +105,33 @@ def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed:
             await used(client, server, ESPEAK)
             assert await answered(client, "what is two plus two") == "That's 4."
             assert errors_of(client) == []
+
+    asyncio.run(main())
+
+
+def test_german_conversation_beside_an_english_one_has_a_german_voice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no voices"))
+    monkeypatch.setattr(engine_options, "_voices", INSTALLED)
+    monkeypatch.setattr(chosen_engines, "_voice", MAKE)
+
+    async def main() -> None:
+        async with client_of(tmp_path) as (server, english), connected_client(server) as german:
+            await update(german, audio={"input": {"transcription": {"language": "de"}}})
+            answers = await asyncio.gather(
+                answered(english, "what is two plus two"), answered(german, "wie viel ist zwei plus zwei")
+            )
+            assert answers == ("That's 4.", "Das ergibt 4.")
+            voices = [one.realtime_session.session.engines.voice for one in server.connections._conversations.values()]
+            assert {voice.name for voice in voices} == {ESPEAK, "pico"}
+            assert min(len(one.events_of("response.output_audio.delta")) for one in (english, german)) > 3
+            await update(
+                german, audio={"output": {"voice": "pico-de-DE"}, "input": {"transcription": {"language": "de"}}}
+            )
+            assert errors_of(german) == []
+            await update(german, audio={"output": {"voice": "pico-fr-FR"}})
+            assert [param for param, _ in errors_of(german)] == ["session.audio.output.voice"]
 
     asyncio.run(main())
 
@@ -360,6 +388,9 @@ def test_options_list_installed_voices_and_the_reason_for_one_language(monkeypat
     options = engine_options.engine_options(Settings(), multilingual=False)
     assert options.languages == ()
     assert "repartee models pull base" in options.no_languages
-    assert options.voices_of("de") == ("de_DE-thorsten-medium", ESPEAK)
-    assert options.voices_of("en-US") == (ESPEAK,)
+    assert options.voices_of("de") == ("de_DE-thorsten-medium", "pico-de-DE", ESPEAK)
+    assert options.voices_of("nl-BE") == (ESPEAK,)
+    assert "Pico (DE)" in [one.label for one in options.voices]
+    assert options.better_voices["fr"] == "fr_FR-siwis-medium"  # Pico is installed, but not preferred
+    assert "de" not in options.better_voices
     assert Need("de_DE-thorsten-medium", "piper", "").model is not None

@@ -9,6 +9,7 @@ import pytest
 from page_asker import Asker, served
 from session_server import ScriptedEngineLoader, session_server, settings_for
 
+from assistant.commands.first_run.voices import voice_options
 from web.page_api.same_machine import why_not_same_machine
 from web.page_api.setup import COMMAND
 
@@ -43,7 +44,11 @@ def test_answers_are_written_and_need_a_restart(tmp_path: Path) -> None:
             "variable": "OPENAI_API_KEY",
         }
         saved = (await asker.ask("POST", SAVE, body)).json()
-        assert saved["changed"] == ['assistant.language = "de"', "LLM endpoint openai: m at https://api.openai.com/v1"]
+        assert saved["changed"] == [
+            'assistant.language = "de"',
+            'tts.engine = "espeak-ng"',
+            "LLM endpoint openai: m at https://api.openai.com/v1",
+        ]
         assert (saved["restart"], saved["private"], saved["file"]) == (True, False, str(asker.file))
         assert {one["kind"] for one in saved["missing"]} >= {"whisper"}
         assert "piper" not in {one["kind"] for one in saved["missing"]}  # espeak-ng was chosen
@@ -64,7 +69,7 @@ def test_settings_of_this_run_are_not_written(tmp_path: Path) -> None:
         asker.file.parent.mkdir()
         asker.file.write_text('[assistant]\nlanguage = "fr"\n', encoding="utf-8")
         before = asker.file.read_text(encoding="utf-8")
-        saved = (await asker.ask("POST", SAVE, {"language": "en", "voice": "espeak-ng"})).json()
+        saved = (await asker.ask("POST", SAVE, {"language": "en", "voice": voice_options("en")[0].name})).json()
         assert (saved["changed"], saved["restart"]) == ([], False)
         assert asker.file.read_text(encoding="utf-8") == before, "this run speaks English by an option"
 

@@ -10,9 +10,8 @@ from starlette.types import Send
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.turn_settings import PROFILE_HANGOVER_MS
 from assistant.models.language_hint import NAMES
-from assistant.registry.voices import downloadable_voices
 from assistant.setup.chosen_engines import EngineChoices
-from assistant.setup.engine_options import EngineOptions, OfferedEndpoint, base_of, offered_endpoint
+from assistant.setup.engine_options import OfferedEndpoint, base_of, offered_endpoint
 from web.http_api.serving import ServerState, respond
 from web.page_api.reachable import Reachability
 from web.wire.session_fields import SPEED
@@ -55,8 +54,8 @@ class PageSettings:
             "voice": {
                 "default": self.choices.default_voice,
                 "configured": _is_set(settings, "tts", "voice"),
-                "choices": [{"name": one.name, "language": one.language} for one in options.voices],
-                "not_installed": _not_installed(options),
+                "choices": [{"name": one.name, "language": one.language, "label": one.label} for one in options.voices],
+                "not_installed": dict(options.better_voices),
             },
             "speed": {"default": 1.0, "configured": False, "min": SPEED[0], "max": SPEED[1]},
             "profile": {
@@ -87,12 +86,6 @@ class PageSettings:
 def _languages(settings: Settings, offered: Sequence[str]) -> Sequence[str]:
     """Returns the codes by the names of the languages; the server's own if there are no others."""
     return sorted(offered or (base_of(settings.assistant.language),), key=lambda code: NAMES.get(code, code))
-
-
-def _not_installed(options: EngineOptions) -> dict[str, str]:
-    """Returns the voices that could be downloaded for languages that only the last resort speaks, by language."""
-    spoken = {one.language for one in options.voices}
-    return {code: name for code, name in downloadable_voices().items() if options.voices and code not in spoken}
 
 
 def _is_set(settings: Settings, section: str, key: str) -> bool:

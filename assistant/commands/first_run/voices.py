@@ -26,6 +26,7 @@ SAMPLES: Mapping[str, str] = MappingProxyType(
         "de": "Hallo, ich bin Repartee. So klinge ich.",
         "fr": "Bonjour, je suis Repartee. Voici ma voix.",
         "es": "Hola, soy Repartee. Así es como sueno.",
+        "it": "Ciao, sono Repartee. Questa è la mia voce.",
     }
 )
 _OTHER_SAMPLE = "Repartee. 1, 2, 3, 4, 5."
@@ -76,8 +77,10 @@ def voice_options(language: str) -> list[VoiceOption]:
     """Returns the voices for a language, the best first. The last one, of the last resort, is part of the program."""
     base = base_of(language)
     *voices, spare = installed_voices(base)[: _MAX_VOICES + 1]
-    own = default_voice(language)
-    found = [VoiceOption(one.name, one.engine.name, one.label, one.name == own) for one in voices]
+    found = [
+        VoiceOption(one.name, one.engine.name, one.label, is_first and one.name == one.engine.default_voice(language))
+        for one, is_first in zip(voices, (True, *[False] * _MAX_VOICES), strict=False)
+    ]
     return [*found, VoiceOption(spare.name, spare.engine.name, spare.label, not voices)]
 
 

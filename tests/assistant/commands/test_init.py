@@ -100,7 +100,7 @@ def test_answers_are_written_and_comments_stay(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# mine\n[turn]\nprofile = 'patient'  # slow\n")
     assert 'the language "nonsense!" is not known; name it as in German, or by its code as in de' in typist.shown
-    assert "Type a number from 1 to 1, or Enter." in typist.shown
+    assert "Type a number from 1 to 2, or Enter." in typist.shown
     assert "Type y for yes or n for no." in typist.shown
     assert f"written to {file}" in typist.shown
     assert "after a restart: stop and start `repartee serve`" in typist.shown
@@ -257,7 +257,7 @@ def test_options_answer_the_questions(file: Path) -> None:
     ("options", "said"),
     [
         ({"language": "dee"}, r'--language: the language "dee" is not known; did you mean de \(German\)\?'),
-        ({"voice": "x"}, r'--voice "x": the voices of en on this machine are espeak-ng'),
+        ({"voice": "x"}, r'--voice "x": the voices of en on this machine are .*pico-en-US, pico-en-GB, espeak-ng'),
         ({"language": "de", "voice": "de_DE-thorsten-medium"}, "or fetch it: repartee models pull de_DE-thorsten-med"),
         ({"llm": "chatgtp"}, r'--llm "chatgtp": must be auto, an address, or one of local, openai, '),
         ({"llm": "http://127.0.0.1:9/v1"}, "lists no models: name one with --model"),

@@ -319,8 +319,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
         (
-            "[tts]\nengine = ['piper']",
-            'given.toml:2: tts.engine = a list: must be "auto", "espeak-ng", "piper" or "ray"',
+            "[stt]\ndevice = ['cpu']",
+            'given.toml:2: stt.device = a list: must be "auto", "cpu" or "cuda"',
         ),
         (
             '\n[turn]\nprofile = "hasty"',

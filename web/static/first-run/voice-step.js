@@ -126,9 +126,10 @@ export class VoiceStep {
   _row(name, checked) {
     const input = makeElement("input", { type: "radio", name: "first-run-voice", value: name });
     input.checked = checked;
-    const listen = makeElement("button", { type: "button", class: "small", text: text("settings.listen"), "aria-label": text("first.listen_to", { name: voiceName(name) }) });
+    const shown = voiceName(name, this._settings.voice.choices);
+    const listen = makeElement("button", { type: "button", class: "small", text: text("settings.listen"), "aria-label": text("first.listen_to", { name: shown }) });
     listen.onclick = () => this._listen(name, input, listen);
-    return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: voiceName(name) })), listen);
+    return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: shown })), listen);
   }
 
   async _listen(name, input, button) {

@@ -227,17 +227,17 @@ export class SettingsPanel {
   }
 
   _drawVoice() {
-    const { default: own, not_installed: notInstalled } = this.server.voice;
+    const { default: own, not_installed: notInstalled, choices } = this.server.voice;
     const foreign = this._language() !== this.server.language.default;
-    const only = voiceName(own);
+    const only = voiceName(own, choices);
     const first = foreign ? text("settings.best_voice") : text("settings.of_server", { value: only });
-    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceName(name) }));
+    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceName(name, choices) }));
     const { voice } = this._rows;
     setOptions(voice.control, [{ value: "", text: others.length || foreign ? first : only }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` ${text("settings.better_voice", { command: `repartee models pull ${better}` })}` : "";
-    const now = foreign && !this._differs("voice") ? text("settings.now", { value: voiceName(this._voices()[0] ?? own) }) : this._serverValue("voice", voiceName(own));
+    const now = foreign && !this._differs("voice") ? text("settings.now", { value: voiceName(this._voices()[0] ?? own, choices) }) : this._serverValue("voice", only);
     voice.draw((now + more).trim(), this._differs("voice"));
   }
 

@@ -32,13 +32,28 @@ def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_without_a_download_espeak_is_the_only_voice(voices: Path) -> None:
-    (only,) = voice_options("de-AT")
+def test_without_a_download_espeak_is_the_only_voice_of_most_languages(voices: Path) -> None:
+    (only,) = voice_options("nl-BE")
     assert (only.name, only.is_own) == (ESPEAK, True)
-    # A voice that is downloaded later is used without running the first steps again.
     assert only.values() == {"tts.engine": "auto", "tts.voice": ""}
+    assert languages("nl") == ["nl", "en", "de", "fr", "es", "it"]
+
+
+def test_without_a_download_pico_is_offered_before_espeak(voices: Path) -> None:
+    pico, espeak = voice_options("de-AT")
+    assert (pico.name, pico.label, pico.is_own) == ("pico-de-DE", "Pico (DE)", True)
+    # A voice that is downloaded later is used without running the first steps again.
+    assert pico.values() == {"tts.engine": "auto", "tts.voice": ""}
+    assert espeak.values() == {"tts.engine": ESPEAK, "tts.voice": ""}
+    assert current_voice(DEFAULTS, "de", [pico, espeak]) == pico
     assert more_voices("de") == [GERMAN]
-    assert languages("nl") == ["nl", "en", "de", "fr", "es"]
+
+
+def test_downloaded_voice_comes_before_pico(voices: Path) -> None:
+    tone_voice(voices, name="de_DE-tone-low", language="de_DE")
+    piper, pico, espeak = voice_options("de")
+    assert (piper.name, pico.name, espeak.name) == ("de_DE-tone-low", "pico-de-DE", ESPEAK)
+    assert pico.values() == {"tts.engine": "auto", "tts.voice": "pico-de-DE"}
 
 
 def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
@@ -47,12 +62,13 @@ def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
     (voices / "notes.onnx").write_bytes(b"no voice")
     (voices / "en_GB-alan-medium.onnx").write_bytes(b"without its .json")
     english = voice_options("en")
-    assert [voice.name for voice in english] == ["en_US-tone-low", ESPEAK]  # joe's size is not that of the catalogue
+    # joe's size is not that of the catalogue
+    assert [voice.name for voice in english if voice.engine != "pico"] == ["en_US-tone-low", ESPEAK]
     assert english[0].label == "Tone (US, low)"
     assert english[0].values() == {"tts.engine": "auto", "tts.voice": "en_US-tone-low"}
-    assert english[1].values() == {"tts.engine": ESPEAK, "tts.voice": ""}
+    assert english[-1].values() == {"tts.engine": ESPEAK, "tts.voice": ""}
     assert [voice.name for voice in voice_options("nl")] == ["nl_NL-tone-low", ESPEAK]
-    assert languages("en") == ["en", "de", "fr", "es", "nl"]
+    assert set(languages("en")) == {"en", "de", "fr", "es", "it", "nl"}
     assert current_voice(DEFAULTS, "en", english).name == "en_US-tone-low"
 
 
