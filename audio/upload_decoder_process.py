@@ -15,6 +15,7 @@ import numpy.typing as npt
 import soundfile
 
 from audio.resample import StreamResampler, mixdown, to_pcm
+from audio.resource_limits import limit_resources
 from audio.units import MIC_RATE_HZ
 
 TOO_LONG = 3
@@ -36,7 +37,7 @@ def main() -> int:
     """Decodes the file on stdin. Returns the exit code."""
     max_samples = int(sys.argv[1]) * MIC_RATE_HZ
     content = sys.stdin.buffer.read()
-    _limit_resources()
+    limit_resources(MEMORY_BYTES, COMPUTING_S)
     given = 0
     resampler: StreamResampler | None = None
     try:
@@ -73,22 +74,6 @@ def _blocks(content: bytes) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
         from audio.compressed import blocks_in  # noqa: PLC0415 - on use: some 100 ms
 
         yield from blocks_in(io.BytesIO(content))
-
-
-def _limit_resources() -> None:
-    """Limits memory and computing time where the system can."""
-    with suppress(ImportError, AttributeError, OSError, ValueError):
-        os.nice(10)
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415 - not on every system
-
-        for what, most in (
-            (resource.RLIMIT_AS, MEMORY_BYTES),
-            (resource.RLIMIT_CPU, COMPUTING_S),
-            (resource.RLIMIT_FSIZE, 0),
-            (resource.RLIMIT_CORE, 0),
-        ):
-            resource.setrlimit(what, (most, most))
 
 
 if __name__ == "__main__":

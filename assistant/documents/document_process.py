@@ -9,13 +9,12 @@ text: no others are asked.
 """
 
 import json
-import os
 import sys
-from contextlib import suppress
 
 from assistant.documents import Document, DocumentError
 from assistant.documents.files import text_of
 from assistant.documents.splitting import split
+from audio.resource_limits import limit_resources
 
 MEMORY_BYTES = 1 << 30
 COMPUTING_S = 30
@@ -24,7 +23,7 @@ COMPUTING_S = 30
 
 def main() -> int:
     """Reads the file on stdin. Returns the exit code."""
-    _limit_resources()
+    limit_resources(MEMORY_BYTES, COMPUTING_S)
     is_markdown, max_mb, part_chars, max_parts = json.loads(sys.argv[1])
     answer: dict[str, object]
     try:
@@ -47,22 +46,6 @@ def _parts(is_markdown: bool, max_mb: int, part_chars: int, max_parts: int) -> l
     document = Document("", text_of(content), is_markdown)
     parts = split([document], part_chars)
     return [(part.heading, part.text) if part.number <= max_parts else ("", "") for part in parts]
-
-
-def _limit_resources() -> None:
-    """Limits memory and computing time where the system can."""
-    with suppress(ImportError, AttributeError, OSError, ValueError):
-        os.nice(10)
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415 - not on every system
-
-        for what, most in (
-            (resource.RLIMIT_AS, MEMORY_BYTES),
-            (resource.RLIMIT_CPU, COMPUTING_S),
-            (resource.RLIMIT_FSIZE, 0),
-            (resource.RLIMIT_CORE, 0),
-        ):
-            resource.setrlimit(what, (most, most))
 
 
 if __name__ == "__main__":
