@@ -12,8 +12,12 @@ import pytest
 from assistant.commands.service.environment_file import create_environment
 from assistant.config.edit import ConfigFile
 from assistant.history.items import ItemId, UserMessage
+from assistant.skills.lists.items import ListItem
+from assistant.skills.stored_timers import Pending, StoredTimer, Write
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
+from assistant.storage.list_file import ListFile
+from assistant.storage.timer_file import TimerFile
 from assistant.tls.own_certificate import own_certificate
 from assistant.tls.subjects import Subjects
 from assistant.trace import file as trace_file
@@ -86,9 +90,20 @@ def _answer_cache(path: Path) -> None:
     store.close()
 
 
+def _lists(path: Path) -> None:
+    ListFile(path).exchange({"a": ListItem("a", "shopping", "butter", 1)})
+
+
+def _timers(path: Path) -> None:
+    row = StoredTimer("a", 60.0, None, 1.0, None, None, 0, "Done.")
+    TimerFile(path, lambda: 0.0).exchange(Pending((Write("a", row, is_new=True),)))
+
+
 @pytest.mark.usefixtures("umask")
 @pytest.mark.parametrize(
-    "write", [_server_key, _keys_of_service, _configuration_with_key, _answer_cache], ids=lambda one: one.__name__
+    "write",
+    [_server_key, _keys_of_service, _configuration_with_key, _answer_cache, _lists, _timers],
+    ids=lambda one: one.__name__,
 )
 def test_file_with_keys_or_answers_is_private(write: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file"

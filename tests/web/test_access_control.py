@@ -1,5 +1,6 @@
 """Access control by host, origin, address and token."""
 
+import hmac
 from dataclasses import replace
 
 import pytest
@@ -262,3 +263,17 @@ def test_client_secret_does_not_replace_the_other_checks() -> None:
 def test_token_that_looks_like_a_client_secret_is_accepted() -> None:
     token = "ek_a-token-of-enough-characters"
     assert verdict(keeper(token=token), authorizations=(f"Bearer {token}",), secret_is_valid=False) == ""
+
+
+def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def noted(sent: bytes, token: bytes) -> bool:
+        compared.append(sent)
+        return compare_digest(sent, token)
+
+    compare_digest = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", noted)
+    sent = (f"Bearer {TOKEN}", "Bearer another-key-of-that-length")
+    verdict(keeper(token=TOKEN), authorizations=sent)
+    assert compared == [TOKEN.encode(), b"another-key-of-that-length"]

@@ -1,6 +1,7 @@
 """Connections that break, close, flood, stall and reconnect; the real server with scripted engines."""
 
 import asyncio
+import base64
 import gc
 import json
 import os
@@ -226,6 +227,7 @@ def test_losers_of_a_race_for_a_resume_token_hold_nothing(tmp_path: Path) -> Non
             async with connected_client(server) as first:
                 made = len(loader.recognizers)
                 first.break_connection()
+            assert len(base64.urlsafe_b64decode(first.token)) * 8 == 192, "random bits"
             url = server.url(resume=first.token)
             sockets = await asyncio.gather(*(connect(url, compression=None, max_queue=None) for _ in range(12)))
             await eventually(lambda: sum(socket.state is State.OPEN for socket in sockets) == 1)
