@@ -25,6 +25,7 @@ from assistant.setup import new_session
 from assistant.setup.derived_settings import turn_settings
 from assistant.setup.switched_engines import SwitchedEngines
 from assistant.storage.conversation_file import ConversationFile
+from assistant.support.notice import notice
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from audio.units import REPLY_RATE_HZ
@@ -259,7 +260,7 @@ class Connections:
                 self.handovers,
                 token,
                 realtime_session,
-                lambda what: realtime_session.on_event(Problem(what)),
+                lambda what: realtime_session.on_event(Problem(notice("handover_failed", reason=what))),
                 is_guest=is_guest,
                 resume_s=settings.server.resume_s,
                 claimed=claimed,
@@ -274,7 +275,7 @@ class Connections:
             lambda what: self._on_trace_problem(realtime_session, what),
             RetentionLimits.of(settings.trace),
             count_lost=self._losses.count,
-            report_lost=lambda what: realtime_session.on_event(Problem(what)),
+            report_lost=lambda what: realtime_session.on_event(Problem(notice("trace_unwritten", reason=what))),
         )
         realtime_session.session = new_session.session(
             engine_loader,
@@ -331,7 +332,7 @@ class Connections:
     def _on_trace_problem(self, realtime_session: RealtimeSession, what: str) -> None:
         """Reports a trace problem in the conversation and in the server's log."""
         self._losses.failing(what)
-        realtime_session.on_event(Problem(what))
+        realtime_session.on_event(Problem(notice("trace_unwritten", reason=what)))
 
     async def _refill(self, session: Session) -> None:
         for _ in range(REFILL_TRIES):

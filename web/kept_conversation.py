@@ -21,6 +21,7 @@ from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_store import ConversationStore
 from assistant.support.disk_threads import CONVERSATION_THREADS
+from assistant.support.notice import Notice, notice
 from web.phone.session import call_of
 from web.session_acceptor import is_guest
 from web.wire.realtime import Realtime
@@ -34,8 +35,8 @@ MAX_CONTINUED = 500
 SETTLE_TIMEOUT_S = 5.0
 """Longest wait of a client's next command for a kept conversation to be read."""
 
-NOT_OFFERED = "This server keeps no conversations (server.keep_conversations). Nothing was stored."
-GONE = "The conversation is no longer kept. This is a new one, without the text above."
+NOT_OFFERED = notice("conversations_not_offered")
+GONE = notice("conversation_gone")
 REMEDY = "choose Nowhere under Keep conversations"
 
 
@@ -131,7 +132,7 @@ class ConversationKeeper:
                 )
             except ConversationFileError as error:
                 self.realtime.conversation_kept("", kept=False)
-                self._problem(f"{error.text}: the conversation is not kept.")
+                self._problem(notice("conversation_unkept", reason=error.text))
                 return None
             if kept is None:
                 self.report(Problem(GONE, private=True))
@@ -143,7 +144,7 @@ class ConversationKeeper:
             self.file,
             name,
             began_at,
-            self._problem,
+            lambda what: self._problem(notice("conversation_unwritten", reason=what)),
             owner=owner,
             resumed=kept,
             remedy=REMEDY,
@@ -155,7 +156,7 @@ class ConversationKeeper:
         self.tell()
         return store
 
-    def _problem(self, what: str) -> None:
+    def _problem(self, what: Notice) -> None:
         _log.warning("%s", what)
         self.report(Problem(what))
 

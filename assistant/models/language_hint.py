@@ -4,6 +4,7 @@ from assistant.config.settings import Settings
 from assistant.models.catalogue import KINDS, named
 from assistant.models.needs import installed, is_path
 from assistant.models.whisper_choice import AUTO
+from assistant.support.notice import notice
 from audio.stt import UNKNOWN_LANGUAGE
 
 NAMES = {
@@ -25,14 +26,11 @@ def language_hint(settings: Settings, language: str) -> str:
     configured = settings.assistant.language
     if language != UNKNOWN_LANGUAGE:
         name = NAMES.get(language, language)
-        return (
-            f'this sounded like {name}, but assistant.language is "{configured}": '
-            f"to speak {name}, start with --set assistant.language={language}"
-        )
+        return notice("other_language", name=name, configured=configured, language=language)
     spoken = NAMES.get(configured.partition("-")[0], configured)
     name, fetch = _multilingual(settings)
     wanted = "--set assistant.language=de" + ("" if settings.stt.model == AUTO else f" --set stt.model={name}")
-    return f"these words are improbable; if this was not {spoken}, start with {wanted} (de is German){fetch}"
+    return notice("improbable_words", name=spoken, command=f"{wanted} (de is German)", fetch=fetch)
 
 
 def _multilingual(settings: Settings) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assistant.events import Problem, SessionEvent
 from assistant.pipeline.reply import Reply
+from assistant.support.notice import notice
 from llm.chat import REPETITION
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class AnswerReports:
             self.fallback_reported = True
             what = f"no other llm endpoint can answer, so {reply.fallback} on this machine does"
             log.warning("%s", what)
-            self.on_event(Problem(f"{what}: check the network, and `repartee endpoints`"))
+            self.on_event(Problem(notice("fallback_answers", name=reply.fallback)))
         elif reply.endpoint_answered and not reply.fallback and self.fallback_reported:
             self.fallback_reported = False
             log.warning("llm endpoint %r answers again", reply.answered_by)
@@ -50,7 +51,7 @@ class AnswerReports:
             return
         failed = reply.cache_lookup.outcome == "failed"
         if failed and not self._cache_failure_reported:
-            self.on_event(Problem(reply.cache_lookup.detail))
+            self.on_event(Problem(notice("cache_failed", reason=reply.cache_lookup.detail)))
         self._cache_failure_reported = failed
 
     def _report_repetition(self, reply: Reply) -> None:
@@ -59,4 +60,4 @@ class AnswerReports:
             self._repetition_reported = True
             what = f"llm endpoint {reply.answered_by!r} repeated itself, so its answer was stopped"
             log.warning("%s", what)
-            self.on_event(Problem(f"{what}: another model may answer better (`repartee endpoints`)"))
+            self.on_event(Problem(notice("answer_repeats", name=reply.answered_by)))

@@ -18,6 +18,7 @@ from assistant.pipeline.listening_sounds import ListeningSounds
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
+from assistant.support.notice import notice
 from assistant.turns.addressee import reason_to_ignore
 from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
 from assistant.turns.effects import CloseSegment, EndSegment, OpenSegment, RequestTranscript
@@ -139,7 +140,7 @@ class AudioInput:
             name, reason = self._vad.name, reason_of(error)
             fallback = f"vad: {name}, instead of a detector that failed: {reason}"
             self.context.recorder.vad_replaced(name, self._vad.end_bias_ms, fallback)
-            self.context.report_problem(f"speech detection failed ({reason}); {name} is used instead")
+            self.context.report_problem(notice("vad_failed", reason=reason, name=name))
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assistant.events import Problem, SessionEvent
+from assistant.support.notice import notice
 from assistant.trace.record import TurnRecord
 from audio.machine_load import LoadReader, MachineLoad
 
@@ -60,4 +61,4 @@ class BusyMachine:
             return
         self._told_s = now_s
         log.warning("%s", busy_text(load))
-        self.on_event(Problem(f"{busy_text(load)}; replies come late"))
+        self.on_event(Problem(notice("machine_busy", share=f"{100 * share_of_others(load):.0f}")))

@@ -20,6 +20,7 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEstimato
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.end_of_turn.questions import Question, question_of
 from assistant.pipeline.engine_recovery import reason_of
+from assistant.support.notice import notice
 from audio.end_of_turn.prosody import ProsodyTrack
 from audio.end_of_turn.prosody_features import prosody_at
 from audio.frame import Frame
@@ -204,9 +205,7 @@ class EvidenceCollector:
             return
         except Exception as error:  # noqa: BLE001 - see reason_of
             self.audio_model = None
-            self.report_problem(
-                f"Smart Turn failed ({reason_of(error)}); from now on the end of turn is estimated without it"
-            )
+            self.report_problem(notice("smart_turn_failed", reason=reason_of(error)))
             return
         finally:
             self._asked -= 1

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from assistant.support.notice import notice
 from audio.errors import AudioError
 
 RESTART_TIMEOUT_S = 300.0
@@ -55,7 +56,7 @@ class EngineRecovery:
         except Exception as error:  # noqa: BLE001 - see reason_of
             self.failed = True
             reason = reason_of(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
-            self.report_problem(f"{self.name} could not be restarted: {reason}")
+            self.report_problem(notice("restart_failed", name=self.name, reason=reason))
         finally:
             self.works.set()  # if it still fails, the next turn starts another reload
 

@@ -6,11 +6,6 @@ from audio.stt import SegmentId, Transcript
 from audio.units import Pcm, Samples
 
 
-def typed_text_only(why: str) -> str:
-    """Returns the notice that only typed text is answered; `why` as for `NoRecognizer`."""
-    return f"only typed text is answered, because {why}"
-
-
 class NoRecognizer:
     """Recognizes no words, and says why. Implements `Recognizer`."""
 

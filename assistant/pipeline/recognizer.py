@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
-from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
+from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.support.notice import notice
 from audio.errors import LateError, SttError
 from audio.frame import Frame
 from audio.ring import Ring
@@ -69,11 +70,11 @@ class RecognizerFeed:
         self._segment, self._end = segment, end
         if self._ring.oldest > segment and not isinstance(self.recognizer, NoRecognizer):
             name = self.recognizer.name
-            self.report_problem(f"the beginning of your words was lost, because {name} took too long; please repeat it")
+            self.report_problem(notice("words_lost_late", name=name))
         self._start_stream(segment)
         if isinstance(self.recognizer, NoRecognizer) and not self._absence_reported:
             self._absence_reported = True
-            self.report_problem(typed_text_only(self.recognizer.why))
+            self.report_problem(notice("typed_text_only", reason=self.recognizer.why))
 
     def end_segment(self, segment: SegmentId, end: Samples) -> None:
         """Ends the audio of the open segment, also if it has to be transcribed again: later audio is not its own."""
@@ -98,7 +99,7 @@ class RecognizerFeed:
                 if self._stream is not None and self._stream.segment == segment:
                     return await self._stream.transcript(speech_end, early=early, draft=draft)
         except LateError as error:
-            self.report_problem(f"your last words were lost: {error}")
+            self.report_problem(notice("words_lost", reason=error))
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:
@@ -125,7 +126,7 @@ class RecognizerFeed:
         if self._lost_segment != segment:
             self._lost_segment = segment
             name = self.recognizer.name
-            self.report_problem(f"your last words were lost while {name} restarted; please repeat them")
+            self.report_problem(notice("words_lost_restart", name=name))
 
     def close_segment(self, segment: SegmentId, *, used: bool) -> None:
         """Closes the segment. `used`: its transcript became part of a turn, so the recognizer may adapt to it."""
@@ -167,7 +168,7 @@ class RecognizerFeed:
     def _failed(self, error: Exception) -> None:
         if self.recovery.works.is_set():
             reason = reason_of(error) or f"no answer within {self.timeout_s:g} s"
-            self.report_problem(f"speech recognition failed: {reason}; {self.recognizer.name} is being restarted")
+            self.report_problem(notice("recognizer_failed", reason=reason, name=self.recognizer.name))
             self.recovery.restart(self._restart_stream)
         self._end_stream(used=False)
 

@@ -32,6 +32,7 @@ from assistant.pipeline.reply_source import GUESSED, ReplySource
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
+from assistant.support.notice import notice
 from assistant.text.failure_sentences import failure_sentence
 from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
@@ -64,8 +65,6 @@ MAX_ECHO_S = 3.0
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
 NO_WORD_RECOGNIZED = "clear speech in which no word was recognized"
-
-PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
 
 class OnReplyHeard(Protocol):
@@ -217,7 +216,7 @@ class ReplyManager:
         """Reports once that the cheap voice speaks, until the voice itself speaks again."""
         relief = relief_of(self.context.engines.voice)
         if relief and not self._relief_reported:
-            self.context.on_event(Problem(f"the simple voice speaks: {relief}"))
+            self.context.on_event(Problem(notice("simple_voice", reason=relief)))
         self._relief_reported = bool(relief)
 
     def _report_progress(self, reply: Reply) -> None:
@@ -240,9 +239,9 @@ class ReplyManager:
             self._report_error(reply.id, reply.error)
         self._report_relief()
         if reply.unspoken_notice and reply.unspoken_notice != reply.error:
-            self.context.on_event(Problem(reply.unspoken_notice))
+            self.context.on_event(Problem(notice("unspoken_letters", reason=reply.unspoken_notice)))
         if reply.unsynthesized:
-            self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
+            self.context.on_event(Problem(notice("not_spoken", text=" ".join(reply.unsynthesized)), private=True))
         await reply.play_failure()
         self._source.report_calls(reply, options)
         if (attempt := self._attempts.get(reply.id)) is not None:
@@ -378,7 +377,7 @@ class ReplyManager:
             )
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
-                self.context.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+                self.context.report_problem(notice("partly_heard", seconds=f"{reply.unheard_ms / 1000:.1f}"))
             if reply.unheard_end is not None:  # there was no loudspeaker to play its end
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.context.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
@@ -501,7 +500,7 @@ class ReplyManager:
             if task.done():
                 return
             task.cancel()
-        self.context.report_problem(f"a background task ({task.get_name()}) did not stop")
+        self.context.report_problem(notice("task_stuck", name=task.get_name()))
 
     def stop(self, *, skip_last_reply: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
@@ -515,7 +514,7 @@ class ReplyManager:
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or failure
                 if not skip_last_reply and failure is None:
-                    self.context.report_problem("the last reply did not end in time and was cut off")
+                    self.context.report_problem(notice("last_reply_cut"))
                 self._record_reply(
                     reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)
                 )
@@ -525,7 +524,7 @@ class ReplyManager:
 
     def _report_error(self, reply_id: ReplyId, reason: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""
-        self.context.on_event(Problem(reason))
+        self.context.on_event(Problem(notice("reply_failed", reason=reason)))
         self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
 
 

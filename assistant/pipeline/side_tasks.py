@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from assistant.support.notice import notice
+
 MAX_TASKS = 256
 """Tasks of one conversation at the same time."""
 
@@ -52,4 +54,4 @@ class SideTasks:
         try:
             await work()
         except Exception as error:  # noqa: BLE001 - a bug must not end the conversation
-            self.report_problem(f"internal error beside the conversation: {type(error).__name__}")
+            self.report_problem(notice("side_task_failed", reason=type(error).__name__))

@@ -22,7 +22,7 @@ from assistant.models.whisper_choice import AUTO, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
-from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
+from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.pipeline.no_voice import NoVoice
 from assistant.setup import answer_cache, build, services
 from assistant.setup.cluster_engines import load_cluster_recognizer, load_cluster_voice
@@ -38,6 +38,7 @@ from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
+from assistant.support.notice import notice
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.engine_lateness import EngineLateness
@@ -288,7 +289,9 @@ class EngineLoader:
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
-            self.record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), now_s(), fallback=True)
+            self.record_choice(
+                "stt", NoRecognizer.name, "", notice("typed_text_only", reason=lacking), now_s(), fallback=True
+            )
             return NoRecognizer(lacking)
         if self.shared_whisper is None:
             choice, self.shared_whisper = await self.whisper_models.choose("wide", measured)

@@ -6,6 +6,7 @@ from assistant.config.settings import Settings
 from assistant.skills.lists.items import UserLists
 from assistant.storage.list_file import ListFile, lists_path
 from assistant.storage.list_keeper import ListKeeper
+from assistant.support.notice import notice
 from assistant.support.paths import HomeError
 
 
@@ -21,6 +22,6 @@ def list_keeper(
     try:
         path = lists_path(environ)
     except HomeError as error:
-        report_problem(f"{error} Lists and notes are kept in memory.")
+        report_problem(notice("lists_without_folder", reason=error))
         return None
     return ListKeeper(UserLists(stored=True, shared=True), ListFile(path), report_problem)

@@ -10,6 +10,7 @@ from assistant.skills.missed import missed_text
 from assistant.skills.user_timers import SharedTimers
 from assistant.storage.timer_file import TimerFile, timers_path
 from assistant.storage.timer_keeper import TimerKeeper
+from assistant.support.notice import notice
 from assistant.support.paths import HomeError
 
 
@@ -25,7 +26,7 @@ def timer_keeper(
     try:
         path = timers_path(environ)
     except HomeError as error:
-        report_problem(f"{error} Timers and alarms are kept in memory.")
+        report_problem(notice("timers_without_folder", reason=error))
         return None
     timers = SharedTimers(local_now, partial(missed_text, settings.assistant.language), lambda: uuid.uuid4().hex)
     return TimerKeeper(timers, TimerFile(path, lambda: local_now().timestamp()), report_problem)

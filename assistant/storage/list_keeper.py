@@ -9,6 +9,7 @@ from assistant.skills.lists.items import ListItem, UserLists
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.list_file import ListFile
 from assistant.support.disk_threads import CONVERSATION_THREADS
+from assistant.support.notice import notice
 
 READ_EVERY_S = 1.0
 """Interval at which changes of other processes are read."""
@@ -80,13 +81,10 @@ class ListKeeper:
     def _on_failure(self, error: ConversationFileError) -> None:
         if error.lasting:
             self.lists.store_failed()
-            self.report_problem(
-                f"{error.text}: lists and notes are kept in memory until the program ends. Move the file away or make "
-                "it writable, or set skills.store_timers = false."
-            )
+            self.report_problem(notice("lists_in_memory", reason=error.text))
         elif not self._reported:
             self._reported = True
-            self.report_problem(f"{error.text}: lists and notes wait in memory and are written later.")
+            self.report_problem(notice("lists_wait", reason=error.text))
 
     async def _finish(self) -> None:
         """Writes what is left."""
@@ -97,6 +95,6 @@ class ListKeeper:
                 if self.lists.stored and self.lists.pending:
                     await self._exchange()
         if self.lists.stored and (self._in_flight is not None or self.lists.pending):
-            self.report_problem(f"{self.file.path}: the last changes of lists and notes are not stored.")
+            self.report_problem(notice("lists_unsaved", file=self.file.path))
         if self._in_flight is None:
             self.file.close()

@@ -12,6 +12,7 @@ from assistant.skills.stored_timers import Pending
 from assistant.skills.user_timers import SharedTimers
 from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
 from assistant.support.disk_threads import CONVERSATION_THREADS
+from assistant.support.notice import notice
 
 READ_EVERY_S = 1.0
 """Interval at which changes of other processes are read."""
@@ -95,10 +96,7 @@ class TimerKeeper:
             self._wakeup.set()
             return
         if exchanged.damaged:
-            self.report_problem(
-                f"{exchanged.damaged} damaged {'entry' if exchanged.damaged == 1 else 'entries'} of {self.file.path} "
-                'moved into its table "damaged": set that timer or alarm again. The others work.'
-            )
+            self.report_problem(notice("entries_damaged", file=self.file.path, count=exchanged.damaged))
         for row, permitted in zip(pending.claims, exchanged.claimed, strict=True):
             self.timers.on_claimed(row.key, permitted=permitted)
         if exchanged.rows is not None:
@@ -107,13 +105,10 @@ class TimerKeeper:
     def _on_failure(self, error: TimerFileError) -> None:
         if error.lasting:
             self.timers.store_failed()
-            self.report_problem(
-                f"{error}: timers and alarms are kept in memory until the program ends. Move the file away or make it "
-                "writable, or set skills.store_timers = false."
-            )
+            self.report_problem(notice("timers_in_memory", reason=error))
         elif not self._reported:
             self._reported = True
-            self.report_problem(f"{error}: timers and alarms wait in memory and are written later.")
+            self.report_problem(notice("timers_wait", reason=error))
 
     async def _finish(self) -> None:
         """Writes what is left."""
@@ -127,6 +122,6 @@ class TimerKeeper:
         except TimeoutError:
             pass
         if self.timers.stored and (self._in_flight is not None or self.timers.has_pending):
-            self.report_problem(f"{self.file.path}: the last changes of timers and alarms are not stored.")
+            self.report_problem(notice("timers_unsaved", file=self.file.path))
         if self._in_flight is None:
             self.file.close()

@@ -21,6 +21,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolR
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.support.exception_groups import first_of
+from assistant.support.notice import notice
 from assistant.tools import ToolError
 from assistant.tools.mcp_limits import MAX_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
 from assistant.tools.mcp_stdio import running
@@ -210,10 +211,11 @@ class McpServer:
     def _report_lost(self, error: Exception, retry_s: float) -> None:
         excess_text = f"it answers with {self._excess}, which is not accepted; see its log" if self._excess else ""
         reason = self._refusal or excess_text or reason_of(error, self.section.url)
-        trouble = f"the tool server {self.section.name} is not available ({reason}): its tools cannot be called"
+        trouble = notice("tool_server_gone", name=self.section.name, reason=reason)
         if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
-            self.report_problem(f"{trouble}; trying again in {retry_s:g} s, then less often")
+            seconds = f"{retry_s:g}"
+            self.report_problem(notice("tool_server_lost", name=self.section.name, reason=reason, seconds=seconds))
 
     # ---- tools ----
 
@@ -221,17 +223,13 @@ class McpServer:
         wanted = self.section.only.split()
         found = {tool.name: tool for tool in tools}
         if lacking := [name for name in wanted if name not in found]:
-            self._report_once(
-                f"the tool server {self.section.name} has no tool {', '.join(lacking)}: check its key `only`"
-            )
+            self._report_once(notice("tools_lacking", name=self.section.name, tools=", ".join(lacking)))
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool], self.section, tool) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
-            self._report_once(
-                f"the tool server {self.section.name} has tools beyond the limits on number or length of "
-                f"descriptions ({len(functions) - len(fitting)} left out): name the needed ones in its key `only`"
-            )
+            left_out = len(functions) - len(fitting)
+            self._report_once(notice("tools_left_out", name=self.section.name, count=left_out))
         self._tools, self.functions = names, tuple(fitting)
 
     def _report_once(self, what: str) -> None:

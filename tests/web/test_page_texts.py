@@ -1,5 +1,6 @@
 """The texts of the page: each language has all of them, and no module shows words of its own."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from page_texts import LANGUAGES, TEXTS, table
 
+from assistant.support.notice import TEMPLATES
 from web.app import STATIC
 
 TOKEN = re.compile(
@@ -45,6 +47,18 @@ CLASS_TERNARY = re.compile(
 )
 
 
+REPORTS = re.compile(r"\b_?(?:Problem|report_problem|report_once|report_failure)$")
+ONLY_IN_TERMINALS = (
+    "assistant/commands/",
+    "assistant/replay/",
+    "assistant/storage/conversation_store.py",  # `ConversationStore.open`, which only `talk --resume` calls
+    "assistant/support/background_writer.py",  # its callers name what is written
+    "assistant/trace/",  # so does `web/connection.py`
+    "web/remote/",
+)
+"""Code whose problems do not reach the page as they are."""
+
+
 def modules() -> Iterator[Path]:
     return (file for file in sorted(STATIC.rglob("*.js")) if file.parent != TEXTS or file.name == "texts.js")
 
@@ -76,6 +90,37 @@ def test_sentences_of_another_language_are_translated(language: str) -> None:
     english, own = table("en"), table(language)
     same = [key for key, words in own.items() if words == english[key] and len(words.split()) > 2]
     assert same == []
+
+
+def test_notices_of_the_server_are_in_every_language() -> None:
+    told = {key.removeprefix("told."): words for key, words in table("en").items() if key.startswith("told.")}
+    assert told == dict(TEMPLATES)  # the other languages have the same keys and values
+
+
+def reported_literals(source: str) -> list[int]:
+    """Returns the lines of a module that report a problem in words of their own, without a code."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args)
+    return [
+        call.lineno
+        for call in calls
+        if REPORTS.search(ast.unparse(call.func)) and isinstance(call.args[0], ast.Constant | ast.JoinedStr | ast.BinOp)
+    ]
+
+
+def test_problems_are_reported_with_a_code() -> None:
+    found = [
+        f"{file}:{line}: use notice() of assistant/support/notice.py"
+        for folder in ("assistant", "web")
+        for file in sorted(Path(folder).rglob("*.py"))
+        if not any(str(file).startswith(one) for one in ONLY_IN_TERMINALS)
+        for line in reported_literals(file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_problem_without_a_code_is_found() -> None:
+    source = 'self.report_problem(f"{name} failed")\nProblem("late")\nProblem(notice("reply_failed", reason=what))'
+    assert reported_literals(source) == [1, 2]
 
 
 def test_modules_show_no_words_of_their_own() -> None:

@@ -33,6 +33,7 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
+from assistant.support.notice import Notice
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.beta import server_event
@@ -341,15 +342,22 @@ class Realtime:
                 if self.config.extensions.events:
                     trace = record_for_client(record).to_json(told=self.config.extensions.told)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
-            case Problem(what, private=private, language=language):
-                suggested = {"language": language} if language in self._offer.options.languages else {}
-                self._tell_extension(
-                    "repartee.notice", {"text": what if private else without_addresses(what), **suggested}
-                )
+            case Problem():
+                self._tell_notice(event)
             case TimersChanged() | ListsChanged():
                 self._tell_kept(event)
             case _:
                 assert_never(event)
+
+    def _tell_notice(self, problem: Problem) -> None:
+        shown = str if problem.private else without_addresses
+        told: JsonObject = {"text": shown(problem.text)}
+        if isinstance(problem.text, Notice):
+            values = problem.text.values
+            told |= {"code": problem.text.code, "values": {name: shown(value) for name, value in values.items()}}
+        if problem.language in self._offer.options.languages:
+            told["language"] = problem.language
+        self._tell_extension("repartee.notice", told)
 
     def _tell_kept(self, event: TimersChanged | ListsChanged) -> None:
         """Tells what the user has set, or has on lists."""

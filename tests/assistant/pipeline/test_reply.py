@@ -12,9 +12,9 @@ from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
-from assistant.pipeline.reply_manager import PARTLY_HEARD
 from assistant.skills import ChangeVolume
 from assistant.skills.effects import SkillEffects
+from assistant.support.notice import notice
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from audio.failure_tone import failure_tone
@@ -184,7 +184,7 @@ def test_unheard_words_do_not_enter_the_history(
     assert record.words.assistant == heard
     assert record.outcome == ("answered" if heard else "failed")
     assert [event.name for event in record.events].count("unheard") == 1
-    assert (PARTLY_HEARD.format(s=1.2 - since / 24_000) in result.problems) == bool(heard)
+    assert (notice("partly_heard", seconds=f"{1.2 - since / 24_000:.1f}") in result.problems) == bool(heard)
     assert (record.response_latency_ms is None) == (not heard)
 
 
@@ -192,7 +192,7 @@ def test_unheard_gap_is_marked_in_the_history(monkeypatch: pytest.MonkeyPatch) -
     result, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
     assert (answered(result).text, answered(result).complete) == ("It … ten o'clock. Anything else?", False)
     assert result.events_of(ReplyStopped) == []
-    assert result.problems == [PARTLY_HEARD.format(s=0.2)]
+    assert result.problems == [notice("partly_heard", seconds=0.2)]
 
 
 def test_speech_without_loudspeaker_interrupts_and_keeps_effects(

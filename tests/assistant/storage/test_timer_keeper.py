@@ -15,6 +15,7 @@ from assistant.skills.user_timers import SharedTimers, UserTimers
 from assistant.storage import timer_keeper
 from assistant.storage.timer_file import TimerFile
 from assistant.storage.timer_keeper import TimerKeeper
+from assistant.support.notice import notice
 
 
 def on_a_loop(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
@@ -141,9 +142,7 @@ async def test_damaged_entry_is_reported_once_and_the_others_work(path: Path) ->
     await asyncio.to_thread(add_damaged_entry, path)
     async with kept(path) as second:
         await eventually(lambda: second.names == {"pasta"})
-    assert second.problems == [
-        f'1 damaged entry of {path} moved into its table "damaged": set that timer or alarm again. The others work.'
-    ]
+    assert second.problems == [notice("entries_damaged", file=path, count=1)]
     async with kept(path) as third:
         await eventually(lambda: third.names == {"pasta"})
     assert third.problems == []

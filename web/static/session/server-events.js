@@ -1,7 +1,7 @@
 /** The events of the server that concern the session, and the error codes and problems that it knows. */
 
 import { fromBase64 } from "../audio/pcm.js";
-import { text } from "../texts/texts.js";
+import { noticeText, text } from "../texts/texts.js";
 
 /** Problems about a missing connection; one is shown at a time. */
 export const CONNECTION_PROBLEMS = ["lost", "full", "overloaded", "loading", "restarting"];
@@ -52,6 +52,6 @@ export const SERVER_EVENTS = {
   "repartee.trace": (client, event) => client._addTrace(event),
   "repartee.choices": (client, { pending }) => (client._pendingChoices = new Set(pending)),
   "repartee.conversation": (client, event) => client._conversationKept(event),
-  "repartee.notice": (client, { text: sentence, language }) => (language ? client._emit("other-language", language) : client._emit("notice", sentence)),
+  "repartee.notice": (client, notice) => (notice.language ? client._emit("other-language", notice.language) : client._emit("notice", noticeText(notice))),
   "error": (client, { error }) => client._handleError(error),
 };

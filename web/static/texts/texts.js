@@ -61,6 +61,15 @@ export function serverText(error, otherwise = "") {
   return (pageLanguage === "en" ? null : known) ?? error?.message ?? otherwise;
 }
 
+/**
+ * Returns a notice of the server in the page's language, as `serverText` does.
+ * @param {{text: string, code?: string, values?: Record<string, string>}} notice
+ */
+export function noticeText({ text: words, code, values = {} }) {
+  const key = `told.${code}`;
+  return pageLanguage === "en" || !hasText(key) ? words : text(key, values);
+}
+
 /** @param {number} number @param {number} decimals at most */
 export function formatNumber(number, decimals = 0) {
   return number.toLocaleString(locale, { maximumFractionDigits: decimals, useGrouping: false });
