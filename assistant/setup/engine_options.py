@@ -13,15 +13,14 @@ from assistant.models.whisper_choice import candidates
 from assistant.registry.voices import CLUSTER
 from assistant.setup.installed_voices import better_voices, installed_voices
 from assistant.setup.voice_choice import voice_candidates
+from assistant.support.notice import notice
 
 _MULTILINGUAL_WITH = "de"
 """A language that only multilingual models know."""
 
-ONE_VOICE = 'this server has one voice and one language: tts.engine = "ray", and replicas have one voice'
+ONE_VOICE = notice("one_voice_on_cluster")
 
-ONE_CLUSTER_LANGUAGE = (
-    "the recognizer on the cluster knows one language; to get others: stt.model = base, then repartee cluster deploy"
-)
+ONE_CLUSTER_LANGUAGE = notice("one_language_on_cluster")
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -98,14 +97,14 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
     has_voices = (
         settings.tts.engine != "ray"
     )  # replicas have one voice, and others would be synthesized in this process
-    why = "" if "language" in allowed else "this server has one language: server.client_choices does not name language"
+    why = "" if "language" in allowed else notice("one_language_offered")
     if not why and not has_voices:
         why = ONE_VOICE
     if not why and recognizes and not multilingual:
         if settings.stt.engine == "ray":
             why = ONE_CLUSTER_LANGUAGE
         elif not candidates(_MULTILINGUAL_WITH):
-            why = "the recognizer knows one language; to get others: repartee models pull base"
+            why = notice("one_language_known")
     own = base_of(settings.assistant.language)
     voices = _voices() if "voice" in allowed and has_voices else ()
     return EngineOptions(

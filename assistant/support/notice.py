@@ -72,6 +72,24 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
             "the tool server {name} has tools beyond the limits on number or length of descriptions "
             "({count} left out): name the needed ones in its key `only`"
         ),
+        "from_another_machine": "the request comes from another machine",
+        "through_a_proxy": "the request comes through a proxy",
+        "by_a_network_name": "the page was opened under a name of the network: open it as http://localhost",
+        "from_another_page": "the request comes from a page of another server",
+        "without_a_json_body": "the request has no JSON body",
+        "without_a_home": "there is no home folder for the configuration",
+        "one_language_offered": "this server has one language: server.client_choices does not name language",
+        "one_voice_on_cluster": (
+            'this server has one voice and one language: tts.engine = "ray", and replicas have one voice'
+        ),
+        "one_language_on_cluster": (
+            "the recognizer on the cluster knows one language; to get others: stt.model = base, "
+            "then repartee cluster deploy"
+        ),
+        "one_language_known": "the recognizer knows one language; to get others: repartee models pull base",
+        "service_unreachable": "nothing answers at this address: start the server, or check the address",
+        "download_failed": "{reason}",
+        "model_use": "{reason}",
     }
 )
 """The sentences in English by code. The page has the same codes in each of its languages, as `notice.CODE`.
@@ -99,3 +117,8 @@ def notice(code: str, **values: object) -> Notice:
     made = Notice(TEMPLATES[code].format(**shown))
     made.code, made.values = code, MappingProxyType(shown)
     return made
+
+
+def code_of(text: object) -> str:
+    """Returns the code of a text that may be a notice; "" if it is none."""
+    return text.code if isinstance(text, Notice) else ""

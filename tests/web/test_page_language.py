@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from page_browser import chromium
+from page_conversation import dispatch_events
 from page_texts import LANGUAGES, table
 from playwright.sync_api import Browser, Page
 from scripted_server import SETTINGS, Reply, Script, Server, serving
+
+from assistant.support.notice import notice
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -73,6 +76,17 @@ def test_other_language_is_chosen_in_the_settings(browser: Browser, server: Serv
     assert page.locator("#setting-language option").all_text_contents() == ["Englisch (Server)", "Deutsch"]
     page.select_option("#page-language", "")
     page.wait_for_selector("html[lang=en]")
+    page.context.close()
+
+
+def test_notice_of_the_server_is_in_the_language_of_the_page(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "de")
+    page.fill("#text-input", "Hallo")
+    page.press("#text-input", "Enter")
+    page.wait_for_selector(".item.user")
+    told = notice("words_lost_restart", name="Whisper")
+    dispatch_events(page, {"type": "repartee.notice", "text": told, "code": told.code, "values": dict(told.values)})
+    page.wait_for_selector("#notices >> text=Deine letzten Worte gingen verloren, während Whisper neu startete.")
     page.context.close()
 
 

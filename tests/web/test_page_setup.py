@@ -215,6 +215,7 @@ def test_client_behind_a_proxy_gets_the_command_and_no_details(tmp_path: Path, t
             "authorized": True,
             "writable": False,
             "why_not": "the request comes through a proxy",
+            "why_not_code": "through_a_proxy",
             "command": "repartee init",
             "restart": False,
         }

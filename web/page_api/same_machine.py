@@ -6,6 +6,7 @@ Changing the configuration is allowed to nobody else, also with the token: a tok
 
 from collections.abc import Mapping, Sequence
 
+from assistant.support.notice import notice
 from web.access_control import is_loopback
 
 FORWARDING = frozenset(
@@ -32,25 +33,25 @@ def why_not_same_machine(
     for name, value in headers:
         found.setdefault(name, []).append(value)
     if peer is None or not is_loopback(peer):
-        return "the request comes from another machine"
+        return notice("from_another_machine")
     if any(name in FORWARDING or name.startswith(_FORWARDED) for name in found):
-        return "the request comes through a proxy"
+        return notice("through_a_proxy")
     hosts = found.get("host", [])
     if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
-        return "the page was opened under a name of the network: open it as http://localhost"
+        return notice("by_a_network_name")
     if problem := _foreign(found, f"{scheme}://{hosts[0]}"):
         return problem
     if changes and not _is_json(found):
-        return "the request has no JSON body"
+        return notice("without_a_json_body")
     return ""
 
 
 def _foreign(found: Mapping[str, Sequence[str]], own: str) -> str:
     """Returns a problem if a browser says that another page sent the request."""
     if any(origin.lower() != own.lower() for origin in found.get("origin", ())):
-        return "the request comes from a page of another server"
+        return notice("from_another_page")
     if any(site not in {"same-origin", "none"} for site in found.get("sec-fetch-site", ())):
-        return "the request comes from a page of another server"
+        return notice("from_another_page")
     return ""
 
 

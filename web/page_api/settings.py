@@ -12,6 +12,7 @@ from assistant.config.turn_settings import PROFILE_HANGOVER_MS
 from assistant.models.language_hint import NAMES
 from assistant.setup.chosen_engines import EngineChoices
 from assistant.setup.engine_options import OfferedEndpoint, base_of, offered_endpoint
+from assistant.support.notice import code_of
 from web.http_api.serving import ServerState, respond
 from web.page_api.reachable import Reachability
 from web.wire.session_fields import SPEED
@@ -50,6 +51,7 @@ class PageSettings:
                     {"code": code, "name": NAMES.get(code, code)} for code in _languages(settings, options.languages)
                 ],
                 "why_one": options.no_languages,
+                "why_one_code": code_of(options.no_languages),
             },
             "voice": {
                 "default": self.choices.default_voice,

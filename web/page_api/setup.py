@@ -37,6 +37,7 @@ from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.registry.voices import voice_kinds
+from assistant.support.notice import code_of, notice
 from llm.discovery import PORTS, FoundServer, discover
 from web.access_control import SETUP_PATH, AccessControl
 from web.access_control import Request as AccessRequest
@@ -55,7 +56,7 @@ _FOREIGN_KEY = (
     "the key in {} is only sent to the service that it belongs to: paste the key, or run `repartee endpoints add`"
 )
 
-_UNREACHABLE = "nothing answers at this address: start the server, or check the address"
+_UNREACHABLE = notice("service_unreachable")
 
 FOUND_FOR_S = 2.0
 """Age until which the servers that were found are used again."""
@@ -114,7 +115,7 @@ class SetupParts:
         headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in request.headers.raw]
         if problem := why_not_same_machine(peer, request.url.scheme, headers, changes=changes):
             return problem
-        return "" if self.file is not None else "there is no home folder for the configuration"
+        return "" if self.file is not None else notice("without_a_home")
 
     def knows_token(self, request: Request) -> bool:
         """Returns whether a request has the server's token, if there is one."""
@@ -149,6 +150,7 @@ class PageSetup:
             body |= {
                 "writable": not problem,
                 "why_not": problem,
+                "why_not_code": code_of(problem),
                 "command": COMMAND,
                 "restart": self._saved,
             }
@@ -300,6 +302,7 @@ class PageSetup:
                 body["reachable"] = found.reachable or body["first_token_ms"] is not None
                 if not body["reachable"]:
                     body["problem"] = body["problem"] or _UNREACHABLE
+                body["problem_code"] = code_of(body["problem"])
             except ConfigError as error:
                 raise ApiError(400, "setup_refused", without_key(str(error), key)) from error
         await respond(request, JSONResponse(body), send)

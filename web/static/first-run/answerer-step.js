@@ -1,6 +1,6 @@
 /** Step 3: who answers. It changes the configuration, so it is read-only for everybody who is not on the server's machine. */
 
-import { text } from "../texts/texts.js";
+import { noticeText, text } from "../texts/texts.js";
 import { ModelDownload } from "../settings/model-download.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, sentence, serverSettings, setup, setupOffer } from "./server.js";
@@ -65,7 +65,8 @@ export class AnswererStep {
     this._context.report(await setup("save", { ...this._wanted(who), key }));
   }
 
-  async _drawReadOnly({ why_not: why, command }) {
+  async _drawReadOnly({ why_not: whyNot, why_not_code: code, command }) {
+    const why = noticeText({ text: whyNot, code });
     const now = makeElement("p");
     this._read.replaceChildren(
       now,
@@ -141,7 +142,7 @@ export class AnswererStep {
       if (test !== this._tests) return;
       if (found.models.length) this._listModels(found.models);
       if (found.model) inputOf(this._model).value = found.model;
-      if (found.problem) this._say("bad", found.reachable ? text("first.no_answer", { problem: found.problem }) : sentence(found.problem));
+      if (found.problem) this._say("bad", found.reachable ? text("first.no_answer", { problem: found.problem }) : sentence(noticeText({ text: found.problem, code: found.problem_code })));
       else if (found.first_token_ms === null) this._say("bad", text(found.models.length ? "first.choose_model" : "first.no_models"));
       else this._say("fine", text("first.it_answers", { ms: found.first_token_ms }));
     } catch (error) {

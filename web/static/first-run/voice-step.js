@@ -2,7 +2,7 @@
 
 import { ModelDownload } from "../settings/model-download.js";
 import { voiceName } from "../settings/voice-name.js";
-import { capitalized, languageName, preferredLanguages, text } from "../texts/texts.js";
+import { capitalized, languageName, noticeText, preferredLanguages, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, serverSettings, setup, voiceSample } from "./server.js";
 
@@ -115,7 +115,7 @@ export class VoiceStep {
     this._voices.replaceChildren(...voices.map(({ name }) => this._row(name, name === chosen)));
     const better = voice.not_installed?.[spoken];
     const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : `${text("first.no_skills")} `;
-    this._note.textContent = skills + (language.why_one ? text("first.one_language", { why: language.why_one }) : "");
+    this._note.textContent = skills + (language.why_one ? text("first.one_language", { why: noticeText({ text: language.why_one, code: language.why_one_code }) }) : "");
     const here = this._context.offer.writable;
     this._download.element.hidden = !here;
     if (here) this._download.offer(better ?? "");

@@ -3,7 +3,7 @@
 import { CaptureTimeline } from "../audio/capture-timeline.js";
 import { fromBase64 } from "../audio/pcm.js";
 import { putMessage } from "../history/messages.js";
-import { serverText, text } from "../texts/texts.js";
+import { noticeText, serverText, text } from "../texts/texts.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
@@ -388,7 +388,8 @@ export class RealtimeSession extends EventTarget {
     if (status !== "failed") return;
     const cause = serverText(details?.error) || text("problem.no_reason");
     if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
-    this._emit("resolved", `note ${cause}`); // the server also sent it as a notice; it is shown once
+    const reason = details?.error?.message ?? "";
+    this._emit("resolved", `note ${noticeText({ text: reason, code: "reply_failed", values: { reason } })}`); // the server sent it as a notice, too
     const turn = this.turns.markFailed(id);
     if (turn) this._emit("turn", turn);
   }

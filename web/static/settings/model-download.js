@@ -1,6 +1,6 @@
 /** The download of a model: its button, its progress, and what follows it. */
 
-import { formatNumber, text } from "../texts/texts.js";
+import { formatNumber, noticeText, text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";
 import { restartButton } from "./restart-button.js";
 import { ChangeError, pullModel } from "./server-changes.js";
@@ -36,7 +36,7 @@ export class ModelDownload {
     this._draw();
     try {
       const { restart, note } = await pullModel(this._name, this._running.signal, (progress) => this._showProgress(progress));
-      this._status.textContent = [text("models.ready", { name: this._name }), note].filter(Boolean).join(" ");
+      this._status.textContent = [text("models.ready", { name: this._name }), note && noticeText({ text: note, code: "model_use", values: { reason: note } })].filter(Boolean).join(" ");
       this._name = "";
       if (restart) this._after.replaceChildren(restartButton(this._onChange));
       this._onChange();

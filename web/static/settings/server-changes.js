@@ -1,6 +1,6 @@
 /** Requests that change the server, for pages on its own machine: download a model, start again. */
 
-import { serverText, text } from "../texts/texts.js";
+import { noticeText, serverText, text } from "../texts/texts.js";
 import { storedToken } from "../view/preferences.js";
 
 const TIMEOUT_MS = 10_000;
@@ -40,7 +40,7 @@ export async function pullModel(name, signal, onProgress) {
     const parts = (rest + value).split("\n");
     rest = parts.pop();
     for (const line of parts.map((part) => JSON.parse(part))) {
-      if (line.problem) throw new ChangeError(line.problem);
+      if (line.problem) throw new ChangeError(noticeText({ text: line.problem, code: "download_failed", values: { reason: line.problem } }));
       if (line.ready) return line;
       onProgress(line);
     }

@@ -1,6 +1,6 @@
 /** The settings: what this browser chooses in place of the server's values, and the settings of its own. */
 
-import { capitalized, formatNumber, languageName, text } from "../texts/texts.js";
+import { capitalized, formatNumber, languageName, noticeText, text } from "../texts/texts.js";
 import { byId, makeElement } from "../view/dom.js";
 import { preferences, storedToken } from "../view/preferences.js";
 import { Answers } from "./answers.js";
@@ -216,7 +216,8 @@ export class SettingsPanel {
   }
 
   _drawLanguage() {
-    const { default: own, choices, why_one: whyOne } = this.server.language;
+    const { default: own, choices, why_one: why, why_one_code: code } = this.server.language;
+    const whyOne = noticeText({ text: why, code });
     const ownName = capitalized(this.nameOf(own));
     const others = choices.filter(({ code }) => code !== own).map(({ code }) => ({ value: code, text: capitalized(this.nameOf(code)) })).sort((a, b) => a.text.localeCompare(b.text));
     const { language } = this._rows;
