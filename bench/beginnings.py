@@ -25,7 +25,7 @@ from audio.frame import Frame
 from audio.stt import Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples
 from audio.vad import Vad
-from audio.vad.silero import SileroVad
+from audio.vad.silero.detector import SileroVad
 from bench.recordings import read_pcm
 from bench.vad import padded, percentiles
 

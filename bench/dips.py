@@ -19,8 +19,8 @@ from audio.frame import Frame
 from audio.stt.whisper.stream import LACKING_EARLY_SAMPLES
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.recordings import Recording, read_recordings, room_of
 from bench.turn_end_clips import vad_results
 

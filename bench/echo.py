@@ -26,7 +26,7 @@ from audio.stt.whisper.catalogue import TINY_EN
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts.espeak.voice import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.network import SileroNetwork
 from bench.echo_room import Room, band_limited
 from bench.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play
 from bench.recordings import read_pcm

@@ -16,8 +16,8 @@ from audio.playout import CAPACITY_SAMPLES, Playout
 from audio.speaker import DUCK_DB
 from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.echo_room import Air, Room
 
 SPEECH_DBFS = -26.0

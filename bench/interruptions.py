@@ -33,7 +33,7 @@ from audio.units import (
     samples_of_s,
 )
 from audio.vad import Vad
-from audio.vad.silero import SileroVad
+from audio.vad.silero.detector import SileroVad
 from bench.beginnings import noises
 from bench.recordings import Recording, read_recordings, room_of
 from bench.vad import percentiles

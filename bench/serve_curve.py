@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from assistant.models.needs import installed
-from audio.end_of_turn.smart_turn import SmartTurn
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.stt.whisper.catalogue import TINY_EN
 from bench.serve_rows import CurvePoint
 from bench.turn_end import curves, profiles, shipped_logits

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import onnxruntime
 
 from audio import onnx_messages as onnx
-from audio.end_of_turn.smart_turn import SHORT_POSITIONS, log_mel
-from audio.end_of_turn.smart_turn_graph import POSITIONS, NotSmartTurnError, shortened
+from audio.end_of_turn.smart_turn.graph import POSITIONS, NotSmartTurnError, shortened
+from audio.end_of_turn.smart_turn.network import SHORT_POSITIONS, log_mel
 from audio.units import Pcm
 
 _FLOAT = 1  # TensorProto.DataType
@@ -26,7 +26,9 @@ class SmartTurnFrames:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        options.add_session_config_entry("session.x64quantprecision", "1")  # see audio/end_of_turn/smart_turn.py
+        options.add_session_config_entry(
+            "session.x64quantprecision", "1"
+        )  # see audio/end_of_turn/smart_turn/network.py
         self._session = onnxruntime.InferenceSession(
             with_frames(shortened(network, self._positions) if short else network),
             options,

@@ -23,8 +23,8 @@ import numpy as np
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile, fitted_turn_end
 from assistant.models.catalogue import named
 from assistant.models.needs import installed
-from audio.end_of_turn.smart_turn import SmartTurn
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.network import SmartTurn
 from bench.turn_end_clips import Turn, Use, with_pauses
 from bench.turn_end_curve import Cost, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed

@@ -25,10 +25,10 @@ import numpy as np
 import soxr
 
 from assistant.models.needs import installed
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, ms_of_samples, samples_of_ms, samples_of_s
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.recordings import read_pcm
 from bench.smart_turn_frames import SmartTurnFrames
 from bench.turn_end_clips import Turn, silences, vad_results
@@ -51,7 +51,7 @@ GIVEN_WEIGHT = 0.25
 
 SHORT_WEIGHT = 0.3
 SHORT_SHIFT = 0.77
-"""Offset of the logit with 4 s of audio, as in audio/end_of_turn/smart_turn.py."""
+"""Offset of the logit with 4 s of audio, as in audio/end_of_turn/smart_turn/network.py."""
 
 PAUSE_FROM_MS = 200.0
 FOLDS, SEED = 5, 7

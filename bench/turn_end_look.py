@@ -18,8 +18,8 @@ from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.turn_end_clips import Label, Silence, Turn, silences, vad_results, with_pauses
 from bench.turn_end_manifest import turns
 

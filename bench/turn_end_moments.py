@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from audio.end_of_turn.prosody import ProsodyTrack
 from audio.end_of_turn.prosody_features import prosody_at
-from audio.end_of_turn.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.turn_end_clips import Silence, Turn, Use, silences, vad_results
 from bench.turn_end_words import SHORTEST_MS, SilenceTranscripts, StoredTranscript, listen
 

@@ -11,8 +11,8 @@ from audio.stt.whisper.encoder_window import WINDOW_S
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
 from bench.turn_end_clips import Silence, Turn, silences, vad_results
 
 ASKED_AT_MS = 100

@@ -21,10 +21,10 @@ import numpy as np
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import Vad
-from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
-from audio.vad.webrtc import WebrtcVad
+from audio.vad.cascade.detector import CascadeVad
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
+from audio.vad.webrtc.detector import WebrtcVad
 from bench.recordings import SEVERAL_VOICES, read_pcm
 
 # Many clips start or end within 100 ms of the speech. Noise at their own floor extends them.

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from audio import onnx_messages as onnx
-from audio.vad.silero_network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, network_path
-from audio.vad.silero_weights import Float32, SileroWeights, read_weights
+from audio.vad.silero.network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, network_path
+from audio.vad.silero.weights import Float32, SileroWeights, read_weights
 
 _SEED = 7
 

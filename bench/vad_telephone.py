@@ -28,10 +28,10 @@ import numpy as np
 
 from audio.units import MIC_RATE_HZ, Pcm
 from audio.vad import Vad
-from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
-from audio.vad.webrtc import WebrtcVad
+from audio.vad.cascade.detector import CascadeVad
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
+from audio.vad.webrtc.detector import WebrtcVad
 from bench.loud_voice import HOP_MS, Bools, kept, loud_voiced
 from bench.recordings import SEVERAL_VOICES, read_pcm
 from bench.telephone_line import LINES, landline

@@ -28,7 +28,6 @@ PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "
 NAME_ENGINES = frozenset(
     {
         "assistant.cluster.replicas",
-        "assistant.models.catalogue",
         "assistant.setup.answer_cache",
         "assistant.setup.build",
         "assistant.setup.llm_clients",
@@ -291,14 +290,14 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("importer", "source", "named"),
     [
-        ("assistant.pipeline.session", "from audio.vad.webrtc import WebrtcVad", 1),
+        ("assistant.pipeline.session", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.pipeline.session", "from audio.vad import webrtc", 1),
         ("web.app", "import llm.openai", 1),
         ("assistant.commands.cli", "from assistant.skills.chat import SkillsChat", 1),
-        ("audio.stt.whisper.model", "from audio.vad.webrtc import WebrtcVad", 1),
-        ("assistant.setup.build", "from audio.vad.webrtc import WebrtcVad", 0),
-        ("assistant.setup.engine_catalog", "from audio.vad.webrtc import WebrtcVad", 0),
-        ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("audio.stt.whisper.model", "from audio.vad.webrtc.detector import WebrtcVad", 1),
+        ("assistant.setup.build", "from audio.vad.webrtc.detector import WebrtcVad", 0),
+        ("assistant.setup.engine_catalog", "from audio.vad.webrtc.detector import WebrtcVad", 0),
+        ("audio.vad.cascade.detector", "from audio.vad.webrtc.detector import WebrtcVad", 0),
         ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
     ids=[
@@ -314,7 +313,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
     ],
 )
 def test_named_engine_is_found(importer: str, source: str, named: int) -> None:
-    known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
+    known = [module("audio.vad.webrtc.detector", ""), module("audio.vad", "", is_package=True)]
     assert len(engines_named(graph_of([*known, module(importer, source)]))) == named
 
 

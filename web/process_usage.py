@@ -13,9 +13,12 @@ from pathlib import Path
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
 
-ENGINE_THREADS = frozenset({"faster-whisper", *(one.thread for one in VOICES.all() if one.thread)})
+ENGINE_THREADS = frozenset(
+    {one.thread for one in RECOGNIZERS.all() if one.thread} | {one.thread for one in VOICES.all() if one.thread}
+)
 """Names of the threads of recognizers and voices, as the system shows them."""
 
 _PROCESS = Path("/proc/self")

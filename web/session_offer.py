@@ -10,6 +10,7 @@ from starlette.websockets import WebSocket
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.setup.engine_options import EngineOptions
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
@@ -17,9 +18,6 @@ from web.phone.session import call_of, config_of_call
 from web.session_acceptor import passed_config
 from web.wire.beta import is_asked_for
 from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
-
-_VADS_WITH_THRESHOLD = ("silero", "cascade")
-_RECOGNIZERS_WITH_PROBABILITIES = ("faster-whisper",)
 
 
 def session_offer(
@@ -34,14 +32,14 @@ def session_offer(
         voice: Name of its voice.
     """
     names = {one.stage: one.name for one in chosen}
-    vad, recognizer = names.get("vad", ""), names.get("stt", "")
+    vad, recognizer = DETECTORS.get(names.get("vad", "")), RECOGNIZERS.get(names.get("stt", ""))
     return SessionOffer(
         prompts=settings.server.prompts.texts,
         max_history_tokens=settings.llm.max_history_tokens,
         images=any(endpoint.images for endpoint in settings.llm.endpoints),
         noise_reduction=_has_livekit(),
-        logprobs=recognizer in _RECOGNIZERS_WITH_PROBABILITIES,
-        threshold=vad in _VADS_WITH_THRESHOLD,
+        logprobs=recognizer is not None and recognizer.has_probabilities,
+        threshold=vad is not None and vad.has_threshold,
         wake_window_s=settings.talk.listen_s,
         options=options or EngineOptions(),
         voice=voice,

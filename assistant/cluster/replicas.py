@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need
+from assistant.models.needs import Need, kind_of_recognizer
 from assistant.models.whisper_choice import whisper_choice
+from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
 from assistant.setup.providers import turn_provider
@@ -30,7 +31,7 @@ from assistant.setup.voices import make_voice
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
-from audio.end_of_turn.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import SHOWN, fallback_of
 from audio.hang_detection import HangDetector
@@ -119,13 +120,13 @@ class WhisperReplica(Replica):
 
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the model. Raises EngineLoadError."""
-        chosen = build.whisper_settings(settings, build.place_of(_need(settings, "whisper")))
+        chosen = build.whisper_settings(settings, build.place_of(_need(settings, kind_of_recognizer())))
         times = ThreadTimes()
-        with times.started_here("faster-whisper"):
+        with times.started_here(measured_recognizer().thread):
             self._model = model = LoadedWhisper(chosen)
         silence = np.zeros(MIC_RATE_HZ, np.int16)
         trial = partial(model.decode, silence, chosen.spoken, retry=False)
-        self._thread = WatchedThread("faster-whisper", trial, times)
+        self._thread = WatchedThread(measured_recognizer().name, trial, times)
         threads = "1 thread" if chosen.cpu_threads == 1 else f"{chosen.cpu_threads} threads"
         on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
         super().__init__(version, f"faster-whisper {chosen.called}, {model.compute_type} on {on}")
@@ -229,7 +230,7 @@ class TurnEndReplica(Replica):
 
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
-        need = _need(settings, "smart-turn")
+        need = _turn_end_need()
         times = ThreadTimes()
         with times.started_here("Smart Turn"):
             self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
@@ -261,9 +262,10 @@ def local_settings(settings: Settings) -> Settings:
     addresses and names of the user are left out.
     """
     threads = settings.stt.threads or math.ceil(settings.cluster.replica_cpus)
+    engine = measured_recognizer().name
     return Settings(
         assistant=replace(settings.assistant, instructions="", greeting=""),
-        stt=replace(settings.stt, engine="faster-whisper", model=whisper_choice(settings).name, threads=threads),
+        stt=replace(settings.stt, engine=engine, model=whisper_choice(settings).name, threads=threads),
         tts=replace(settings.tts, engine="auto"),
         turn=replace(settings.turn, smart_turn="auto"),
     )
@@ -274,6 +276,12 @@ def _need(settings: Settings, kind: str) -> Need:
     if found is None:
         raise EngineLoadError(f"no {kind} model is known for {settings.assistant.language}.")
     return found
+
+
+def _turn_end_need() -> Need:
+    models = turn_end_engine().models
+    assert models is not None, "a replica has the model of its own machine"
+    return Need(models.catalogue[0].name, models.name, models.purpose)
 
 
 def _voice(settings: Settings) -> tuple[Voice, str]:

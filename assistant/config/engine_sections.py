@@ -1,14 +1,17 @@
 """The sections of engines' own settings, [tts.piper], which the packages of the engines declare."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self, cast
 
 from assistant.config.keys import check_section
+from assistant.registry.entry_points import Registry
+from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
 from audio.engines.settings import NoSettings
 
-STAGES = {"tts": VOICES}
+STAGES: Mapping[str, Registry[Any]] = MappingProxyType({"stt": RECOGNIZERS, "tts": VOICES})
 """Registries of the stages whose engines may have sections."""
 
 

@@ -21,10 +21,10 @@ from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
 from assistant.config.turn_settings import TurnSection, VadSection
+from assistant.registry.listening import recognizer_choices
 from assistant.registry.voices import AUTO, engine_choices
 from audio.engines.settings import KeyInfo
 
-SttEngine = Literal["auto", "faster-whisper", "ray"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
 ComputeType = Literal[
     "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
@@ -68,10 +68,11 @@ class SttSection(ConfigSection):
     """Speech to text."""
 
     engine: Annotated[
-        SttEngine,
+        str,
         KeyInfo(
-            "Speech recognizer; without its model, auto answers typed text only, and faster-whisper is an error; ray: "
-            "faster-whisper on a cluster ([cluster]).",
+            "Speech recognizer; without its model, auto answers typed text only, and any other is an error; ray: "
+            "Whisper on a cluster ([cluster]).",
+            choices=recognizer_choices,
             retired={"pocketsphinx": 'was removed: set "auto" and run repartee models pull tiny.en'},
         ),
     ] = "auto"

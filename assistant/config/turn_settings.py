@@ -1,16 +1,16 @@
 """Sections of config.toml for the detection of speech and for turn taking; see `assistant/config/settings.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection
+from assistant.registry.listening import default_detector, detector_choices
 from audio.engines.settings import KeyInfo
 from audio.execution_provider import Provider
 
 Profile = Literal["auto", "eager", "balanced", "patient"]
-VadEngine = Literal["silero", "cascade", "webrtc"]
 SmartTurnPlace = Literal["auto", "ray"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
@@ -117,6 +117,6 @@ class TurnSection(ConfigSection):
 class VadSection(ConfigSection):
     """Voice activity detection."""
 
-    engine: Annotated[
-        VadEngine, KeyInfo("Voice activity detector; cascade runs silero only while webrtc detects sound.")
-    ] = "silero"
+    engine: Annotated[str, KeyInfo("Voice activity detector (`repartee engines`).", choices=detector_choices)] = field(
+        default_factory=lambda: default_detector().name
+    )

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from assistant.registry.listening import RECOGNIZERS, TURN_ENDS
 from assistant.registry.voices import VOICES
-from audio.end_of_turn import smart_turn_catalogue
 from audio.engines.models import HubFile, Model, ModelKind, Wheel
-from audio.stt.whisper import catalogue as whisper_catalogue
 
 KIND = "chat"
 
@@ -82,9 +81,9 @@ KINDS: Mapping[str, ModelKind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            whisper_catalogue.MODELS,
+            *(engine.models for engine in RECOGNIZERS.all() if engine.models is not None),
             *(engine.models for engine in VOICES.all() if engine.models is not None),
-            smart_turn_catalogue.MODELS,
+            *(engine.models for engine in TURN_ENDS.all() if engine.models is not None),
             CHAT,
         )
     }

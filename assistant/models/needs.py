@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from assistant.config.words import unknown, with_known_names
 from assistant.models.catalogue import CHAT_MODELS, KINDS, MODELS, named
+from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.registry.voices import AUTO, VOICES, ranked_voice_engines
 from assistant.support.paths import HomeError, at_home
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
 from audio.engines.models import Model, is_hub_name
 from audio.engines.voice import VoiceEngine
 
@@ -94,12 +94,21 @@ def needed(
     For a voice `auto` the model of its best engine is listed, although another engine can replace it. `chat_models`:
     language models that run on this machine; `chat_key`: the setting that names them.
     """
-    needs = [Need(stt_model, "whisper", "speech to text", "stt.model", language)]
+    kind, estimator = KINDS[kind_of_recognizer()], turn_end_engine().models
+    needs = [Need(stt_model, kind.name, kind.purpose, "stt.model", language)]
     if (voice_need := needed_voice(language, tts_engine, voice)) is not None:
         needs.append(voice_need)
-    needs.append(Need(SMART_TURN.name, "smart-turn", "end of turn"))
+    if estimator is not None:
+        needs.append(Need(estimator.catalogue[0].name, estimator.name, estimator.purpose))
     needs += [Need(name, "chat", "language model", chat_key) for name in chat_models]
     return needs
+
+
+def kind_of_recognizer() -> str:
+    """Returns the kind of the models among which `stt.model` chooses."""
+    models = measured_recognizer().models
+    assert models is not None, "each of its models is chosen"
+    return models.name
 
 
 def needed_voice(language: str, tts_engine: str, voice: str) -> Need | None:
@@ -147,7 +156,7 @@ def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[st
     when the engine is loaded.
     """
     names = (
-        (stt_model, Need(stt_model, "whisper", "", "stt.model")),
+        (stt_model, Need(stt_model, kind_of_recognizer(), "", "stt.model")),
         (local_model, Need(local_model, "chat", "", LOCAL_MODEL)),
     )
     found = {

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
-from assistant.models.needs import installed
+from assistant.models.needs import installed, kind_of_recognizer
 from assistant.models.turn_cost import DecodeTime, Line, choose
 from assistant.models.whisper_times import read_costs
 from assistant.support.cpu import is_busy
@@ -84,7 +84,7 @@ def whisper_choice(
 
 def candidates(language: str) -> list[str]:
     """Returns the installed catalogue models for a language by size; the English one follows that of the same size."""
-    models = [model for model in MODELS.values() if model.kind == "whisper" and model.covers(language)]
+    models = [model for model in MODELS.values() if model.kind == kind_of_recognizer() and model.covers(language)]
     return [model.name for model in sorted(models, key=_size) if installed(model) is not None]
 
 

@@ -12,9 +12,6 @@ log = logging.getLogger(__name__)
 PROGRAM = "repartee"
 """The distribution with the built-in engines."""
 
-GROUPS = ("repartee.tts",)
-"""Groups of entry points."""
-
 _ERROR_CHARS = 200
 
 

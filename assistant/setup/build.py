@@ -30,8 +30,8 @@ from assistant.models.needs import (
     without_language,
 )
 from assistant.models.whisper_choice import whisper_choice
+from assistant.registry.listening import DETECTORS, spare_detector
 from assistant.setup.llm_clients import model_of
-from assistant.setup.providers import turn_provider
 from assistant.skills import Running
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from assistant.trace.export import SpanExport
     from audio.cluster import ClusterConnection as ClusterConnection  # noqa: PLC0414 - for engine_loader.py
     from audio.cluster.turn_end import ClusterTurnEnd
-    from audio.end_of_turn.smart_turn_service import SmartTurnService
     from audio.engine_lateness import EngineLateness
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
@@ -68,29 +67,15 @@ FALLBACK_TIER = 10
 
 def vad(name: str) -> Vad:
     """Returns a detector. Raises EngineLoadError."""
-    if name == "silero":
-        from audio.vad.silero import SileroVad
-
-        return SileroVad()
-    if name == "cascade":
-        from audio.vad.cascade import CascadeVad
-
-        return CascadeVad()
-    from audio.vad.webrtc import WebrtcVad
-
-    return WebrtcVad()
+    engine = DETECTORS.get(name)
+    if engine is None:
+        raise EngineLoadError(f"{DETECTORS.problem_of(name)}; repair this package, or name another vad.engine.")
+    return engine.make()
 
 
 def spare_vad() -> Vad:
     """Returns the detector that replaces a failed one; it has nothing that can fail."""
-    return vad("webrtc")
-
-
-def smart_turn(settings: Settings, place: Path) -> "SmartTurnService":
-    """Returns Smart Turn with the model at `place`. Raises EngineLoadError."""
-    from audio.end_of_turn.smart_turn_service import SmartTurnService
-
-    return SmartTurnService(place, provider=turn_provider(settings))
+    return spare_detector().make()
 
 
 def place_of(need: Need) -> Path:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need
+from assistant.models.needs import Need, kind_of_recognizer
 from assistant.models.whisper_choice import candidates
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
@@ -195,7 +195,7 @@ class EngineChoices:
     # ---- private ----
 
     def _list_options(self) -> EngineOptions:
-        shared = self.loader.shared_whisper
+        shared = self.loader.shared_recognizer
         return engine_options(self.loader.settings, multilingual=shared is not None and shared.multilingual)
 
     async def _load(self, first: Engines, wish: EngineWish, settings: Settings) -> ChosenEngines:
@@ -256,7 +256,7 @@ class EngineChoices:
         return self._skills
 
     async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:
-        shared = self.loader.shared_whisper
+        shared = self.loader.shared_recognizer
         if shared is None or not shared.multilingual:
             if settings.stt.engine == "ray":
                 raise EngineLoadError(f"{ONE_CLUSTER_LANGUAGE}.")
@@ -307,7 +307,7 @@ def _multilingual_whisper(settings: Settings) -> "SharedWhisper":
     """Returns the smallest installed model for the settings' language. Raises EngineLoadError if there is none."""
     name = next(iter(candidates(settings.assistant.language)), "base")
     chosen = replace(settings, stt=replace(settings.stt, model=name))
-    return build.whisper(chosen, build.place_of(Need(name, "whisper", "speech to text", "stt.model", "de")))
+    return build.whisper(chosen, build.place_of(Need(name, kind_of_recognizer(), "speech to text", "stt.model", "de")))
 
 
 def _is_known(skills: "Skills", language: str, text: str) -> bool:

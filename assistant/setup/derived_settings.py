@@ -16,24 +16,17 @@ from assistant.models.language_hint import language_hint
 from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
+from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
+from assistant.registry.voices import CLUSTER
 from assistant.setup.llm_clients import LOCAL_TIMEOUT_S
+from assistant.setup.recognizer_choice import chosen_recognizer, recognizer_need
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from audio.engines.recognizer import RecognizerThresholds
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
-
-SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
-"""Silence in ms after which a recognizer's words no longer improve. The first answer of Whisper may come from a decode
-that began before the end was detected (docs/lab/stt.md)."""
-
-WORDS_AFTER_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 200.0})
-"""Speech in ms during a reply after which a recognizer's words so far are requested: they decide whether it interrupts.
-With a slow recognizer it interrupts without them; see `OverlapThresholds.max_words_wait_ms`."""
-
-FIRST_WORD_UNTIL_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 300.0})
-"""Speech in ms during a reply until which the recognizer examines only its first word, which takes less time."""
 
 DUCKING_MS = 2000.0
 """Longest ducking in ms where words decide. A user who still speaks should not hear the reply return: one interruption
@@ -69,8 +62,11 @@ FALLBACK_NOTICES: Mapping[str, str] = MappingProxyType(
 
 def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need on this machine. Engines on a cluster have theirs there."""
-    elsewhere = {"whisper"} if settings.stt.engine == "ray" else set()
-    elsewhere |= {"smart-turn"} if settings.turn.smart_turn == "ray" else set()
+    engine, estimator = measured_recognizer(), turn_end_engine()
+    uses_other = settings.stt.engine == CLUSTER or chosen_recognizer(settings) is not engine
+    elsewhere = {engine.models.name} if engine.models is not None and uses_other else set()
+    if estimator.models is not None and settings.turn.smart_turn == CLUSTER:
+        elsewhere.add(estimator.models.name)
     found = needed(
         language=settings.assistant.language,
         stt_model=whisper_choice(settings).name,
@@ -79,7 +75,9 @@ def needs(settings: Settings) -> list[Need]:
         chat_models=_chat_models(settings),
         chat_key="model" if settings.llm.endpoints else LOCAL_MODEL,
     )
-    return [need for need in found if need.kind not in elsewhere]
+    found = [need for need in found if need.kind not in elsewhere]
+    own = recognizer_need(settings)
+    return found if own is None else [own, *found]
 
 
 def _chat_models(settings: Settings) -> list[str]:
@@ -127,17 +125,24 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change
         overlap=overlap_thresholds(recognizer),
-        rechecks=RecheckThresholds(settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms)),
+        rechecks=RecheckThresholds(settle_ms=min(thresholds_of(recognizer).settle_ms, turn.hangover_in_use_ms)),
     )
+
+
+def thresholds_of(recognizer: str) -> RecognizerThresholds:
+    """Returns when the words of a recognizer can be used."""
+    engine = RECOGNIZERS.get(recognizer)
+    return RecognizerThresholds() if engine is None else engine.thresholds
 
 
 def overlap_thresholds(recognizer: str) -> OverlapThresholds:
     """Returns the thresholds of overlaps with this recognizer."""
-    if recognizer not in WORDS_AFTER_MS:
+    thresholds = thresholds_of(recognizer)
+    if thresholds.words_after_ms is None:
         return OverlapThresholds()
     return OverlapThresholds(
-        words_after_ms=WORDS_AFTER_MS[recognizer],
-        first_word_until_ms=FIRST_WORD_UNTIL_MS.get(recognizer, 0.0),
+        words_after_ms=thresholds.words_after_ms,
+        first_word_until_ms=thresholds.first_word_until_ms,
         max_ducking_ms=DUCKING_MS,
     )
 

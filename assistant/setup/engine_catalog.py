@@ -14,6 +14,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.models.needs import Need, at_hand, engine_of_voice, missing, needed, voice_need
 from assistant.models.whisper_choice import whisper_choice
+from assistant.registry.listening import DETECTORS, RECOGNIZERS, measured_recognizer
 from assistant.registry.voices import VOICES
 from assistant.setup.build import place_of, whisper_settings
 from assistant.setup.llm_clients import model_of
@@ -26,10 +27,8 @@ from llm.chat import ChatModel
 Stage = Literal["vad", "stt", "tts", "llm"]
 
 ENGINES: tuple[tuple[Stage, str], ...] = (
-    ("vad", "silero"),
-    ("vad", "cascade"),
-    ("vad", "webrtc"),
-    ("stt", "faster-whisper"),
+    *(("vad", name) for name in DETECTORS.names),
+    *(("stt", name) for name in RECOGNIZERS.names),
     *(("tts", name) for name in VOICES.names),
     ("llm", "skills"),
 )
@@ -41,7 +40,7 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     language, voice = settings.assistant.language, settings.tts.voice
     if (declared := VOICES.get(engine)) is not None:
         return voice_need(declared, language, voice if engine_of_voice(voice) is declared else "", named_engine=True)
-    if engine != "faster-whisper":
+    if engine != measured_recognizer().name:
         return None
     model = whisper_choice(settings).name
     return needed(language=language, stt_model=model, tts_engine="", voice="")[0]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
-from assistant.models.needs import Need, at_hand, lacking_model
+from assistant.models.needs import Need, at_hand, kind_of_recognizer, lacking_model
 from assistant.models.turn_cost import DecodeTime
 from assistant.models.whisper_choice import AUTO, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
@@ -24,6 +24,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.pipeline.no_voice import NoVoice
+from assistant.registry.voices import CLUSTER
 from assistant.setup import answer_cache, build, services
 from assistant.setup.cluster_engines import load_cluster_recognizer, load_cluster_voice
 from assistant.setup.derived_settings import needs
@@ -31,6 +32,8 @@ from assistant.setup.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.language_model_loader import load_language_model
 from assistant.setup.listening_sound import load_listening_sound
 from assistant.setup.loading import close_engine, now_s
+from assistant.setup.recognizer_choice import chosen_recognizer
+from assistant.setup.recognizer_loader import load_recognizer
 from assistant.setup.voice_loader import load_voice
 from assistant.setup.voices import pronunciations
 from assistant.setup.whisper_models import WhisperModels
@@ -46,7 +49,7 @@ from audio.errors import EngineLoadError
 from audio.execution_provider import SHOWN, ProviderRequest, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.queue_wait import QueuedEngine, QueueWait
-from audio.stt import ModelRecognizer, Recognizer
+from audio.stt import ModelRecognizer, Recognizer, SharedRecognizer
 from audio.tts import Voice
 from audio.tts.relief_voice import relief_of
 from audio.vad import NetworkVad, Vad
@@ -91,6 +94,7 @@ class EngineLoader:
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
+    _recognizer: SharedRecognizer | None = None  # of another package
     lateness: EngineLateness = field(default_factory=EngineLateness)  # of the engines on this machine
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
@@ -137,7 +141,7 @@ class EngineLoader:
             self._model = await load_language_model(self, skills, self._local_reason)
             await self._open_cache()
             await self._open_tools()
-            self._end_of_turn_model = await load_end_of_turn_model(self, self._need("smart-turn"), self._connection)
+            self._end_of_turn_model = await load_end_of_turn_model(self, self._connection)
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             for opened in (skills, self):
@@ -187,9 +191,14 @@ class EngineLoader:
         return self._voice
 
     @property
+    def shared_recognizer(self) -> SharedRecognizer | None:
+        """The part of the recognizer that the conversations share; None before it is loaded, and without one."""
+        return self._recognizer or self.shared_whisper
+
+    @property
     def queue_waits(self) -> Mapping[str, QueueWait]:
         """The queue waits of the shared engines by stage, `stt` and `tts`; only those that have a queue."""
-        shared = {"stt": self.shared_whisper, "tts": self._voice}
+        shared: dict[str, object] = {"stt": self.shared_recognizer, "tts": self._voice}
         return {stage: engine.queue_wait for stage, engine in shared.items() if isinstance(engine, QueuedEngine)}
 
     def spoken_text(self, text: str) -> str:
@@ -201,17 +210,20 @@ class EngineLoader:
 
         It must be requested for segments of at most 30 s.
         """
-        if self.shared_whisper is not None and self.shared_whisper.works:
-            return self.shared_whisper.transcriber(background=True)
+        shared = self.shared_recognizer
+        if shared is not None and shared.works:
+            return shared.transcriber(background=True)
         return await self._make_recognizer()
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        whispers = (self.shared_whisper, self.whisper_models)
+        whispers = (self.shared_whisper, self.whisper_models, self._recognizer)
         for engine in (self._voice, self._model, self._tools, *whispers, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
-        self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
+        self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._recognizer = (
+            self._cache
+        ) = None
         if self._cluster is not None:  # last: the engines use it
             await self._cluster.aclose()
             self._cluster = None
@@ -271,21 +283,27 @@ class EngineLoader:
     @property
     def lacking_recognizer(self) -> str:
         """The lack that prevents recognition, and the remedy, as a part of a sentence; "" if the model is available."""
-        return "" if self.settings.stt.engine == "ray" else self._missing("whisper")
+        if self.settings.stt.engine == CLUSTER or chosen_recognizer(self.settings).make is not None:
+            return ""
+        return self._missing(kind_of_recognizer())
 
     async def _make_recognizer(self) -> Recognizer:
         """Returns a conversation's own recognizer on the shared model.
 
-        Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
+        Without the model, "auto" returns one that recognizes no words; a named engine raises EngineLoadError.
         """
         if not self.listens:
             return NoRecognizer("there is no microphone")
         if self.shared_whisper is not None and self.shared_whisper.works:
             return self.shared_whisper.transcriber()
-        if self.settings.stt.engine == "ray":
+        if self.settings.stt.engine == CLUSTER:
             if self.shared_whisper is None:
                 self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
             return await load_cluster_recognizer(self, self.shared_whisper)
+        if (engine := chosen_recognizer(self.settings)).make is not None:
+            if self._recognizer is None or not self._recognizer.works:
+                self._recognizer = await load_recognizer(self, engine)
+            return self._recognizer.transcriber()
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
@@ -300,9 +318,7 @@ class EngineLoader:
         if not shared.works:
             began_s = now_s()
             await self.with_timeout(shared.name, shared.load())
-            why = self._why_model or (
-                "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
-            )
+            why = self._why_model or ("as configured" if wanted != AUTO else "auto: its model is downloaded")
             self.record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
 
@@ -312,7 +328,7 @@ class EngineLoader:
         Its model is loaded with the first such line. Raises EngineLoadError.
         """
         in_use = self.shared_whisper
-        if self.settings.stt.model != AUTO or self.settings.stt.engine == "ray" or in_use is None:
+        if self.settings.stt.model != AUTO or self.settings.stt.engine == CLUSTER or in_use is None:
             return None
         choice, shared = await self.whisper_models.choose("telephone")
         if shared is in_use:
@@ -366,7 +382,7 @@ class EngineLoader:
     # ---- voice, cache and tools ----
 
     async def _make_voice(self) -> Voice:
-        if self.settings.tts.engine == "ray":
+        if self.settings.tts.engine == CLUSTER:
             return await load_cluster_voice(self, self._connection())
         return await load_voice(self)
 

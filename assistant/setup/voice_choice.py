@@ -8,6 +8,8 @@ from pathlib import Path
 from assistant.config.settings import Settings
 from assistant.models.needs import at_hand, engine_of_voice, lacking_model, other_voice, voice_need
 from assistant.registry.voices import AUTO, VOICES, last_resort, ranked_voice_engines
+from audio.engines.recognizer import RecognizerEngine
+from audio.engines.turn_end import TurnEndEngine
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
 
@@ -66,7 +68,7 @@ def voice_engine(name: str) -> VoiceEngine:
     return engine
 
 
-def lacking_package(engine: VoiceEngine) -> str:
+def lacking_package(engine: VoiceEngine | RecognizerEngine | TurnEndEngine) -> str:
     """Returns the package that an engine lacks, as part of a sentence; "" if it has all."""
     for distribution, module in engine.packages.items():
         if find_spec(module) is None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
+from assistant.models.needs import kind_of_recognizer
 from assistant.models.turn_cost import DecodeTime, Line
 from assistant.models.whisper_choice import AUTO, WhisperChoice, candidates, whisper_choice
 from assistant.models.whisper_times import keep_choice, keep_turns
@@ -113,6 +114,6 @@ class WhisperModels:
     def _model(self, name: str) -> "SharedWhisper":
         if name not in self._models:
             settings = replace(self.settings, stt=replace(self.settings.stt, model=name))
-            need = next(need for need in needs(settings) if need.kind == "whisper")
+            need = next(need for need in needs(settings) if need.kind == kind_of_recognizer())
             self._models[name] = build.whisper(settings, build.place_of(need), self.lateness)
         return self._models[name]

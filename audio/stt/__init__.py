@@ -186,6 +186,41 @@ class RecognitionStream(Protocol):
         ...
 
 
+class SharedRecognizer(Protocol):
+    """The part of a recognizer that all conversations share: its model, its threads or its process.
+
+    Attributes:
+        name: The engine's name in the configuration.
+    """
+
+    name: str
+
+    @property
+    def works(self) -> bool:
+        """Whether it is loaded and has not failed."""
+        ...
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether it knows many languages, once it is loaded."""
+        ...
+
+    def transcriber(self, *, background: bool = False, language: str = "") -> "Recognizer":
+        """Returns a recognizer for one conversation, or for a recording in the `background`; costs nothing.
+
+        `language`: of its words, as "de"; "": that of the configuration.
+        """
+        ...
+
+    async def load(self) -> None:
+        """Loads it, or loads it again after a failure. Raises EngineLoadError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stops it. Idempotent; bounded in time."""
+        ...
+
+
 class Recognizer(Protocol):
     """A speech-to-text engine with the decoder state of one conversation. Not shared between conversations.
 

@@ -1,10 +1,11 @@
 """Voice activity detection: whether somebody is speaking in a frame, and the onset or offset."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from audio.frame import Frame
-from audio.units import Samples
+if TYPE_CHECKING:  # declarations of engines import this at every start, without numpy
+    from audio.frame import Frame
+    from audio.units import Samples
 
 POSSIBLE_SPEECH = 0.25
 """Speech probability from which a frame may be the beginning of speech."""
@@ -40,9 +41,9 @@ class VadResult:
     """
 
     speaking: bool
-    boundary: Samples
+    boundary: "Samples"
     probability: float
-    possible_end: Samples | None = None
+    possible_end: "Samples | None" = None
     possible_onset: bool = False
     above_noise: bool = False
     background_level: bool = False
@@ -60,7 +61,7 @@ class Vad(Protocol):
     name: str
     end_bias_ms: float
 
-    def process(self, frame: Frame) -> VadResult:
+    def process(self, frame: "Frame") -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         ...
 

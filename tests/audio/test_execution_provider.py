@@ -13,7 +13,7 @@ from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
 from audio import execution_provider
-from audio.end_of_turn.smart_turn_service import SmartTurnService
+from audio.end_of_turn.smart_turn.service import SmartTurnService
 from audio.errors import EngineLoadError
 from audio.execution_provider import (
     PACKAGE,

@@ -16,7 +16,13 @@ SHOW = "import os, sys; print([name for name, value in {off!r}.items() if os.env
 
 @pytest.mark.parametrize(
     "module",
-    ["assistant.program", "audio.tts.piper.voice", "audio.vad.silero", "audio.upload_decoder", "bench.recordings"],
+    [
+        "assistant.program",
+        "audio.tts.piper.voice",
+        "audio.vad.silero.detector",
+        "audio.upload_decoder",
+        "bench.recordings",
+    ],
 )
 def test_importing_a_module_switches_telemetry_off(module: str) -> None:
     environ = {**os.environ, **dict.fromkeys(TELEMETRY_OFF, "?"), "ORT_DISABLE_TELEMETRY": "0"}

@@ -16,10 +16,10 @@ from audio.errors import VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Vad, VadResult
-from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroVad
-from audio.vad.silero_network import SileroNetwork
-from audio.vad.webrtc import WebrtcVad
+from audio.vad.cascade.detector import CascadeVad
+from audio.vad.silero.detector import SileroVad
+from audio.vad.silero.network import SileroNetwork
+from audio.vad.webrtc.detector import WebrtcVad
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 PRE_ROLL_MS = 300

@@ -15,9 +15,9 @@ import soundfile
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
-from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroStream, SileroVad
-from audio.vad.silero_network import SileroNetwork, network_path, shared_network
+from audio.vad.cascade.detector import CascadeVad
+from audio.vad.silero.detector import SileroStream, SileroVad
+from audio.vad.silero.network import SileroNetwork, network_path, shared_network
 from bench.vad_network import other_version as other_version_of_network
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_set-timer.wav"

@@ -6,7 +6,7 @@ import numpy as np
 from scripted_vad import ScriptedVad
 
 from audio.units import FRAME_SAMPLES
-from audio.vad.silero import SileroVad
+from audio.vad.silero.detector import SileroVad
 from bench.beginnings import Beginnings, noises, speech
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"

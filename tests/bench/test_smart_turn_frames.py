@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_smart_turn import counting_network, frames_of
 
-from audio.end_of_turn.smart_turn import log_mel
-from audio.end_of_turn.smart_turn_graph import NotSmartTurnError
+from audio.end_of_turn.smart_turn.graph import NotSmartTurnError
+from audio.end_of_turn.smart_turn.network import log_mel
 from audio.onnx_messages import NotReadableError
 from bench.smart_turn_frames import SmartTurnFrames, with_frames
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from audio.vad.silero_network import STATE_SHAPE, SileroNetwork, network_path
-from audio.vad.silero_weights import read_weights
+from audio.vad.silero.network import STATE_SHAPE, SileroNetwork, network_path
+from audio.vad.silero.weights import read_weights
 from bench.vad_network import BatchedNetwork
 
 CONVERSATIONS, WINDOWS = 3, 5

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from audio.units import MIC_RATE_HZ, Pcm
-from audio.vad.silero import SileroStream, SileroVad
-from audio.vad.silero_network import SileroNetwork
-from audio.vad.telephone_line import TelephoneLine
+from audio.vad.silero.detector import SileroStream, SileroVad
+from audio.vad.silero.network import SileroNetwork
+from audio.vad.silero.telephone_line import TelephoneLine
 from bench.loud_voice import kept, loud_voiced
 from bench.recordings import read_pcm
 from bench.telephone_line import LINES

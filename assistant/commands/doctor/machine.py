@@ -19,18 +19,16 @@ from assistant.config.loading import Loaded
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
 from assistant.registry.entry_points import BrokenEngine
+from assistant.registry.installed import broken_engines, installed_engines
+from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
-from assistant.support.cpu import Cores, engine_threads, whisper_threads
+from assistant.support.cpu import Cores, engine_threads
 from assistant.tls.certificate import CertificateError, read_certificate
 from assistant.tls.configured import configured_files
 
 IMPORTS: Mapping[str, str] = MappingProxyType(
     {
         "numpy": "numpy",
-        "onnxruntime": "onnxruntime",
-        "ctranslate2": "ctranslate2",
-        "faster-whisper": "faster_whisper",
-        "webrtcvad-wheels": "webrtcvad",
         "hassil": "hassil",
         "soxr": "soxr",
         "soundfile": "soundfile",
@@ -67,11 +65,11 @@ def python_finding() -> CheckResult:
 
 async def versions(runner: ProbeRunner) -> ReportSection:
     """Checks that the packages are installed and can be imported. Never raises."""
-    imports = {**IMPORTS, **{name: module for one in VOICES.all() for name, module in one.packages.items()}}
+    imports = {**IMPORTS, **{name: module for one in installed_engines() for name, module in one.packages.items()}}
     imported = await runner.examine(f"imports {' '.join(imports.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
     findings += [package_finding(package, module, version_of(package), imported) for package, module in imports.items()]
-    findings += [broken_finding(broken) for broken in VOICES.broken()]
+    findings += [broken_finding(broken) for broken in broken_engines()]
     return ReportSection(
         "versions", "Versions, and the time to import each", (*findings, cuda_finding(imported)), brief=True
     )
@@ -145,9 +143,9 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
             facts={"ms": switch_interval_ms},
         ),
     ]
-    used = {"faster-whisper": whisper_threads(stt_threads, found)}
-    several = [engine for engine in VOICES.all() if engine.most_threads > 1]
-    used |= {engine.name: engine_threads(stt_threads, found, engine.most_threads) for engine in several}
+    most = {engine.name: engine.most_threads for engine in RECOGNIZERS.all()}
+    most |= {engine.name: engine.most_threads for engine in VOICES.all()}
+    used = {name: engine_threads(stt_threads, found, threads) for name, threads in most.items() if threads > 1}
     users = f"{', '.join(f'{threads} for {name}' for name, threads in used.items())}; other engines have 1"
     text = f"{stt_threads}: {users}" if stt_threads else f"0, chosen by the number of cores: {users}"
     findings.append(_wanted("stt.threads", max(used.values()), max_cores, text, "set stt.threads = 0"))

@@ -29,9 +29,9 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.config.words import unknown
 from assistant.models.catalogue import MODELS
-from assistant.models.needs import Need, at_hand, engine_of_voice, is_path, missing
+from assistant.models.needs import Need, at_hand, engine_of_voice, is_path, kind_of_recognizer, missing
+from assistant.registry.listening import RECOGNIZERS, measured_recognizer
 from assistant.registry.voices import VOICES, voice_kinds
-from assistant.setup.derived_settings import SETTLE_MS
 from assistant.setup.engine_catalog import need_of, transcriber, voice
 from assistant.setup.engine_loader import LOAD_TIMEOUT_S
 from assistant.setup.providers import voice_provider
@@ -46,7 +46,6 @@ RANDOM_WEIGHTS = "random-weights"
 """A file of this name in a model's folder marks random weights, whose words mean nothing; bench/engines.py writes
 it."""
 
-RECOGNIZERS = ("faster-whisper",)
 WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
 
@@ -162,7 +161,10 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     settings = bench.settings()
     turn = settings.turn
     # A transcript requested earlier would be requested again at this time.
-    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, *SETTLE_MS.values())
+    after_ms = max(
+        turn.speculate_after_ms or turn.hangover_in_use_ms,
+        *(engine.thresholds.settle_ms for engine in RECOGNIZERS.all()),
+    )
     wanted = list(variants(settings, bench))
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):
@@ -187,10 +189,11 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
     """
     stt, tts = bench.stt, bench.tts
     everything = not stt and not tts
-    for name in stt or (RECOGNIZERS if everything else ()):
-        needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
+    own = kind_of_recognizer()
+    for name in stt or ((measured_recognizer().name,) if everything else ()):
+        needs = _models(settings, name, own) if name == measured_recognizer().name else [_asked(name, own)]
         yield from (variant for need in needs for variant in _whisper(need, bench))
-        if name == "faster-whisper":
+        if name == measured_recognizer().name:
             yield from _absent("stt", name, needs, whisper_absent)
     for name in tts or (VOICES.names if everything else ()):
         if (engine := VOICES.get(name)) is not None:
@@ -230,7 +233,7 @@ def _asked(name: str, kind: str) -> Need:
     """Returns the Whisper model that a command-line name stands for."""
     need = _need(name, kind)
     if need.model is None and not is_path(name):
-        known = [*RECOGNIZERS, *(model.name for model in MODELS.values() if model.kind == kind)]
+        known = [measured_recognizer().name, *(model.name for model in MODELS.values() if model.kind == kind)]
         raise _unknown(need.key, name, "recognizer or Whisper model", known)
     return need
 
@@ -255,13 +258,13 @@ def _need(name: str, kind: str) -> Need:
 
 def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
     if at_hand(need) is None:
-        yield Variant(BenchRow("stt", "faster-whisper", _short(need)), need=need)
+        yield Variant(BenchRow("stt", measured_recognizer().name, _short(need)), need=need)
         return
     for place, window in product(whisper_places(), bench.windows):
         for threads in bench.threads if place.cpu else (1,):
             on = ", ".join(filter(None, (place.name, f"{threads} thread{'s' * (threads > 1)}" if place.cpu else "")))
             overrides = (f"stt.model={need.name}", f"stt.encoder_window={window}", f"stt.threads={threads}")
-            row = BenchRow("stt", "faster-whisper", f"{_short(need)}, {window}, {on}")
+            row = BenchRow("stt", measured_recognizer().name, f"{_short(need)}, {window}, {on}")
             yield Variant(row, (*overrides, *place.overrides), need)
 
 

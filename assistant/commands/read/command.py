@@ -24,6 +24,7 @@ from assistant.documents.files import open_file
 from assistant.documents.reading import Reading, context_chars_of, reading_of
 from assistant.documents.separate_reader import ReadLimits, read_document
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
+from assistant.registry.listening import spare_detector
 from assistant.setup.derived_settings import STUCK_MARGIN_S
 from assistant.support.atomic_file import is_among
 from audio.card.speaker import CardSpeaker
@@ -200,7 +201,7 @@ def reading_settings(settings: Settings) -> Settings:
 def without_microphone(settings: Settings) -> Settings:
     """Returns the settings of a conversation in which nobody speaks: nothing for that is loaded."""
     turn = replace(settings.turn, hangover_ms=TYPED_HANGOVER_MS, listening_sounds=False)
-    return replace(settings, turn=turn, vad=replace(settings.vad, engine="webrtc"))
+    return replace(settings, turn=turn, vad=replace(settings.vad, engine=spare_detector().name))
 
 
 def _devices(settings: Settings) -> tuple[tuple[Direction, ...], str]:

@@ -20,7 +20,7 @@ from synthetic_smart_turn import counting_network, padded
 from assistant.commands.cluster.command import connection_of
 from assistant.config.loading import load_settings
 from audio.cluster.turn_end import ClusterTurnEnd
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.units import MIC_RATE_HZ
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(600)]

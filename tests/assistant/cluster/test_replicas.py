@@ -22,7 +22,7 @@ from assistant.models.needs import Need
 from assistant.setup import build, voice_choice
 from audio import hang_detection
 from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
-from audio.end_of_turn.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError, TtsError
 from audio.tts import Chunk
 from audio.units import MIC_RATE_HZ

@@ -11,7 +11,7 @@ from audio.end_of_turn.prosody import ProsodyTrack
 from audio.end_of_turn.prosody_features import Prosody, prosody_at
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
-from audio.vad.silero import SileroVad
+from audio.vad.silero.detector import SileroVad
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 LEAD_S = 0.3

@@ -23,7 +23,7 @@ from assistant.models.needs import (
     unknown_models,
 )
 from assistant.registry.voices import VOICES
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.tts.piper.catalogue import VOICE_OF_LANGUAGE, piper_voice
 
 WHISPER_FILES = ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin")

@@ -28,7 +28,7 @@ from assistant.models.catalogue import CHAT_MODELS, SMOLLM2, named
 from assistant.models.errors import ModelError
 from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.engines.models import HubFile, Model
 from audio.stt.whisper.catalogue import BASE, TINY_EN
 

@@ -27,7 +27,7 @@ from audio.recording import open_recording
 from audio.tts.espeak.library import EspeakLibrary
 from audio.tts.espeak.worker import SHARED
 from audio.vad import silero
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.network import SileroNetwork
 from audio.wav import WavMicrophone
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]

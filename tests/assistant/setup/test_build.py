@@ -42,7 +42,7 @@ STORY = (Message("user", "tell me a story"),)
 
 async def end_of_turn_model(loader: EngineLoader) -> AudioEndOfTurnModel | None:
     """Returns the model that this loader loads."""
-    return await load_end_of_turn_model(loader, loader._need("smart-turn"), loader._connection)
+    return await load_end_of_turn_model(loader, loader._connection)
 
 
 def loader_of(*overrides: str, environ: dict[str, str] | None = None) -> EngineLoader:
@@ -225,7 +225,7 @@ class _Unfit:
 
 def test_failing_smart_turn_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: tmp_path)
-    monkeypatch.setattr("audio.end_of_turn.smart_turn_service.SmartTurn", _Unfit)
+    monkeypatch.setattr("audio.end_of_turn.smart_turn.service.SmartTurn", _Unfit)
     loader = loader_of()
     assert asyncio.run(end_of_turn_model(loader)) is None
     (turn,) = loader.chosen
@@ -509,7 +509,7 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
     monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
-    monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
+    monkeypatch.setattr("audio.end_of_turn.smart_turn.service._answer_s", lambda _network: 0.262)
     loader = loader_of()
     assert asyncio.run(end_of_turn_model(loader)) is not None
     assert loader.fallbacks == [
@@ -521,7 +521,7 @@ def _with_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
     monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
-    monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.0)
+    monkeypatch.setattr("audio.end_of_turn.smart_turn.service._answer_s", lambda _network: 0.0)
 
 
 def test_trace_names_provider_of_smart_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[3]
 
 COUNTED = """
 import assistant.commands.cli
-import audio.end_of_turn.smart_turn, numpy, os
-audio.end_of_turn.smart_turn.log_mel(numpy.zeros(16_000, numpy.int16))
+import audio.end_of_turn.smart_turn.network, numpy, os
+audio.end_of_turn.smart_turn.network.log_mel(numpy.zeros(16_000, numpy.int16))
 print(len(os.listdir("/proc/self/task")))
 """
 

@@ -8,7 +8,7 @@ from scripted_cluster import LOST, ScriptedCluster
 
 from audio.cluster.turn_end import MAX_WAITING, ClusterTurnEnd
 from audio.cluster.wire import sent_pcm
-from audio.end_of_turn.smart_turn import WINDOW_SAMPLES
+from audio.end_of_turn.smart_turn.network import WINDOW_SAMPLES
 from audio.errors import EngineError
 
 PCM = np.zeros(WINDOW_SAMPLES + 100, np.int16)

@@ -11,9 +11,9 @@ import soundfile
 from synthetic_smart_turn import counting_network, logit_of
 
 from assistant.models.needs import installed
-from audio.end_of_turn.smart_turn import SHORT_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
-from audio.end_of_turn.smart_turn_catalogue import SMART_TURN
-from audio.end_of_turn.smart_turn_service import SmartTurnService
+from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
+from audio.end_of_turn.smart_turn.network import SHORT_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
+from audio.end_of_turn.smart_turn.service import SmartTurnService
 from audio.errors import EngineLoadError
 
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_smart_turn import MELS, counting_network, logit_of
 
-from audio.end_of_turn.smart_turn_graph import NotSmartTurnError, shortened
+from audio.end_of_turn.smart_turn.graph import NotSmartTurnError, shortened
 from audio.onnx_messages import NotReadableError, fields, message, number, numbers, text
 
 

@@ -9,8 +9,8 @@ import soundfile
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad.fast_onset import SOUND_SAMPLES, FastOnset
-from audio.vad.silero import SETTINGS, SileroStream, SileroVad
-from audio.vad.silero_network import SileroNetwork
+from audio.vad.silero.detector import SETTINGS, SileroStream, SileroVad
+from audio.vad.silero.network import SileroNetwork
 from audio.vad.speech_tracker import SpeechTracker
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"

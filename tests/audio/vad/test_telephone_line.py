@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm
-from audio.vad.telephone_line import SETTINGS, TelephoneLine, mirror_weights
+from audio.vad.silero.telephone_line import SETTINGS, TelephoneLine, mirror_weights
 
 
 def noise(seconds: float, *, up_to_hz: float, rms: float = 1_000.0) -> Pcm:

@@ -6,11 +6,11 @@ import pytest
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad, Vad
-from audio.vad.cascade import CascadeVad
+from audio.vad.cascade.detector import CascadeVad
 from audio.vad.hysteresis import HysteresisSettings
-from audio.vad.silero import SETTINGS, SileroVad
-from audio.vad.silero_network import SileroNetwork
-from audio.vad.webrtc import WebrtcVad
+from audio.vad.silero.detector import SETTINGS, SileroVad
+from audio.vad.silero.network import SileroNetwork
+from audio.vad.webrtc.detector import WebrtcVad
 
 
 class ConstantNetwork(SileroNetwork):

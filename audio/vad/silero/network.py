@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from audio.errors import EngineLoadError, VadError
 from audio.onnx_messages import NotReadableError
-from audio.vad.silero_weights import SPECTRUM_SAMPLES, SileroWeights, read_weights
+from audio.vad.silero.weights import SPECTRUM_SAMPLES, SileroWeights, read_weights
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -6,8 +6,8 @@ import webrtcvad
 from audio.frame import Frame
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Samples
 from audio.vad import VadResult
-from audio.vad.silero import SETTINGS, SileroStream
-from audio.vad.silero_network import WINDOW_SAMPLES, SileroNetwork, shared_network
+from audio.vad.silero.detector import SETTINGS, SileroStream
+from audio.vad.silero.network import WINDOW_SAMPLES, SileroNetwork, shared_network
 from audio.vad.speech_tracker import SpeechTracker
 
 # Silero determines the ends, so the median error is Silero's (bench/vad.py).

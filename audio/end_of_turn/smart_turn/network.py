@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from audio.end_of_turn.smart_turn_graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
+from audio.end_of_turn.smart_turn.graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import OpenedSession, ProviderRequest, ProviderUnavailableError, open_session
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm

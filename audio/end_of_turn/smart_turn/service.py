@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audio.end_of_turn.smart_turn import DEFAULT_PROVIDER, SmartTurn
+from audio.end_of_turn.smart_turn.network import DEFAULT_PROVIDER, SmartTurn
 from audio.execution_provider import ProviderInUse, ProviderRequest
 from audio.units import MIC_RATE_HZ, Pcm
 

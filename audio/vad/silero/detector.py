@@ -8,9 +8,9 @@ from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
 from audio.vad import LIKELY_SPEECH, VadResult
 from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
-from audio.vad.silero_network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, shared_network
+from audio.vad.silero.network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, shared_network
+from audio.vad.silero.telephone_line import TelephoneLine, mirror_weights
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
-from audio.vad.telephone_line import TelephoneLine, mirror_weights
 
 # Convert PCM to full scale 1.0.
 _WEIGHTS = np.full(CONTEXT_SAMPLES + WINDOW_SAMPLES, 1 / FULL_SCALE, dtype=np.float32)

@@ -1,0 +1,47 @@
+"""The installed recognizers, voice activity detectors and end-of-turn estimators."""
+
+from assistant.registry.entry_points import Registry
+from assistant.registry.voices import AUTO, CLUSTER
+from audio.engines.recognizer import RecognizerEngine
+from audio.engines.turn_end import TurnEndEngine
+from audio.engines.vad import VadEngine
+
+RECOGNIZERS = Registry("repartee.stt", RecognizerEngine, frozenset({AUTO, CLUSTER}))
+DETECTORS = Registry("repartee.vad", VadEngine)
+TURN_ENDS = Registry("repartee.turn", TurnEndEngine, frozenset({AUTO, CLUSTER}))
+
+
+def recognizer_choices() -> tuple[str, ...]:
+    """Returns the values that `stt.engine` may have."""
+    return (AUTO, *RECOGNIZERS.names, CLUSTER)
+
+
+def detector_choices() -> tuple[str, ...]:
+    """Returns the values that `vad.engine` may have."""
+    return DETECTORS.names
+
+
+def measured_recognizer() -> RecognizerEngine:
+    """Returns the program's own recognizer, whose model is chosen by measured times."""
+    return next(engine for engine in RECOGNIZERS.all() if engine.make is None)
+
+
+def ranked_recognizers(language: str) -> tuple[RecognizerEngine, ...]:
+    """Returns the recognizers that "auto" may use for a language, the preferred one first."""
+    ranked = [(rank, engine) for engine in RECOGNIZERS.all() if (rank := engine.rank(language)) is not None]
+    return tuple(engine for _rank, engine in sorted(ranked, key=lambda one: -one[0]))
+
+
+def default_detector() -> VadEngine:
+    """Returns the detector that is used if none is configured."""
+    return next(engine for engine in DETECTORS.all() if engine.is_default)
+
+
+def spare_detector() -> VadEngine:
+    """Returns the detector that replaces one that has failed."""
+    return next(engine for engine in DETECTORS.all() if engine.is_spare)
+
+
+def turn_end_engine() -> TurnEndEngine:
+    """Returns the preferred end-of-turn estimator."""
+    return max(TURN_ENDS.all(), key=lambda engine: engine.rank)

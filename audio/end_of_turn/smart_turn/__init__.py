@@ -1,0 +1,1 @@
+"""Smart Turn: a network that estimates from sound whether a turn is over."""

@@ -1,0 +1,1 @@
+"""A cascade of two detectors: the one of WebRTC activates Silero."""

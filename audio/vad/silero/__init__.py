@@ -1,0 +1,1 @@
+"""Silero VAD v6."""

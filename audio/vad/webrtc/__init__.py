@@ -1,0 +1,1 @@
+"""The detector of WebRTC behind a noise gate."""
