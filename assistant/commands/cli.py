@@ -16,6 +16,7 @@ from assistant.commands.cluster.cli import cluster
 from assistant.commands.completion import COMPLETE, completion
 from assistant.commands.conversations import conversations
 from assistant.commands.engine_bench.cli import bench
+from assistant.commands.engines import engines
 from assistant.commands.first_run.cli import init
 from assistant.commands.lists import lists
 from assistant.commands.llm_endpoints.cli import endpoints
@@ -65,6 +66,7 @@ def repartee(
 
 
 app.command()(init)
+app.command()(engines)
 
 
 @app.command()

@@ -67,7 +67,7 @@ def test_window_reports_remaining_samples_of_frame() -> None:
 
 
 def test_faster_whisper_is_not_imported() -> None:
-    code = "import sys, audio.vad.silero as s; s.SileroVad(); print('faster_whisper' in sys.modules)"
+    code = "import sys, audio.vad.silero.detector as s; s.SileroVad(); print('faster_whisper' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout.strip() == "False"
 

@@ -1,4 +1,4 @@
-"""Reads the weights of Silero VAD v6 from its ONNX file, if the graph is the one that `silero_network` computes."""
+"""Reads the weights of Silero VAD v6 from its ONNX file, if the graph is the one that `network` computes."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,0 +1,73 @@
+"""Lists all voices with their quality and cost, also those that could be downloaded. Reads the disk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assistant.registry.voices import VOICES
+from assistant.setup.installed_voices import installed_voices
+from assistant.setup.voice_choice import lacking_package
+from audio.engines.voice import VoiceEngine
+
+NO_FIGURES = ("–", "–", "–", "–")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVoice:
+    """A voice of `repartee engines`.
+
+    Attributes:
+        name: As in `tts.voice`.
+        engine: Name of its engine.
+        language: Code of its language; "" for every language.
+        figures: Quality, share of misheard words, processor time, and time to the first sound, as text.
+        order: Key by quality, then by cost; the best one has the least.
+        lacking: How to get it; "" if it is installed.
+    """
+
+    name: str
+    engine: str
+    language: str
+    figures: tuple[str, str, str, str]
+    order: tuple[float, float]
+    lacking: str = ""
+
+
+def listed_voices(language: str = "") -> list[ListedVoice]:
+    """Returns the voices of one language, or of all, by quality and cost; installed ones first among equal ones."""
+    base = language.partition("-")[0]
+    found = [one for one in _all() if not base or one.language in {"", base}]
+    return sorted(found, key=lambda one: (one.order, bool(one.lacking), one.name))
+
+
+def _all() -> Iterator[ListedVoice]:
+    installed = installed_voices()
+    for one in installed:
+        yield ListedVoice(one.name, one.engine.name, one.language, _figures(one.engine), _order(one.engine))
+    names = {one.name for one in installed}
+    for engine in VOICES.all():
+        for voice in engine.voices if lacking_package(engine) else ():
+            yield ListedVoice(
+                voice.name, engine.name, voice.language, _figures(engine), _order(engine), lacking_package(engine)
+            )
+        for model in engine.models.catalogue if engine.models is not None else ():
+            if model.name not in names:
+                pull = f"repartee models pull {model.name}"
+                language = next(iter(model.languages), "")
+                yield ListedVoice(model.name, engine.name, language, _figures(engine), _order(engine), pull)
+
+
+def _figures(engine: VoiceEngine) -> tuple[str, str, str, str]:
+    found = engine.figures
+    if found is None:
+        return NO_FIGURES
+    return (
+        f"{found.dnsmos:.2f}",
+        f"{100 * found.word_errors:.0f} %",
+        f"{found.processor_s:.3f}",
+        f"{found.first_sound_ms:.0f}",
+    )
+
+
+def _order(engine: VoiceEngine) -> tuple[float, float]:
+    found = engine.figures
+    return (0.0, 0.0) if found is None else (-found.dnsmos, found.processor_s)

@@ -1,0 +1,96 @@
+"""The voice and the recognizer of examples/ are installed as packages and used by `repartee serve`."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import wave
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(200)]
+
+ROOT = Path(__file__).parents[2]
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Installs both packages into a folder, without a network. Returns the environment that has them."""
+    folder = tmp_path_factory.mktemp("packages")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    packages = [ROOT / "examples" / name for name in ("voice", "recognizer")]
+    subprocess.run([*pip, f"--target={folder}", *packages], check=True, timeout=100)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+@contextmanager
+def serving(environ: dict[str, str], folder: Path, *settings: str) -> Generator[str]:
+    """Runs `repartee serve` and yields its address."""
+    flags = [word for setting in settings for word in ("--set", setting)]
+    with subprocess.Popen(
+        [REPARTEE, "serve", "--port", "0", *flags],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        out = process.stdout
+        reader = threading.Thread(target=lambda: lines.extend(iter(out.readline, "")))
+        reader.start()
+        try:
+            deadline_s = time.monotonic() + 60
+            while not (found := re.search(r"http://[0-9.]+:[0-9]+", "".join(lines))):
+                assert time.monotonic() < deadline_s, lines
+                time.sleep(0.05)
+            yield found[0]
+        finally:
+            process.terminate()
+            process.wait()
+            reader.join()
+
+
+def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str, str], tmp_path: Path) -> None:
+    settings = ("tts.engine=beeps", "tts.beeps.pitch_hz=300", "stt.engine=one-question")
+    with serving(environ, tmp_path, *settings) as address, httpx.Client(base_url=address, timeout=60) as client:
+        deadline_s = time.monotonic() + 60
+        while (ready := client.get("/readyz")).status_code != 200:
+            assert time.monotonic() < deadline_s, ready.text
+            time.sleep(0.05)
+        asked = {"model": "repartee", "voice": "repartee", "input": "One two three.", "response_format": "wav"}
+        spoken = client.post("/v1/audio/speech", json=asked)
+        assert spoken.status_code == 200, spoken.text
+        with wave.open(io.BytesIO(spoken.content)) as sound:
+            pcm = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
+            rate_hz = sound.getframerate()
+        spectrum = np.abs(np.fft.rfft(pcm[: rate_hz // 8]))
+        assert spectrum.argmax() * 8 == pytest.approx(300, abs=20)
+        file = {"file": ("speech.wav", (ROOT / "tests/recordings/pocketsphinx_goforward.wav").read_bytes())}
+        heard = client.post("/v1/audio/transcriptions", files=file, data={"model": "repartee"})
+        assert heard.json()["text"].lower().startswith("what time is it"), heard.text
+
+
+def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_path: Path) -> None:
+    def output(*words: str) -> str:
+        found = subprocess.run(
+            [REPARTEE, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        return found.stdout
+
+    listed = output("engines")
+    assert "beeps" in listed
+    assert "one-question" in listed
+    report = json.loads(output("doctor", "--json", "--set", "tts.engine=beeps"))
+    assert "tts beeps" in json.dumps(report)
