@@ -107,7 +107,7 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
     asked(loader, WHAT_TIME)
     by_stage = {chosen.stage: chosen for chosen in loader.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
-    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("no recognizer", True), ("espeak-ng", True)]
+    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("no recognizer", True), ("pico", True)]
     assert "repartee models pull tiny.en" in stt.why
     assert "repartee models pull en_US" in tts.why
     assert "repartee models pull smart-turn" in turn.why

@@ -1,6 +1,7 @@
 """The model on this machine: when it is used, what replaces it, and when it stands in for other endpoints."""
 
 import asyncio
+import os
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +36,11 @@ def install(name: str) -> Path:
     model = MODELS[name]
     folder = cache_folder_of(model) / "snapshots" / "abc"
     folder.mkdir(parents=True, exist_ok=True)
-    write_gguf(folder / model.files[0].name)
-    return folder / model.files[0].name
+    (file,) = model.files
+    write_gguf(folder / file.name)
+    if file.size_bytes is not None:
+        os.truncate(folder / file.name, file.size_bytes)  # sparse
+    return folder / file.name
 
 
 def test_model_is_found_in_hub_cache() -> None:
@@ -171,7 +175,8 @@ def test_downloaded_model_answers_without_configuration() -> None:
 @pytest.mark.slow
 def test_skills_replace_a_model_that_cannot_be_loaded() -> None:
     path = install("qwen3-0.6b")
-    path.write_bytes(path.read_bytes()[:-5000])
+    with path.open("r+b") as file:
+        file.write(b"damaged")
 
     async def main() -> None:
         loader = EngineLoader(DEFAULTS, {})

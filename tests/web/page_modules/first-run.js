@@ -25,5 +25,10 @@ export default () =>
     "every verdict has words": () => same([-Infinity, -50, -20].map((dbfs) => judge(windows(9, dbfs)).text.endsWith(".")), [true, true, true]),
     "share of the level": () => same([shareOf(-Infinity), shareOf(-60), shareOf(-30), shareOf(3)], [0, 0, 0.5, 1]),
     "a refusal names the remedy": () => same(/Allow it/.test(refusalText({ name: "NotAllowedError" })), true),
-    "voices have names": () => same(["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "x"].map(voiceName), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (robotic)", "x"]),
+    "voices have names": () => {
+      const shown = (name) => voiceName(name, [{ name: "one", label: "One (DE)" }, { name: "two", label: "" }]);
+      const names = ["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "one", "two", "x"];
+      same(names.map(shown), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (robotic)", "One (DE)", "two", "x"]);
+      same(voiceName("x"), "x");
+    },
   });
