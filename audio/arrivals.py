@@ -6,8 +6,9 @@ STALL_S = 1.0
 """Longest stall of the network or the client's machine, in seconds, that a following burst makes up for."""
 
 TURN_STALL_S = 5.0
-"""The same while the user's turn is open: mobile networks stall for seconds, and silence would cut the turn in two. A
-client that ends its sound with its speech, and sends no silence, is answered after this time."""
+"""The same while the user's turn is open, or if the last block was louder than the room, because speech may have begun:
+mobile networks stall for seconds, and silence would cut the turn in two. A client that ends its sound with its speech,
+and sends no silence, is answered after this time."""
 
 JITTER_S = 0.2
 """Largest delay of a block without a stall, in seconds."""
@@ -45,12 +46,14 @@ class Arrivals:
         block_s: Length of the longest recent block.
         gone: The client has disconnected: nothing more will arrive.
         in_turn: The user's turn is open.
+        loud: The last block was louder than the room.
     """
 
     def __init__(self) -> None:
         self.block_s = _FRAME_S
         self.gone = False
         self.in_turn = False
+        self.loud = False
         self._late_s = 0.0  # largest recent delay of a block beyond its own length
         self._last_s: float | None = None
         self._early_s = 0.0  # how far the latest burst was ahead of real time
@@ -67,7 +70,7 @@ class Arrivals:
             return FIRST_MAX_GAP_S
         if self._stops >= _STOPS:
             return self.block_s + JITTER_S + _SMALL_JITTER_S
-        return self.next_block_within_s + (TURN_STALL_S if self.in_turn else STALL_S)
+        return self.next_block_within_s + (TURN_STALL_S if self.in_turn or self.loud else STALL_S)
 
     @property
     def next_block_within_s(self) -> float:

@@ -43,8 +43,12 @@ class FrameBatcher:
             block: int16, shape (n,), n > 0, captured while nobody is known to speak.
             block_s: Duration of the block in seconds.
         """
+        return 0.0 if self.is_loud(block, block_s) else MAX_BATCH_S
+
+    def is_loud(self, block: npt.NDArray[np.int16], block_s: float) -> bool:
+        """Returns whether a block, as for `max_wait_s`, is louder than the room. Adapts the estimate of the room."""
         # Calls the ufuncs directly: the array methods that wrap them cost half of the time.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
         frames = block_s * _FRAMES_PER_S
         self._room = min(spread, self._room * _ROOM_RISE**frames + _ROOM_MIN_RISE * frames)
-        return MAX_BATCH_S if spread <= max(_SILENT_SPREAD, _LOUDER_RATIO * self._room) else 0.0
+        return spread > max(_SILENT_SPREAD, _LOUDER_RATIO * self._room)

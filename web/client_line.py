@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from audio.arrivals import JITTER_S, Arrivals
 from audio.clock import StreamClock
 from audio.frame import Frame
+from audio.frame_batching import FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
@@ -73,6 +74,7 @@ class ClientLine:
         """Creates a line whose first blocks have this sample rate."""
         self.arrivals = Arrivals()
         self._line = MicrophoneLine(rate_hz, arrivals=self.arrivals)
+        self._batcher = FrameBatcher()
         self._gap: _Gap | None = None
         self._last_s: float | None = None
         self._silent = True  # silence was inserted since the last block
@@ -124,6 +126,7 @@ class ClientLine:
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
         self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=batches_silence)
+        self.arrivals.loud = self._batcher.is_loud(pcm, length_s)
         before_s, self._last_s = self._last_s, now_s
         if self._gap is None:
             if self._silent or before_s is None:

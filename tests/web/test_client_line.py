@@ -53,6 +53,11 @@ def voice(seconds: float, rate_hz: int) -> Pcm:
     return rng.integers(-9000, 9000, round(seconds * rate_hz)).astype(np.int16)
 
 
+def voice_and_silence(seconds: float) -> Pcm:
+    """Returns noise and then a second of silence, at 24 kHz."""
+    return np.concatenate((voice(seconds - 1, 24_000), np.zeros(24_000, np.int16)))
+
+
 def cut(pcm: Pcm, rate_hz: int, sizes_ms: Sequence[float], delays_s: Sequence[float] = (0.0,)) -> list[Block]:
     """Cuts audio into blocks of these lengths in turn, each with a delay after its last sample; in order."""
     blocks: list[Block] = []
@@ -193,7 +198,7 @@ def test_long_pause_becomes_silence_in_real_time() -> None:
 
 @pytest.mark.parametrize("block_ms", [20, 100, 200, 1000], ids="{} ms blocks".format)
 def test_pause_after_speech_becomes_silence_within_stall_limit(block_ms: int) -> None:
-    heard = hear(cut(voice(3.0, 24_000), 24_000, [block_ms]), 24_000, after_s=4.0)
+    heard = hear(cut(voice_and_silence(3.0), 24_000, [block_ms]), 24_000, after_s=4.0)
     silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 1)
     assert 3.0 + 1.0 < silent_s <= 3.0 + 1.12 + block_ms / 1000 + 0.02
 
@@ -201,7 +206,7 @@ def test_pause_after_speech_becomes_silence_within_stall_limit(block_ms: int) ->
 def test_regular_pauses_after_speech_shorten_the_wait() -> None:
     blocks: list[Block] = []
     for n in range(4):
-        blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
+        blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice_and_silence(2.0), 24_000, [20])]
     heard = hear(blocks, 24_000, after_s=3.0)
     waited_s = [
         next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 2 + 5 * n) - 2 - 5 * n
@@ -248,6 +253,12 @@ def test_long_stall_in_a_turn_adds_no_silence(stall_s: float) -> None:
     pcm = voice(8.0, 24_000)
     blocks = cut(pcm, 24_000, [20], [0.0, 0.04, 0.01])
     check_whole(hear(stalled(blocks, 2.0, stall_s), 24_000, in_turn=True), pcm, 24_000)
+
+
+@pytest.mark.parametrize("stall_s", [1.5, 3.0, 4.5], ids="{} s stall".format)
+def test_long_stall_in_a_sound_that_begins_adds_no_silence(stall_s: float) -> None:
+    pcm = np.concatenate((voice(1.0, 24_000) // 90, voice(7.0, 24_000)))
+    check_whole(hear(stalled(cut(pcm, 24_000, [20]), 1.07, stall_s), 24_000), pcm, 24_000)
 
 
 def test_turn_of_a_client_that_stops_sending_becomes_silence() -> None:
