@@ -71,7 +71,8 @@ search: setup-dev
 # CTranslate2 computes differently on each: without vector instructions, with AVX2, and with AVX-512 where it exists.
 portable: setup-dev
 	@set -e; for isa in GENERIC AVX2 $$(grep -qsw avx512f /proc/cpuinfo && echo AVX512); do \
-	    echo "== $$isa"; CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest -m weights; done
+	    echo "== $$isa"; CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest -m weights \
+	        $$(grep -rl --include="test_*.py" "mark.weights" tests); done
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
 BENCHES := vad scale piper demo serve turn_taking
