@@ -94,7 +94,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         return super().select(0)
 
 
-class _VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
@@ -107,7 +107,7 @@ FIRST_WORD_SHARE = 0.4
 """Time of examining the first word, as a share of a decode."""
 
 
-class _VirtualThread(WhisperThread):
+class VirtualThread(WhisperThread):
     """Runs a job at once and reports its result `seconds` of virtual time later, that of a first word sooner."""
 
     def __init__(self, seconds: float) -> None:
@@ -120,7 +120,7 @@ class _VirtualThread(WhisperThread):
         asyncio.get_running_loop().call_later(self._seconds * (FIRST_WORD_SHARE if short else 1.0), done, result)
 
 
-class _CachedWhisper(LoadedWhisper):
+class CachedWhisper(LoadedWhisper):
     """Keeps each decode in a folder."""
 
     folder: Path | None = None
@@ -170,7 +170,7 @@ class _Reply:
         self.outcome = Outcome(sound)
         self._requests = TranscriptRequests(TurnTaking(settings))
         self._scheduler = DecodeScheduler()
-        self._scheduler.install(ModelWorkers(model, _VirtualThread(decode_s)))
+        self._scheduler.install(ModelWorkers(model, VirtualThread(decode_s)))
         self._share = ConversationShare("en")
         self._stream: RecognitionStream | None = None
         self._at = Samples(0)
@@ -304,7 +304,7 @@ def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper
 
     outcomes = []
     for sound in sounds:
-        with asyncio.Runner(loop_factory=_VirtualLoop) as runner:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             outcomes.append(runner.run(one(sound)))
     return outcomes
 
@@ -335,7 +335,7 @@ def overlap_panel(
     folder = installed(MODELS[model])
     if folder is None:
         raise SystemExit(f"{model} is not installed: repartee models pull {model}")
-    whisper = _CachedWhisper(WhisperSettings(folder, cpu_threads=1))
+    whisper = CachedWhisper(WhisperSettings(folder, cpu_threads=1))
     whisper.folder = cache
     found = read_sounds(field, speech, use)
     sounds = _thinned([sound for sound in found if sound.group != SHORT_ANSWERS or is_assent(sound, whisper)], most)

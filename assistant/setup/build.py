@@ -144,13 +144,15 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
     """Returns the settings of the Whisper model at `place`."""
     from audio.stt.whisper.model import WhisperSettings
 
-    stt, name = settings.stt, whisper_choice(settings).name
+    stt, name, found = settings.stt, whisper_choice(settings).name, cores()
+    threads = whisper_threads(stt.threads, found)
     return WhisperSettings(
         place,
         language=settings.assistant.language,
         device=stt.device,
         compute_type=stt.compute_type,
-        cpu_threads=whisper_threads(stt.threads, cores()),
+        cpu_threads=threads,
+        spare_worker=2 * threads <= found.whole,
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,

@@ -144,11 +144,13 @@ class ModelWorkers:
 
     Attributes:
         need_s: Processor time that its longest step usually needs at most, in seconds.
+        spare: Workers beyond those of the model that begin a requested decode while aborted ones run to their midpoint.
     """
 
     model: SegmentDecoder
     thread: WhisperThread
     need_s: float = 0.0
+    spare: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -228,13 +230,10 @@ class DecodeScheduler:
         if self._closed is not None:
             for client in [client for client in self._clients if client.oldest_ticket is not None]:
                 client.fail(SttError(self._closed))
-        while self._pool is not None and len(self._running) < self._pool.model.workers:
-            following = self._next_decode(self._pool)
-            if following is None:
-                break
-            self._begin(self._pool, *following)
+        self._fill_workers()
         if self._pool is not None:
             self._preempt(self._pool)
+            self._fill_workers()
 
     # Called by the owner
 
@@ -254,6 +253,17 @@ class DecodeScheduler:
             client.fail(error)
         self._clients = []
         return pool.thread if pool else None
+
+    def _fill_workers(self) -> None:
+        """Starts decodes as far as workers are free; on a spare worker only one that is requested by a conversation."""
+        while self._pool is not None:
+            pool, aborted = self._pool, sum(running.unwanted.is_set() for running in self._running)
+            if len(self._running) - min(aborted, pool.spare) >= pool.model.workers:
+                break
+            following = self._next_decode(pool)
+            if following is None or (len(self._running) >= pool.model.workers and not _is_urgent(*following)):
+                break
+            self._begin(pool, *following)
 
     def _next_decode(self, pool: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
         """Returns the next segment to serve and why.
@@ -328,7 +338,7 @@ class DecodeScheduler:
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.
-        running = _Running(client, decode, HangDetector(pool.need_s * pool.model.workers))
+        running = _Running(client, decode, HangDetector(pool.need_s * (pool.model.workers + pool.spare)))
 
         def done(decoded: Decoded | None) -> None:
             if not self._end(running):
@@ -465,6 +475,10 @@ def _result(
         with_times=share.tokens.timed,
         prompt=prompt,
     )
+
+
+def _is_urgent(client: DecodeClient, kind: Kind) -> bool:
+    return kind in REQUESTED and not client.share.background
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:

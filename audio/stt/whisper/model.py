@@ -93,6 +93,7 @@ class WhisperSettings:
         hot_words: Names and terms that are likely to be said.
         initial_prompt: Text that sets style and spelling, as if it had been said before.
         workers: Parallel decodes on a CPU; they share weights and threads. CUDA has one.
+        spare_worker: Whether a CPU has another worker, with threads of its own; see `ModelWorkers.spare`.
     """
 
     folder: Path
@@ -104,6 +105,7 @@ class WhisperSettings:
     hot_words: str = ""
     initial_prompt: str = ""
     workers: int = 1
+    spare_worker: bool = False
     name: str = ""
 
     @property
@@ -186,7 +188,7 @@ class LoadedWhisper:
                 device=self.device,
                 compute_type=self.compute_type,
                 cpu_threads=settings.cpu_threads // self.workers,
-                num_workers=self.workers,
+                num_workers=self.workers + settings.spare_worker,
                 local_files_only=True,
             )
             self.compute_type = self._model.model.compute_type

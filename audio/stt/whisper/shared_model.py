@@ -158,7 +158,9 @@ class SharedWhisper:
         loop = asyncio.get_running_loop()
         self._backoff.check(time.monotonic())
         self._backoff.record_load(time.monotonic())
-        loading = self._loading = _Loading(WhisperThread(self.settings.workers), loop.create_future())
+        loading = self._loading = _Loading(
+            WhisperThread(self.settings.workers + self.settings.spare_worker), loop.create_future()
+        )
         alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
         loading.result.add_done_callback(
@@ -183,7 +185,8 @@ class SharedWhisper:
             loading.result.set_result(None)
             # Loading with its first decode takes longer than any step after it.
             need_s = loading.thread.times.sample(0).processor_s or 0.0
-            self._scheduler.install(ModelWorkers(model, loading.thread, need_s))
+            spare = int(self.settings.spare_worker and model.device != "cuda")
+            self._scheduler.install(ModelWorkers(model, loading.thread, need_s, spare))
 
     def _on_load_failed(self, loading: _Loading, error: Exception) -> None:
         if loading is self._loading:

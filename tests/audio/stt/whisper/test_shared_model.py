@@ -938,6 +938,59 @@ def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: Decod
     run_scene(shared, scene)
 
 
+def with_spare_worker(model: Path) -> SharedWhisper:
+    return SharedWhisper(WhisperSettings(model, "en", "cpu", cpu_threads=1, spare_worker=True))
+
+
+def test_requested_decode_does_not_wait_for_an_aborted_one(model: Path, monitor: DecodeMonitor) -> None:
+    shared = with_spare_worker(model)
+
+    async def scene() -> None:
+        monitor.is_holding = True
+        person, others = Conversation(shared, 0), [Conversation(shared, number) for number in (1, 2)]
+        person.say(ENOUGH_S)
+        await monitor.until(1)
+        person.say(0.1)
+        async with asyncio.TaskGroup() as tasks:
+            own = tasks.create_task(person.words())
+            await monitor.until(2)
+            assert monitor.order == [(0, "interim"), (0, "final")]
+            for other in others:  # no third decode at once
+                other.say(ENOUGH_S)
+                tasks.create_task(other.words())
+            await asyncio.sleep(0.02)
+            assert len(monitor.begun) == 2
+            monitor.release_all()
+        assert own.result() == "what time is"
+        assert [number for number, _ in monitor.order[2:4]] == [1, 2]
+
+    run_scene(shared, scene)
+
+
+def test_spare_worker_is_kept_for_requests_of_conversations(model: Path, monitor: DecodeMonitor) -> None:
+    shared = with_spare_worker(model)
+
+    async def scene() -> None:
+        monitor.is_holding = True
+        person, other = Conversation(shared, 0), Conversation(shared, 1)
+        recording = Conversation(shared, 2, background=True)
+        person.say(ENOUGH_S)
+        other.say(ENOUGH_S)
+        recording.say(ENOUGH_S)
+        await monitor.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            person.say(0.1)
+            own = tasks.create_task(person.words())  # useless decodes make no place for interims or recordings
+            await monitor.until(2)
+            tasks.create_task(recording.words())
+            await asyncio.sleep(0.02)
+            assert monitor.order == [(0, "interim"), (0, "final")]
+            monitor.release_all()
+        assert own.result() == "what time is"
+
+    run_scene(shared, scene)
+
+
 def dipping(recognizer: SharedWhisperRecognizer, number: int) -> WhisperStream:
     """A segment of 250 ms that may end here, with its decode running."""
     stream = recognizer.open(SegmentId(number), lambda _words: None)
