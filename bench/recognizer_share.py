@@ -41,7 +41,7 @@ from audio.stt.whisper.stream import WhisperStream
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
-from audio.vad.silero import SileroVad
+from audio.vad.silero.detector import SileroVad
 from bench.turn_taking_overlaps import VirtualLoop
 
 T = TypeVar("T")
