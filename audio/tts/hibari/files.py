@@ -1,15 +1,18 @@
 """Finds and checks the files of the package hibari-tts: the voice, and the network for words outside of its lexicon."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import orjson
+
 from audio.errors import EngineLoadError
 
 PACKAGE = "hibari-tts"
+
+REMEDY = f"install the package {PACKAGE} again"
 
 _VOICE = "hibari.onnx"
 _UNKNOWN_WORDS = "oov.onnx"
@@ -28,11 +31,13 @@ class HibariFiles:
         voice: The network that makes sound of phonemes.
         unknown_words: The network that makes phonemes of letters.
         ids: The id of each phoneme.
+        folder: The folder of all files.
     """
 
     voice: bytes
     unknown_words: bytes
     ids: Mapping[str, int]
+    folder: Path
 
 
 def read_files() -> HibariFiles:
@@ -43,19 +48,16 @@ def read_files() -> HibariFiles:
     folder = Path(found.origin).parent / "assets"
     try:
         voice, unknown_words = (_checked(folder / name) for name in (_VOICE, _UNKNOWN_WORDS))
-        ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+        ids = orjson.loads((folder / "vocab.json").read_bytes())
     except OSError as refused:
-        raise EngineLoadError(f"{refused.filename} cannot be read ({refused.strerror}): {_REMEDY}") from refused
+        raise EngineLoadError(f"{refused.filename} cannot be read ({refused.strerror}): {REMEDY}") from refused
     except ValueError as broken:
-        raise EngineLoadError(f"{folder / 'vocab.json'} is not JSON: {_REMEDY}") from broken
-    return HibariFiles(voice, unknown_words, ids)
-
-
-_REMEDY = f"install the package {PACKAGE} again"
+        raise EngineLoadError(f"{folder / 'vocab.json'} is not JSON: {REMEDY}") from broken
+    return HibariFiles(voice, unknown_words, ids, folder)
 
 
 def _checked(path: Path) -> bytes:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != _SHA256[path.name]:
-        raise EngineLoadError(f"{path} is not the file that this program was tested with (its hash differs): {_REMEDY}")
+        raise EngineLoadError(f"{path} is not the file that this program was tested with (its hash differs): {REMEDY}")
     return content

@@ -3,14 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from hibari.g2p import G2P
-from hibari.g2p.oov import OOV
 
 from audio import onnx_messages as onnx
 from audio.errors import EngineLoadError
 from audio.execution_provider import OpenedSession, ProviderInUse, ProviderRequest, open_session
-from audio.tts.hibari.files import read_files
+from audio.tts.hibari.files import REMEDY, HibariFiles, read_files
 from audio.tts.hibari.phonemizer import Phonemizer
+from audio.tts.hibari.reader import Reader
 from audio.tts.hibari.vocoder import HOP_SAMPLES, RATE_HZ, Spectra, sound_pieces
 from audio.tts.streaming.phonemes import Phonemes
 from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch, checked, failure_of
@@ -40,18 +39,24 @@ class HibariModel:
         phonemizer: Reads text.
     """
 
-    def __init__(self) -> None:
-        """Reads, checks and loads the files: about 0.7 s. Raises EngineLoadError."""
+    def __init__(self, phonemizer: Phonemizer | None = None) -> None:
+        """Reads, checks and loads the files. Raises EngineLoadError.
+
+        `phonemizer`: that of an earlier model. Without it, loading holds the interpreter lock for up to 60 ms at
+        a time, while the lexica are parsed.
+        """
         files = read_files()
         # int8 on one thread: a GPU or more threads gain nothing for sentences.
         voice = _session(onnx.with_output(files.voice, _DURATIONS))
-        unknown_words = _session(files.unknown_words)
         self.rate_hz = RATE_HZ
         self.provider: ProviderInUse = voice.provider
         self.fallback = ""
         self._session = voice.session
         self._ids = files.ids
-        self.phonemizer = Phonemizer(G2P(oov=OOV(session=unknown_words.session)), frozenset(files.ids))
+        if phonemizer is None:
+            unknown_words = _session(files.unknown_words)
+            phonemizer = Phonemizer(_reader(files, unknown_words), frozenset(files.ids))
+        self.phonemizer = phonemizer
 
     def sentence(self, phonemes: Phonemes, switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
         """Synthesizes one sentence. `speed`: limited to SLOWEST..FASTEST. Raises StoppedError, TtsError."""
@@ -67,6 +72,13 @@ class HibariModel:
         lead_frames = 0 if ends is None else int(ends[0]) // HOP_SAMPLES
         pieces = checked(sound_pieces(made, lead_frames), switch, "Hibari")
         return SentenceSound(pieces, ends, made.frames * HOP_SAMPLES)
+
+
+def _reader(files: HibariFiles, unknown_words: OpenedSession) -> Reader:
+    try:
+        return Reader(files.folder, unknown_words.session)
+    except (OSError, ValueError) as broken:
+        raise EngineLoadError(f"the lexicon in {files.folder} cannot be read ({broken}): {REMEDY}") from broken
 
 
 def _ends(durations: npt.NDArray[np.float32], frames: int) -> npt.NDArray[np.int64] | None:

@@ -10,6 +10,7 @@ from audio.execution_provider import ProviderRequest
 from audio.pronunciation import Pronunciations
 from audio.thread_times import ThreadTimes
 from audio.tts.hibari.model import HibariModel
+from audio.tts.hibari.phonemizer import Phonemizer
 from audio.tts.sound import LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.tts.streaming.sentence_audio import ReplyAudio, ReplySentence
 from audio.tts.streaming.sentence_sound import Sound, StopSwitch
@@ -48,12 +49,15 @@ class HibariTts(StreamedVoice[HibariModel]):
             language="en", target_dbfs=target_dbfs, provider=ProviderRequest("tts.provider", "cpu"), lateness=lateness
         )
         self._speed = speed
+        self._phonemizer: Phonemizer | None = None
         self._pronunciations = pronunciations or Pronunciations()
 
     def load_model(self, times: ThreadTimes) -> HibariModel:
         """See `StreamedVoice.load_model`."""
         with times.started_here("Hibari"):
-            return HibariModel()
+            model = HibariModel(self._phonemizer)
+        self._phonemizer = model.phonemizer
+        return model
 
     def model_detail(self, model: HibariModel) -> str:
         """See `StreamedVoice.model_detail`."""

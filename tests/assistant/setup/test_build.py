@@ -107,9 +107,8 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
     asked(loader, WHAT_TIME)
     by_stage = {chosen.stage: chosen for chosen in loader.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
-    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("no recognizer", True), ("pico", True)]
+    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("no recognizer", True), ("hibari", False)]
     assert "repartee models pull tiny.en" in stt.why
-    assert "repartee models pull en_US" in tts.why
     assert "repartee models pull smart-turn" in turn.why
 
 
@@ -182,13 +181,20 @@ def test_lexicon_changes_what_is_said_and_not_the_history() -> None:
     assert written.written(len("Shivawn has")) == len("Siobhan has")
 
 
-def test_other_voice_of_the_language_speaks_before_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_voice_of_the_engine_speaks_if_its_default_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     installed_voice(tmp_path, "en_US-amy-medium")
-    chosen = chosen_voice()
+    chosen = chosen_voice("tts.engine=piper")
     assert (chosen.name, chosen.fallback) == ("piper", False)
     assert chosen.detail.startswith("en_US-amy-medium ")
-    assert chosen.why == "auto: the Piper voice en_US-joe-medium is not downloaded"
+
+
+@pytest.mark.parametrize("language", ["en", "en-GB"])
+def test_hibari_speaks_english_by_default(language: str) -> None:
+    chosen = chosen_voice(f"assistant.language={language}")
+    assert (chosen.name, chosen.detail, chosen.fallback) == ("hibari", "heart (en_US), speed 1", False)
 
 
 def test_configured_voice_is_not_replaced_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_turn_end_without_the_cluster_is_estimated_and_reported(cluster: Scripte
 def test_models_of_engines_on_the_cluster_are_not_needed_here() -> None:
     kinds = {need.kind for need in needs(load_settings(None, {}, RAY).settings)}
     assert not kinds & {"whisper", "piper", "smart-turn"}
-    kinds = {need.kind for need in needs(load_settings(None, {}, ["stt.engine=ray"]).settings)}
+    kinds = {need.kind for need in needs(load_settings(None, {}, ["stt.engine=ray", "tts.engine=piper"]).settings)}
     assert kinds >= {"piper", "smart-turn"}
     assert "whisper" not in kinds
 

@@ -166,6 +166,8 @@ def test_every_engine_has_a_row_without_models() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
         ("faster-whisper", "tiny.en"),
         ("espeak-ng", ""),
+        ("hibari", ""),
+        ("pico", ""),
         ("piper", "en_US-joe-medium"),
     ]
 
@@ -266,8 +268,8 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
             "no such recognizer or Whisper model; did you mean faster-whisper? (known: faster-whisper, ",
         ),
         ("espeak-ng", "", "no such recognizer or Whisper model (known: faster-whisper, tiny.en, "),
-        ("", "bar", "no such voice (known: espeak-ng, piper, en_US-joe-medium, "),
-        ("", "base.en", "no such voice (known: espeak-ng, piper, "),
+        ("", "zzz", "no such voice (known: espeak-ng, hibari, pico, piper, en_US-joe-medium, "),
+        ("", "base.en", "no such voice (known: espeak-ng, hibari, pico, piper, "),
     ],
     ids=["misspelled recognizer", "voice as recognizer", "unknown voice", "recognizer as voice"],
 )

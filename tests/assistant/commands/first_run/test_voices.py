@@ -63,13 +63,14 @@ def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
     (voices / "en_GB-alan-medium.onnx").write_bytes(b"without its .json")
     english = voice_options("en")
     # joe's size is not that of the catalogue
-    assert [voice.name for voice in english if voice.engine != "pico"] == ["en_US-tone-low", ESPEAK]
-    assert english[0].label == "Tone (US, low)"
-    assert english[0].values() == {"tts.engine": "auto", "tts.voice": "en_US-tone-low"}
+    assert [voice.name for voice in english if voice.engine != "pico"] == ["heart", "en_US-tone-low", ESPEAK]
+    assert [voice.label for voice in english[:2]] == ["Heart (US)", "Tone (US, low)"]
+    assert english[0].values() == {"tts.engine": "auto", "tts.voice": ""}
+    assert english[1].values() == {"tts.engine": "auto", "tts.voice": "en_US-tone-low"}
     assert english[-1].values() == {"tts.engine": ESPEAK, "tts.voice": ""}
     assert [voice.name for voice in voice_options("nl")] == ["nl_NL-tone-low", ESPEAK]
     assert set(languages("en")) == {"en", "de", "fr", "es", "it", "nl"}
-    assert current_voice(DEFAULTS, "en", english).name == "en_US-tone-low"
+    assert current_voice(DEFAULTS, "en", english).name == "heart"
 
 
 def test_default_voice_of_a_language_is_not_named_in_the_configuration() -> None:
