@@ -4,6 +4,7 @@ Only a few modules name engines.
 """
 
 import ast
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,9 @@ LAYERS = (
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
+ENGINE_FOLDERS = ("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn")
+"""Packages of engines, each of which has its own name in its declaration."""
+
 PORTS = frozenset(
     {
         "assistant.skills.effects",
@@ -174,6 +178,18 @@ def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
     ]
 
 
+def engine_names() -> frozenset[str]:
+    """Returns the names of the engines that the program declares, and of their kinds of models."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    return frozenset(name for engines in declared.values() for name in engines) | {"whisper"}
+
+
+def names_in(module: Module) -> set[str]:
+    """Returns the texts of a module that are a single name."""
+    texts = (node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str)}
+
+
 def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
     """Returns modules that import each other in a cycle, the first again at the end; empty if there is none."""
     done: set[str] = set()
@@ -246,6 +262,19 @@ def test_program_imports_server_only_for_serving() -> None:
 def test_only_listed_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
     assert any(engine_package_of(name) for name in graph)
     assert engines_named(graph) == []
+
+
+def test_no_module_outside_of_an_engine_has_its_name(packages: list[Module]) -> None:
+    """An engine's name is read from its declaration. Elsewhere only what runs Whisper on a cluster has it."""
+    engines = engine_names()
+    assert len(engines) > 8
+    named = {module.name: found for module in packages if (found := names_in(module) & engines)}
+    assert {name: found for name, found in named.items() if not name.startswith(ENGINE_FOLDERS)} == {
+        "assistant.cluster.application": {"whisper"},
+        "audio.cluster": {"whisper"},
+        "audio.cluster.whisper": {"whisper"},
+        "web.webrtc.calls": {"webrtc"},  # the extra of this name
+    }
 
 
 def test_imports_have_no_cycles(graph: dict[str, set[str]]) -> None:

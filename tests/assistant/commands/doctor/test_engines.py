@@ -128,7 +128,7 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
     recorder.clear()
     section = asyncio.run(engines(ProbeRecorder("", (), 0.0), Settings()))
     order = [what for what, _ in recorder]
-    assert order[:3] == ["conversation", "vad cascade", "vad silero"]
+    assert order[:3] == ["conversation", "vad silero", "vad cascade"]  # the one in use first
     assert not {"stt faster-whisper", "tts piper"} & set(order)
     names = [finding.name for finding in section.findings]
     assert names[:2] == ["vad cascade", "vad silero"]
