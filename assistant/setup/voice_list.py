@@ -61,7 +61,7 @@ def _figures(engine: VoiceEngine) -> tuple[str, str, str, str]:
     if found is None:
         return NO_FIGURES
     return (
-        f"{found.dnsmos:.2f}",
+        "–" if found.dnsmos is None else f"{found.dnsmos:.2f}",
         f"{100 * found.word_errors:.0f} %",
         f"{found.processor_s:.3f}",
         f"{found.first_sound_ms:.0f}",
@@ -70,4 +70,4 @@ def _figures(engine: VoiceEngine) -> tuple[str, str, str, str]:
 
 def _order(engine: VoiceEngine) -> tuple[float, float]:
     found = engine.figures
-    return (0.0, 0.0) if found is None else (-found.dnsmos, found.processor_s)
+    return (1.0, 0.0) if found is None else (found.word_errors, found.processor_s)

@@ -40,13 +40,13 @@ class VoiceFigures:
     """Measured quality and cost, for the list of voices (docs/engines.md says how they are measured).
 
     Attributes:
-        dnsmos: Quality of the sound from 1 to 5, as DNSMOS estimates it.
-        word_errors: Share of the words that Whisper base does not understand.
+        dnsmos: Quality of the sound from 1 to 5, as DNSMOS estimates it; None: not measured.
+        word_errors: Share of English words that Whisper base does not understand.
         processor_s: Processor seconds for a second of speech.
         first_sound_ms: Time to the first sound of 25 letters, in ms.
     """
 
-    dnsmos: float
+    dnsmos: float | None
     word_errors: float
     processor_s: float
     first_sound_ms: float

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Coroutine
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -117,7 +117,8 @@ async def _conversation(settings: Settings) -> Found:
     finally:
         await loader.aclose(left.append)
     return {
-        "chosen": [asdict(chosen) for chosen in loader.chosen],
+        # not asdict, which copies: a text with a code for other languages cannot be copied
+        "chosen": [{one.name: getattr(chosen, one.name) for one in fields(chosen)} for chosen in loader.chosen],
         "error": error,
         "left": left,
         "providers": loader.providers,
