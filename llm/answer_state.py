@@ -115,7 +115,13 @@ class AnswerState:
         self.finished = True
         calls = [FunctionCall(call.call_id, call.name, call.arguments) for _, call in sorted(self._calls.items())]
         yield from completed_calls(calls, written, self._functions)
-        yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
+        yield Finished(
+            self.reason,
+            self.prompt_tokens,
+            self.completion_tokens,
+            cached_tokens=self.cached_tokens,
+            unread_calls=self._answer_filter.unread_calls,
+        )
 
     def error(self, what: str) -> LlmError:
         """Returns the error for an invalid answer; `what` follows the endpoint's name."""

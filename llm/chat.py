@@ -308,6 +308,7 @@ class Finished:
         completion_tokens: Counted by the service; None if it does not report them.
         cached_tokens: Prompt tokens that the service read from its cache; None if it does not report them.
         hint: A line for the screen that is not part of the answer; "" for none.
+        unread_calls: Number of function calls beside the answer that could not be read.
     """
 
     reason: str
@@ -315,6 +316,7 @@ class Finished:
     completion_tokens: int | None = None
     cached_tokens: int | None = field(default=None, kw_only=True)
     hint: str = field(default="", kw_only=True, compare=False)
+    unread_calls: int = field(default=0, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,7 +262,13 @@ class OpenAIStream:
             if call.name
         ]
         yield from completed_calls(calls, written, self._functions)
-        yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
+        yield Finished(
+            self._reason,
+            self._prompt_tokens,
+            self._completion_tokens,
+            cached_tokens=self._cached_tokens,
+            unread_calls=self._answer_filter.unread_calls,
+        )
 
     def _extra_of(self, call: PartialCall) -> CallExtra | None:
         return CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None

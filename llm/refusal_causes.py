@@ -1,7 +1,7 @@
 """Recognizes why a service refuses a request, by its error text: too long a prompt, or no credit. Pure.
 
-The texts are those of OpenAI, Azure, vLLM, SGLang, llama.cpp, Ollama, LM Studio, TGI, Bedrock, SageMaker, Anthropic,
-Gemini, Mistral, Groq and LiteLLM.
+The texts are those of OpenAI, Azure, vLLM, SGLang, llama.cpp, Ollama, LM Studio, TGI, TensorRT-LLM, Bedrock, SageMaker,
+Anthropic, Gemini, Mistral, Groq and LiteLLM.
 """
 
 import re
@@ -16,6 +16,7 @@ _OVERFLOW = re.compile(
     r"|prompt (?:is )?too long|prompt contains \d+ tokens|input is too long|too many (?:input )?tokens(?! per)"
     r"|input token count .{0,20}exceeds|input tokens exceed|tokens? .{0,40}must be <=|must have less than \d+ tokens"
     r"|tokens to keep from the initial prompt|keep the first \d+ tokens"
+    r"|prompt length .{0,12}exceeds maximum|longer than the maximum model length"
     r"|reduce the length of the (?:messages|prompt|input)"
     r"|input length .{0,30}exceeds?|exceeds the model limit|input is too large to process|request too large",
     re.IGNORECASE,
@@ -31,6 +32,7 @@ _LIMITS = (
     r"model with (\d+) maximum context",
     r"number of tokens allowed \((\d+)",
     r"configured limit of (\d+)",
+    r"maximum input length \((\d+)",
     r"context length (?:of (?:only )?|\()(\d+)",
 )
 _PROMPTS = (
@@ -43,6 +45,7 @@ _PROMPTS = (
     r"prompt contains (\d+) tokens",
     r"token count \((\d+)\)",
     r"(?:prompt|input) \((?:length )?(\d+)",
+    r"prompt length \((\d+)",
     r"keep the first (\d+) tokens",
 )
 

@@ -297,6 +297,7 @@ class ScriptedModel:
     detail: str = ""
     clean_up_s: float = 0.0
     finish_reason: str = "stop"
+    unread_calls: int = 0
     asked: list[tuple[Message, ...]] = field(default_factory=list)
     cancelled: int = 0
 
@@ -325,7 +326,7 @@ class ScriptedModel:
                 yield Token(word if number == 0 else f" {word}")
             if error is not None:
                 raise error
-            yield Finished(self.finish_reason)
+            yield Finished(self.finish_reason, unread_calls=self.unread_calls)
             finished = True
         finally:
             self.cancelled += not finished

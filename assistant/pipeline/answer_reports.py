@@ -31,6 +31,7 @@ class AnswerReports:
         self._report_fallback(reply)
         self._report_cache(reply)
         self._report_repetition(reply)
+        self._report_unread_calls(reply)
         if reply.finished is not None and reply.finished.hint:
             self.on_event(Problem(reply.finished.hint))
 
@@ -61,3 +62,10 @@ class AnswerReports:
             what = f"llm endpoint {reply.answered_by!r} repeated itself, so its answer was stopped"
             log.warning("%s", what)
             self.on_event(Problem(notice("answer_repeats", name=reply.answered_by)))
+
+    def _report_unread_calls(self, reply: Reply) -> None:
+        """Reports that a function call beside the answer could not be read, so that nothing was done."""
+        if reply.finished is not None and reply.finished.unread_calls:
+            what = f"llm endpoint {reply.answered_by!r} wrote a function call that could not be read; nothing was done"
+            log.warning("%s", what)
+            self.on_event(Problem(notice("call_unread", name=reply.answered_by)))

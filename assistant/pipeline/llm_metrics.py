@@ -61,7 +61,8 @@ class LlmMetrics:
                 self._answer.add_piece(now_s, piece=False)
             case Finished():
                 self._answer.end(now_s, event)
-                self._event("model_finished", now_s, event.reason)
+                unread = f"; calls that could not be read: {event.unread_calls}" if event.unread_calls else ""
+                self._event("model_finished", now_s, event.reason + unread)
             case ToolsCalled():
                 self._timing.token(now_s)
                 self._answer.add_piece(now_s, piece=False)

@@ -17,6 +17,10 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
             "no other llm endpoint can answer, so {name} on this machine does: "
             "check the network, and `repartee endpoints`"
         ),
+        "call_unread": (
+            "llm endpoint '{name}' wrote a function call that could not be read; nothing was done: "
+            "check its server's tool-call parser and chat template"
+        ),
         "answer_repeats": (
             "llm endpoint '{name}' repeated itself, so its answer was stopped: "
             "another model may answer better (`repartee endpoints`)"

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from llm.answer_text.call_arguments import cleaned_name, repaired_arguments
+from llm.answer_text.call_arguments import cleaned_name, repaired_arguments, split_arguments
 from llm.answer_text.text_calls import TextCall
 from llm.chat import Function, FunctionCall
+
+MAX_TOGETHER = 8
+"""Calls that are read from the arguments of one; models call fewer at a time."""
 
 
 def completed_calls(
@@ -23,7 +26,8 @@ def completed_calls(
     declared = {function.name for function in functions}
     completed: list[FunctionCall] = []
     taken: set[str] = set()
-    for number, call in enumerate([*calls, *(FunctionCall("", one.name, one.arguments) for one in written)]):
+    sent = [one for call in calls for one in _separated(call)]
+    for number, call in enumerate([*sent, *(FunctionCall("", one.name, one.arguments) for one in written)]):
         call_id = call.call_id if call.call_id not in taken and call.call_id else f"call_{number}"
         while call_id in taken:
             call_id += "_"
@@ -32,3 +36,8 @@ def completed_calls(
         arguments = call.arguments if repaired is None else repaired
         completed.append(replace(call, call_id=call_id, name=cleaned_name(call.name, declared), arguments=arguments))
     return completed
+
+
+def _separated(call: FunctionCall) -> list[FunctionCall]:
+    """Returns the calls that a service has put together into one."""
+    return [replace(call, arguments=one) for one in split_arguments(call.arguments)[:MAX_TOGETHER]] or [call]

@@ -35,16 +35,20 @@ _MAX_BLANKS = 256
 _MAX_HEADER_CHARS = 200
 """Longest head of a message, such as `<|channel|>commentary to=functions.look <|message|>`."""
 
-_BARE_WORDS = ("thoughts", "thought", "thinking", "assistantfinal", "final", "assistant", "model")
+_BARE_WORDS = (
+    *("thoughts", "thought", "thinking", "assistantfinal", "assistantcommentary"),
+    *("commentary", "final", "assistant", "model"),
+)
 """Words that stay at the beginning when a service removes the marks around them."""
 
 _BARE = re.compile(rf"(?:{'|'.join(_BARE_WORDS)})(?:\s*\[\s*\]\s*|[ \t]*\n\s*|(?=[^\W_a-zß-ÿ]|[\"“„«¡¿*]))")
 _BARE_PARTIAL = re.compile(rf"(?:{'|'.join(_BARE_WORDS)})[ \t]*(?:\[\s*)?\Z")
-_BARE_ANALYSIS = re.compile(r"analysis(?=[^\W_])")
+_BARE_ANALYSIS = re.compile(r"(?:assistant)?analysis(?=[^\W_]|[ \t]*\n)")
 _BARE_COMMENTARY = re.compile(r"(?:assistant)?(?:commentary|analysis)?\s*to=\s*functions\.")
 _BARE_BEGINS = (
     *_BARE_WORDS,
     "analysis",
+    "assistantanalysis",
     "commentary to=functions.",
     "assistantcommentary to=functions.",
     "to=functions.",
@@ -271,8 +275,6 @@ class AnswerFilter:
     def _may_begin(self, begun: str) -> bool:
         """Returns whether more text may turn this beginning into one that is no answer."""
         partial = _BARE_PARTIAL.match(begun) or _CALL_OBJECT_PARTIAL.match(begun) or _TOOL_FENCE_PARTIAL.match(begun)
-        if begun == "a":
-            return False  # the word, far more often than the beginning of another
         if partial or any(word.startswith(begun) for word in _BARE_BEGINS):
             return True
         if self._names and (_PYTHON_PARTIAL.match(begun) or any(name.startswith(begun) for name in self._names)):

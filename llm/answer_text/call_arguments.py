@@ -65,6 +65,17 @@ def repaired_arguments(arguments: str) -> str | None:
     return _first_object(text) or _from_python(text) or _closed(text)
 
 
+def split_arguments(arguments: str) -> list[str]:
+    """Returns the different JSON objects that stand one after another in one call's arguments; [] if there is one.
+
+    Services put the calls of one answer together if they give all of them the same index.
+    """
+    if is_json_object(arguments) or len(arguments) > MAX_REPAIRED_CHARS:
+        return []
+    objects = _objects(_BEGIN.sub("", arguments.strip(), count=1), whole=True) or []
+    return objects if len(objects) > 1 and all(map(is_json_object, objects)) else []
+
+
 def valid_arguments(arguments: str) -> str:
     """Returns the arguments as a JSON object for a request; an empty object if they cannot be repaired."""
     return repaired_arguments(arguments) or NO_ARGUMENTS
@@ -101,14 +112,26 @@ def _text_of(text: str) -> str | None:
 
 def _first_object(text: str) -> str | None:
     """Returns the object at the beginning, if nothing but marks, an equal object or empty ones are beside it."""
+    objects = _objects(text)
+    if objects is None:
+        return None
+    first = objects[0] if len(objects) == 1 else NO_ARGUMENTS if not objects else ""
+    return first if is_json_object(first) else None
+
+
+def _objects(text: str, *, whole: bool = False) -> list[str] | None:
+    """Returns the different objects of a text, without empty ones; None if something else than marks is beside them.
+
+    Other text after the first object ends it, unless the `whole` text must be objects.
+    """
     objects: list[str] = []
     at = 0
     while at < len(text):
         try:
             found, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            if objects and text[at] not in "{[":
-                break  # only the first object is followed by other text
+            if objects and text[at] not in "{[" and not whole:
+                return objects
             return None
         if isinstance(found, dict) and found and text[at:end] not in objects:
             objects.append(text[at:end])
@@ -116,8 +139,7 @@ def _first_object(text: str) -> str | None:
             return None
         after = _MARKS.match(text, end)
         at = after.end() if after else end
-    first = objects[0] if len(objects) == 1 else NO_ARGUMENTS if not objects else ""
-    return first if is_json_object(first) else None
+    return objects
 
 
 def _from_python(text: str) -> str | None:

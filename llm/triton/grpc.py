@@ -11,6 +11,7 @@ from llm.address import checked_headers
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
+from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpSettings
 from llm.http.stream import CONNECT_TIMEOUT_S
@@ -115,6 +116,7 @@ class TritonGrpcChat:
         if not model:
             raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
         self.name = name
+        self._context = ContextLimit(name)
         self._model = model
         self._version = version
         self._backend = backend
@@ -156,7 +158,9 @@ class TritonGrpcChat:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
         most = asked_tokens(options, None, self._parameters, always=True)
-        return with_deadlines(lambda: self._ask(messages, options), self._deadlines, most)
+        return self._context.ask(
+            lambda fitting: with_deadlines(lambda: self._ask(fitting, options), self._deadlines, most), messages
+        )
 
     async def aclose(self) -> None:
         """Closes the connection. Idempotent; bounded in time."""

@@ -15,11 +15,16 @@ from llm.http_errors import (
     SPOKEN_NOT_FOUND,
     SPOKEN_REQUEST,
     SPOKEN_TROUBLE,
+    context_overflow,
     quoted,
 )
+from llm.refusal_causes import is_overflow
 
 _WRONG_REQUEST = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
 """Codes that report an invalid request; another service may accept it."""
+
+_MAY_BE_OVERFLOW = _WRONG_REQUEST | {"UNKNOWN", "INTERNAL", "FAILED_PRECONDITION"}
+"""Codes with which Triton's backends report a prompt that is too long."""
 
 _CODE_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOT_FOUND", re.compile(r"unknown model|is not found|no available versions", re.IGNORECASE)),
@@ -133,6 +138,8 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
         )
     if code == "RESOURCE_EXHAUSTED":
         return refused(f"accepts no more requests for now ({code}): wait, or raise its queue{quote}", SPOKEN_BUSY)
+    if code in _MAY_BE_OVERFLOW and is_overflow("", details):
+        return context_overflow(endpoint, code, details, quote)
     if code in _WRONG_REQUEST:
         text = f"rejects the request ({code}): check what its model ({model}) accepts{quote}"
         return refused(text, SPOKEN_REQUEST)

@@ -47,6 +47,8 @@ OVERFLOWS = [
      1048576, 1200000),
     ("", "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
      32768, 40000),
+    ("", "Prompt length (5000) exceeds maximum input length (4096). Set log level to info and check TRTGptModel logs",
+     4096, 5000),
 ]  # fmt: skip
 
 

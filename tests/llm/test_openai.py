@@ -225,9 +225,9 @@ def test_slow_consumer_does_not_miss_deadline() -> None:
             async for token in stream:
                 said.append(token)
                 await asyncio.sleep(0.7)
-        assert texts(said) == ["a", "b"]
+        assert texts(said) == ["x", "b"]
 
-    script = (HEAD, chunk(event("a")), Wait(0.8), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
+    script = (HEAD, chunk(event("x")), Wait(0.8), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
     run(test, script, token_gap_timeout_s=0.6)
 
 
@@ -354,7 +354,7 @@ def test_closing_stream_disconnects_at_once(tokens: int) -> None:
         assert watch.undisturbed_s < 0.2
         assert texts(await ask(model)) == ["again"]
 
-    run(test, (HEAD, *(chunk(event("a")) for _ in range(tokens)), Wait(5)), answer("again"))
+    run(test, (HEAD, *(chunk(event("x")) for _ in range(tokens)), Wait(5)), answer("again"))
 
 
 @pytest.mark.parametrize("script", [(Wait(5),), (HEAD, Wait(5))], ids=["before the headers", "after them"])
@@ -452,7 +452,7 @@ def test_waiting_for_slot_counts_toward_deadline(monkeypatch: pytest.MonkeyPatch
         server.scripts[:] = [answer("again")]
         assert texts(await ask(model)) == ["again"]
 
-    run(test, (HEAD, chunk(event("a")), Wait(5)), first_token_timeout_s=1.0)
+    run(test, (HEAD, chunk(event("x")), Wait(5)), first_token_timeout_s=1.0)
 
 
 # Unreachable services.
@@ -588,9 +588,9 @@ def test_huge_error_page_is_not_read_completely() -> None:
 
 def test_error_inside_stream_is_refused() -> None:
     body = b'data: {"error": {"message": "engine died", "code": 500}}\n\n' + DONE
-    events, error, _ = failing((HEAD, chunk(event("a")), chunk(body), LAST_CHUNK))
+    events, error, _ = failing((HEAD, chunk(event("x")), chunk(body), LAST_CHUNK))
     assert isinstance(error, LlmRefused)
-    assert texts(events) == ["a"]
+    assert texts(events) == ["x"]
 
 
 def test_stream_error_does_not_quote_question() -> None:
@@ -626,16 +626,16 @@ def test_error_does_not_quote_call_arguments() -> None:
 @pytest.mark.parametrize(
     ("tail", "before"),
     [
-        ((LAST_CHUNK,), ["a"]),
-        ((chunk(event(finish="abort") + DONE), LAST_CHUNK), ["a"]),
-        ((Close(),), ["a"]),
-        ((Abort(),), ["a"]),
-        ((chunk(b"data: " + b"x" * (1 << 20) + b"\n\n"), LAST_CHUNK), ["a"]),
+        ((LAST_CHUNK,), ["x"]),
+        ((chunk(event(finish="abort") + DONE), LAST_CHUNK), ["x"]),
+        ((Close(),), ["x"]),
+        ((Abort(),), ["x"]),
+        ((chunk(b"data: " + b"x" * (1 << 20) + b"\n\n"), LAST_CHUNK), ["x"]),
     ],
     ids=["no end mark", "abort", "closed", "reset", "endless line"],
 )
 def test_incomplete_answer_is_broken(tail: Script, before: list[str]) -> None:
-    events, error, _ = failing((HEAD, chunk(event("a")), *tail))
+    events, error, _ = failing((HEAD, chunk(event("x")), *tail))
     assert isinstance(error, LlmBroken)
     assert error.retryable
     assert texts(events) == before
@@ -831,10 +831,10 @@ def test_loading_model_gets_wakeup_request_if_private(
 
 
 def test_keep_alives_do_not_extend_token_gap_deadline() -> None:
-    script = (HEAD, chunk(event("a")), Wait(0.3), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
+    script = (HEAD, chunk(event("x")), Wait(0.3), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
     events, error, took = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)
-    assert texts(events) == ["a", "b"]
+    assert texts(events) == ["x", "b"]
     assert "token_gap_timeout_s" in str(error)
     assert error.spoken == "My language model stopped in the middle of its answer."
     assert took.elapsed_s > 1.0

@@ -371,6 +371,13 @@ def test_function_call_is_assembled_from_pieces() -> None:
     ]
 
 
+def test_written_call_that_cannot_be_read_is_counted_beside_the_text() -> None:
+    *said, finished = read(event("I'll look.\n<tool_call>{broken</tool_call>"), STOP, DONE)
+    assert "".join(one.text for one in said if isinstance(one, Token)) == "I'll look.\n"
+    assert isinstance(finished, Finished)
+    assert finished.unread_calls == 1
+
+
 def test_text_before_call_is_passed_on() -> None:
     assert read(
         event(content="Let me see."),

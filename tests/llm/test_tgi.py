@@ -157,7 +157,7 @@ def test_closing_stream_disconnects_at_once(tokens: int) -> None:
             assert await server.left_at_s - left_s < 0.5
         assert (await ask(model))[2] == Token("Hi")
 
-    TGI.run(test, (HEAD, *(chunk(token("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+    TGI.run(test, (HEAD, *(chunk(token("x")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
 def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import jinja2
+import pytest
 from chat_templates import HARMONY_CALLS, LLAMA_CALLS, MISTRAL_CALLS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,6 +82,20 @@ def test_calls_of_one_answer_have_ids_of_their_own() -> None:
     completed = completed_calls(calls, (), (Function("look", "", "{}"),))
     assert len({call.call_id for call in completed}) == len(calls)
     assert completed[0].call_id == "a"
+
+
+@pytest.mark.parametrize("between", ["", "\n", "</tool_call>\n<tool_call>", ";"])
+def test_calls_that_were_put_together_are_separated(between: str) -> None:
+    together = FunctionCall("a", "look", between.join(['{"q":"x"}', '{"q":"y"}', '{"q":"x"}', "{}"]))
+    completed = completed_calls([together, FunctionCall("b", "look", "{}")], (), (Function("look", "", "{}"),))
+    assert [call.arguments for call in completed] == ['{"q":"x"}', '{"q":"y"}', "{}"]
+    assert len({call.call_id for call in completed}) == len(completed)
+
+
+@pytest.mark.parametrize("arguments", ['{"q":"x"}', '{"q":"x"}{"q":"x"}', '{"q":"x"}{"q":', '{"q":"x"} and {"q":"y"}'])
+def test_other_arguments_stay_one_call(arguments: str) -> None:
+    (call,) = completed_calls([FunctionCall("a", "look", arguments)], (), (Function("look", "", "{}"),))
+    assert call.call_id == "a"
 
 
 ARGUMENTS = ['{"q": "x"}', '{"q": "x"', '{"a":1}{"b":2}', '{"q":"x"}<|im_end|>', "", "nonsense"]

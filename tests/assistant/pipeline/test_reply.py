@@ -242,6 +242,19 @@ def test_answer_stopped_for_repetition_ends_with_a_sentence() -> None:
     assert [problem for problem in result.problems if "repeated itself" in problem]
 
 
+def test_call_that_could_not_be_read_is_told_beside_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = Simulation([TIME])
+    simulation.model = ScriptedModel(("I'll look.",), unread_calls=1)
+    result = simulation.run()
+    (record,) = result.records
+    assert result.chunks == ["I'll look."]
+    assert [problem for problem in result.problems if "could not be read; nothing was done" in problem]
+    assert "could not be read; nothing was done" in caplog.text
+    assert [one.detail for one in record.events if one.name == "model_finished"] == [
+        "attempt 1: stop; calls that could not be read: 1"
+    ]
+
+
 def test_apology_after_text_that_is_not_spoken_is_a_new_paragraph() -> None:
     simulation = Simulation([TIME], replies=(("nine ten", BROKEN),))
     simulation.at(0, lambda: setattr(simulation.session, "reply_options", ReplyOptions(spoken=False)))

@@ -56,6 +56,14 @@ ANSWERS = [
     ("<|start_header_id|>assistant<|end_header_id|>\n\nBlue.<|eot_id|>", "Blue."),
     ("<|im_start|>assistant\nBlue.<|im_end|>", "Blue."),
     ("<|channel|>analysis<|message|>plan<|end|><|start|>assistant<|channel|>final<|message|>Blue.<|return|>", "Blue."),
+    ("analysisWe plan.assistantfinalBlue.", "Blue."),
+    ("analysis\nplan\nassistantfinal\nBlue.", "Blue."),
+    ("assistantanalysisWe plan.assistantfinalBlue.", "Blue."),
+    ("commentaryI'll look.", "I'll look."),
+    ("assistantcommentary\nI'll look.", "I'll look."),
+    ("analysis of the text: it rhymes.", "analysis of the text: it rhymes."),
+    ("a blue one", "a blue one"),
+    ("a", "a"),
     ("Press [ENTER] or [CTRL], then fill in [YOUR_NAME].", "Press [ENTER] or [CTRL], then fill in [YOUR_NAME]."),
     ("If a < b and b > c, then a <b> c [1].", "If a < b and b > c, then a <b> c [1]."),
     ("Stop with `<|im_end|>` or `</s>`.", "Stop with `<|im_end|>` or `</s>`."),
@@ -140,12 +148,8 @@ def read(
 
 
 def in_all_ways(text: str) -> set[tuple[str, str]]:
-    """Returns the different results for a text that is cut at each place, everywhere, and nowhere.
-
-    A first piece "a" passes as the word.
-    """
-    first = 2 if text.startswith("a") else 1
-    ways = [[], list(range(first, len(text))), *([cut] for cut in range(first, len(text)))]
+    """Returns the different results for a text that is cut at each place, everywhere, and nowhere."""
+    ways = [[], list(range(1, len(text))), *([cut] for cut in range(1, len(text)))]
     return {(said, json.dumps(calls)) for said, calls in (read(text, cuts) for cuts in ways)}
 
 
@@ -173,7 +177,10 @@ def test_text_about_calls_is_no_call(text: str, expected: str) -> None:
     assert in_all_ways(text) == {(expected, "[]")}
 
 
-@given(st.sampled_from([*(text for text, _ in ANSWERS), *CALLS]), st.sets(st.integers(0, 200)))
+@given(
+    st.sampled_from([*(text for text, _ in (*ANSWERS, *TEXT_AND_CALLS, *NOT_CALLS)), *CALLS]),
+    st.sets(st.integers(0, 200)),
+)
 @settings(max_examples=300, deadline=None)
 def test_cuts_do_not_matter(text: str, cuts: set[int]) -> None:
     assert read(text, [cut for cut in cuts if cut < len(text)]) == read(text)

@@ -180,7 +180,7 @@ def test_closing_stream_disconnects_at_once(tokens: int) -> None:
         assert watch.undisturbed_s < 0.5
         assert (await ask(model))[2] == Token("Hi")
 
-    TRITON.run(test, (HEAD, *(chunk(output("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+    TRITON.run(test, (HEAD, *(chunk(output("x")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
 def test_stop_ends_answer_and_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

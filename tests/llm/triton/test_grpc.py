@@ -365,10 +365,10 @@ def test_closing_stream_cancels_call_at_once() -> None:
         await asyncio.sleep(0.05)
         assert triton.sent == sent
 
-    run(test, (Part(b"a"), Hang()))
+    run(test, (Part(b"x"), Hang()))
 
 
-@pytest.mark.parametrize("script", [(Wait(10),), (Part(b"a"), Hang())], ids=["before a token", "between tokens"])
+@pytest.mark.parametrize("script", [(Wait(10),), (Part(b"x"), Hang())], ids=["before a token", "between tokens"])
 def test_cancelling_task_cancels_call(script: Script) -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
@@ -388,7 +388,7 @@ def test_cancelled_call_keeps_connection() -> None:
         assert len(triton.peers) == 1
         assert len(triton.seen) == 3
 
-    run(test, (Part(b"a"), Hang()))
+    run(test, (Part(b"x"), Hang()))
 
 
 def test_cancelling_one_answer_keeps_the_other() -> None:
@@ -402,10 +402,27 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
             assert not other.done()
         assert texts(other.result()) == ["b", "c"]
 
-    run(test, (Part(b"b"), Wait(0.5), Part(b"c"), LAST), (Part(b"a"), Hang()))
+    run(test, (Part(b"b"), Wait(0.5), Part(b"c"), LAST), (Part(b"x"), Hang()))
 
 
 # Refusals.
+
+
+@pytest.mark.parametrize("in_stream", [True, False])
+def test_prompt_that_is_too_long_is_shortened_and_asked_again(in_stream: bool) -> None:
+    too_long = "The decoder prompt (length 5000) is longer than the maximum model length of 4096."
+    refusal = Part(error=too_long) if in_stream else Fail(grpc.StatusCode.INVALID_ARGUMENT, too_long)
+    turns = [Message(role, f"{role} {n} " + "word " * 200) for n in range(4) for role in ("user", "assistant")]
+
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        for _ in range(2):
+            events = [event async for event in model.stream((*turns, HELLO[-1]))]
+            assert texts(events) == ["Yes."]
+        sizes = [len(one.request.SerializeToString()) for one in triton.seen]
+        assert len(sizes) == 3, "only the first was refused"
+        assert max(sizes[1:]) < sizes[0]
+
+    run(test, (refusal,), (Part(b"Yes."), LAST), (Part(b"Yes."), LAST))
 
 
 @pytest.mark.parametrize(
@@ -448,9 +465,9 @@ def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expect
 
 
 def test_error_after_first_text() -> None:
-    events, error, _ = failing((Part(b"a"), Part(error="Error generating stream: out of memory")))
+    events, error, _ = failing((Part(b"x"), Part(error="Error generating stream: out of memory")))
     assert isinstance(error, LlmRefused)
-    assert texts(events) == ["a"]
+    assert texts(events) == ["x"]
 
 
 # Invalid answers.
@@ -459,11 +476,11 @@ def test_error_after_first_text() -> None:
 @pytest.mark.parametrize(
     ("script", "before"),
     [
-        ((Part(b"a"),), ["a"]),
+        ((Part(b"x"),), ["x"]),
         ((LAST,), []),
         ((), []),
-        ((Part(b"a"), Part(b"b", request_id="another"), LAST), ["a"]),
-        ((Part(b"a", more=(("finish_reason", b"abort"),)), LAST), ["a"]),
+        ((Part(b"x"), Part(b"b", request_id="another"), LAST), ["x"]),
+        ((Part(b"x", more=(("finish_reason", b"abort"),)), LAST), ["x"]),
         ((Part(b"x" * 300_000), LAST), []),
     ],
     ids=["no mark", "nothing but the mark", "nothing", "another's answer", "given up", "endless"],
@@ -500,10 +517,10 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
 
 
 def test_empty_parts_do_not_extend_token_gap_deadline() -> None:
-    script = (Part(b"a"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
+    script = (Part(b"x"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
     events, error, took_s = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)
-    assert texts(events) == ["a", "b"]
+    assert texts(events) == ["x", "b"]
     assert "token_gap_timeout_s" in str(error)
     assert 1.0 < took_s < 3
 
@@ -600,9 +617,9 @@ def test_server_that_dies_inside_answer_is_broken() -> None:
             events, error = await failure_of(model)
         assert isinstance(error, LlmBroken)
         assert "broke off" in str(error)
-        assert texts(events) == ["a"]
+        assert texts(events) == ["x"]
 
-    run(test, (Part(b"a"), Wait(0.1), Part(b""), Wait(10)))
+    run(test, (Part(b"x"), Wait(0.1), Part(b""), Wait(10)))
 
 
 def test_closing_client_ends_running_calls() -> None:
@@ -616,9 +633,9 @@ def test_closing_client_ends_running_calls() -> None:
             await model.aclose()
         events, error = asking.result()
         assert isinstance(error, LlmBroken)
-        assert texts(events) == ["a"]
+        assert texts(events) == ["x"]
 
-    run(test, (Part(b"a"), Wait(10)))
+    run(test, (Part(b"x"), Wait(10)))
 
 
 @pytest.mark.slow

@@ -64,10 +64,10 @@ def test_stream_without_marks_ends_with_call() -> None:
 def test_stream_is_finishing_after_finish_reason() -> None:
     stream = parser()
     assert not stream.finishing
-    going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
-    assert list(stream.feed(response_of(going_on, "1").SerializeToString())) == [Token("a")]
+    going_on, over = (Part(b"x", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
+    assert list(stream.feed(response_of(going_on, "1").SerializeToString())) == [Token("x")]
     assert not stream.finishing
-    assert events_of(over, stream=stream) == [Token("a"), Finished("stop")]
+    assert events_of(over, stream=stream) == [Token("x"), Finished("stop")]
     assert stream.finishing
 
 
@@ -91,10 +91,10 @@ def test_text_before_error_is_passed_on() -> None:
         ((), "without any text"),
         ((LAST,), "without any text"),
         ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise llm.max_tokens"),
-        ((Part(b"a"),), "without marking the last response"),
-        ((Part(b"a", request_id="2"),), "another request"),
-        ((Part(b"a", more=(("finish_reason", b"abort"),)),), "abort"),
-        ((Part(b"a" * 300_000),), "set max_tokens"),
+        ((Part(b"x"),), "without marking the last response"),
+        ((Part(b"x", request_id="2"),), "another request"),
+        ((Part(b"x", more=(("finish_reason", b"abort"),)),), "abort"),
+        ((Part(b"x" * 300_000),), "set max_tokens"),
     ],
     ids=["nothing", "end mark only", "no text at the limit", "no end mark", "other request", "aborted", "endless"],
 )

@@ -544,6 +544,7 @@ export default {
   "told.task_stuck": "Eine Aufgabe im Hintergrund ({name}) ließ sich nicht beenden.",
   "told.last_reply_cut": "Die letzte Antwort endete nicht rechtzeitig und wurde abgebrochen.",
   "told.fallback_answers": "Kein anderes Sprachmodell kann antworten, darum antwortet {name} auf diesem Gerät. Prüfe das Netz und `repartee endpoints`.",
+  "told.call_unread": "Das Sprachmodell {name} hat einen Funktionsaufruf geschrieben, der nicht lesbar war; nichts wurde ausgeführt. Der Parser für Aufrufe und die Chat-Vorlage seines Servers sind zu prüfen.",
   "told.answer_repeats": "Das Sprachmodell {name} hat sich wiederholt, darum wurde seine Antwort beendet. Ein anderes antwortet vielleicht besser (`repartee endpoints`).",
   "told.cache_failed": "Der Antwortspeicher ist gestört: {reason}",
   "told.words_lost_late": "Der Anfang deiner Worte ging verloren, weil {name} zu lange brauchte. Bitte wiederhole ihn.",

@@ -563,6 +563,7 @@ export default {
   "told.task_stuck": "a background task ({name}) did not stop",
   "told.last_reply_cut": "the last reply did not end in time and was cut off",
   "told.fallback_answers": "no other llm endpoint can answer, so {name} on this machine does: check the network, and `repartee endpoints`",
+  "told.call_unread": "llm endpoint '{name}' wrote a function call that could not be read; nothing was done: check its server's tool-call parser and chat template",
   "told.answer_repeats": "llm endpoint '{name}' repeated itself, so its answer was stopped: another model may answer better (`repartee endpoints`)",
   "told.cache_failed": "{reason}",
   "told.words_lost_late": "the beginning of your words was lost, because {name} took too long; please repeat it",

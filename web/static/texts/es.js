@@ -544,6 +544,7 @@ export default {
   "told.task_stuck": "Una tarea en segundo plano ({name}) no se detuvo.",
   "told.last_reply_cut": "La última respuesta no terminó a tiempo y se cortó.",
   "told.fallback_answers": "Ningún otro modelo de lenguaje puede responder, así que responde {name} en este equipo. Comprueba la red y `repartee endpoints`.",
+  "told.call_unread": "El modelo de lenguaje {name} escribió una llamada a una función que no se pudo leer; no se hizo nada. Hay que revisar el analizador de llamadas y la plantilla de chat de su servidor.",
   "told.answer_repeats": "El modelo de lenguaje {name} se repetía, así que se detuvo su respuesta. Quizá otro responda mejor (`repartee endpoints`).",
   "told.cache_failed": "La caché de respuestas tiene un problema: {reason}",
   "told.words_lost_late": "Se perdió el principio de tus palabras, porque {name} tardó demasiado. Repítelo, por favor.",

@@ -544,6 +544,7 @@ export default {
   "told.task_stuck": "Une tâche en arrière-plan ({name}) ne s'est pas arrêtée.",
   "told.last_reply_cut": "La dernière réponse ne s'est pas terminée à temps et a été coupée.",
   "told.fallback_answers": "Aucun autre modèle de langage ne peut répondre, donc {name} répond sur cette machine. Vérifiez le réseau et `repartee endpoints`.",
+  "told.call_unread": "Le modèle de langage {name} a écrit un appel de fonction illisible ; rien n'a été fait. L'analyseur d'appels et le modèle de conversation de son serveur sont à vérifier.",
   "told.answer_repeats": "Le modèle de langage {name} se répétait, sa réponse a donc été arrêtée. Un autre répondra peut-être mieux (`repartee endpoints`).",
   "told.cache_failed": "Le cache des réponses a un problème : {reason}",
   "told.words_lost_late": "Le début de vos paroles a été perdu, car {name} a été trop lent. Veuillez répéter.",
