@@ -12,8 +12,9 @@ from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, Llm
 from llm.http_errors import SPOKEN_FILTER, printable
 from llm.openai_stream import END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS
 from llm.surrogates import Surrogates
+from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
 
-AnswerEvent = Token | CallInProgress | FunctionCall | Finished
+AnswerEvent = Token | CallInProgress | FunctionCall | Finished | MoreText
 
 _FAILURE_REASONS = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
 _FILTER_REASONS = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
@@ -62,7 +63,7 @@ class AnswerState:
         self._calls: dict[int, _Call] = {}
         self._has_blanks = False  # text without a visible character arrived
 
-    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token | CallInProgress]:
+    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token | CallInProgress | MoreText]:
         """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long.
 
         `probability`: that of its tokens, if the service reports it.
@@ -70,7 +71,9 @@ class AnswerState:
         if text and (whole := self._surrogates.feed(text)):
             self._count_chars(len(whole))
             self.has_text = True
-            yield from self._emit(self._answer_filter.feed(whole), probability)
+            for piece in pieces_of(whole):
+                yield from self._emit(self._answer_filter.feed(piece), probability)
+                yield from pause_after(piece)
             if self._answer_filter.calling:
                 yield CallInProgress()
             if self._answer_filter.over:
@@ -101,7 +104,7 @@ class AnswerState:
             text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): check its filter's settings"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
-    def finish(self) -> Iterator[Token | FunctionCall | Finished]:
+    def finish(self) -> Iterator[Token | FunctionCall | Finished | MoreText]:
         """Ends the answer: yields the complete function calls and Finished. Raises LlmBroken if there was no answer."""
         if self.finished:
             return
@@ -128,10 +131,10 @@ class AnswerState:
         spoken = SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
-    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token]:
+    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token | MoreText]:
         if text and (self.begun or from_first_visible(text)):
             self.begun = True
-            yield Token(text, probability=probability)
+            yield from tokens_of(text, probability)
         elif text:
             self._has_blanks = True
 

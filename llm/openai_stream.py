@@ -16,6 +16,7 @@ from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, ErrorReport, error_repo
 from llm.openai_calls import CallAssembler, PartialCall
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
+from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
 from llm.token_probability import mean_probability
 
 MAX_ANSWER_CHARS = 256 * 1024
@@ -45,7 +46,7 @@ _MESSAGES = frozenset({"", "message"})
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 """Fields in which services send reasoning that is not content."""
 
-AnswerEvent = Token | CallInProgress | FunctionCall | Finished
+AnswerEvent = Token | CallInProgress | FunctionCall | Finished | MoreText
 
 
 class OpenAIStream:
@@ -170,7 +171,7 @@ class OpenAIStream:
             raise self._broken("sent an event that is not a JSON object: check its url")
         return chunk
 
-    def _choice(self, choice: dict[str, object]) -> Iterator[Token | CallInProgress]:
+    def _choice(self, choice: dict[str, object]) -> Iterator[Token | CallInProgress | MoreText]:
         # A service that cannot stream sends the whole answer in `message`. Some services repeat it there after they
         # streamed it.
         delta = choice.get("delta") or (None if self.begun or self._has_content else choice.get("message"))
@@ -179,7 +180,10 @@ class OpenAIStream:
         if content and (text := self._surrogates.feed(content)):
             self._count_chars(len(text))
             self._reasoned, self._has_content = False, True
-            yield from self._emit(self._answer_filter.feed(text), mean_probability(choice.get("logprobs")))
+            probability = mean_probability(choice.get("logprobs"))
+            for piece in pieces_of(text):
+                yield from self._emit(self._answer_filter.feed(piece), probability)
+                yield from pause_after(piece)
             if self._answer_filter.calling:
                 yield CallInProgress()
             if self._answer_filter.over:
@@ -201,10 +205,10 @@ class OpenAIStream:
         self._reasoned = True
         self._answer_filter.mark_separated()
 
-    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token]:
+    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token | MoreText]:
         if text and (self.begun or from_first_visible(text)):
             self.begun = True
-            yield Token(text, probability=probability)
+            yield from tokens_of(text, probability)
         elif text:
             self._has_blanks = True
 

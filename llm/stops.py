@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from llm.chat import ChatEvent, Finished, Token
 from llm.empty_answer import from_first_visible
 from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
+from llm.text_pieces import MoreText
 from llm.token_deadlines import StreamParser
 
 STOPPED_REASON = "stop_sequence"
@@ -76,15 +77,15 @@ class StopSequenceParser:
         """Whether the text is complete."""
         return self._filter.stopped or self._parser.finishing
 
-    def feed(self, data: bytes) -> Iterator[ChatEvent]:
+    def feed(self, data: bytes) -> Iterator[ChatEvent | MoreText]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._through(self._parser.feed(data))
 
-    def end(self) -> Iterator[ChatEvent]:
+    def end(self) -> Iterator[ChatEvent | MoreText]:
         """Ends the body, or gives up waiting for its rest. Raises LlmError if it broke off before a stop sequence."""
         yield from self._through(self._parser.end())
 
-    def _through(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+    def _through(self, events: Iterable[ChatEvent | MoreText]) -> Iterator[ChatEvent | MoreText]:
         if self._over:
             return
         try:
@@ -98,7 +99,7 @@ class StopSequenceParser:
             # The text is complete; only the token counts are lost.
             yield from self._event(Finished(STOPPED_REASON))
 
-    def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:
+    def _event(self, event: ChatEvent | MoreText) -> Iterator[ChatEvent | MoreText]:
         if isinstance(event, Token):
             yield from self._token(self._filter.feed(event.text), event.probability)
             if not self._filter.stopped or self._read_on:

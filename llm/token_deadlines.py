@@ -12,6 +12,7 @@ from typing import Protocol, Self, TypedDict, runtime_checkable
 from llm.answer_length import AnswerLength
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmError, LlmTooSlow
+from llm.text_pieces import MoreText
 
 USAGE_TIMEOUT_S = 0.5
 """Deadline for token counts and the end mark after the text. The answer does not depend on them."""
@@ -40,11 +41,11 @@ class StreamParser(Protocol):
         """Whether the text is complete; only token counts and end marks can follow."""
         ...
 
-    def feed(self, data: bytes) -> Iterable[ChatEvent]:
+    def feed(self, data: bytes) -> Iterable[ChatEvent | MoreText]:
         """Returns the events in `data`, which may end anywhere. Raises LlmError."""
         ...
 
-    def end(self) -> Iterable[ChatEvent]:
+    def end(self) -> Iterable[ChatEvent | MoreText]:
         """Ends the body, or gives up waiting for its rest. Yields Finished unless that was done. Raises LlmError."""
         ...
 
@@ -146,8 +147,7 @@ async def with_deadlines(
                 item = None
             except LlmError as error:
                 if not parser.finishing:
-                    if error.spoken == SPOKEN_BROKEN_OFF and waiting_for != NEXT_CONTENT:
-                        error.spoken = SPOKEN_EMPTY  # the connection layer cannot tell whether content arrived
+                    _correct_spoken(error, waiting_for)
                     raise
                 item = None  # the text is complete; only token counts are missing
             if isinstance(item, SlotAcquired | RequestSent):
@@ -156,6 +156,9 @@ async def with_deadlines(
                 continue
             was_finishing = parser.finishing
             for event in parser.end() if item is None else parser.feed(item):
+                if isinstance(event, MoreText):
+                    await asyncio.sleep(0)
+                    continue
                 if isinstance(event, Token):
                     length.add(event.text)
                 yield event
@@ -167,6 +170,12 @@ async def with_deadlines(
                 waiting_for = NEXT_CONTENT
             if parser.finishing and not was_finishing:
                 deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
+
+
+def _correct_spoken(error: LlmError, waiting_for: str) -> None:
+    """Corrects what is said about a lost connection, which cannot tell whether content arrived."""
+    if error.spoken == SPOKEN_BROKEN_OFF and waiting_for != NEXT_CONTENT:
+        error.spoken = SPOKEN_EMPTY
 
 
 async def _drain(incoming: IncomingStream) -> None:

@@ -57,6 +57,7 @@ from llm.chat import (
     Token,
 )
 from llm.errors import LlmError, LlmFiltered
+from llm.text_pieces import pieces_of
 
 MAX_QUEUED_CHUNKS = 256
 """Text chunks that may wait for synthesis before the token stream is paused: about ten minutes of speech.
@@ -280,7 +281,9 @@ class Reply:
             async with aclosing(source):
                 async for event in source:
                     metrics.record(event, loop.time())
-                    has_text = has_text or isinstance(event, Token)
+                    if isinstance(event, Token):
+                        has_text = True
+                        await self._read_text(event.text)
                     for chunk in self._chunks_of(event):
                         await self._queue_chunk(chunk)
             if self.finished is not None and self.finished.reason == REPETITION:
@@ -301,6 +304,14 @@ class Reply:
             sentences = (ANSWER_BROKE_OFF, error.spoken) if self._text_chunks else (error.spoken,)
             await self._apologize(" ".join(failure_sentence(one, self.language) for one in sentences))
         await self._chunks.put(None)
+
+    async def _read_text(self, text: str) -> None:
+        """Divides text into chunks, a long one in pieces, between which other tasks of the event loop run."""
+        for piece in pieces_of(text) if self.ring is None else (text,):
+            for chunk in self._text_chunks_of(piece):
+                await self._queue_chunk(chunk)
+            if len(piece) < len(text):
+                await asyncio.sleep(0)
 
     async def _break_off(self) -> None:
         """Ends a broken answer with a whole sentence, unless the next sentence is already being synthesized."""
@@ -344,8 +355,6 @@ class Reply:
             case FallbackAnswers():
                 repeated, self.fallback = bool(self.fallback), event.by  # a question with tools has several requests
                 return () if repeated else self._notice_chunks()
-            case Token():
-                return self._text_chunks_of(event.text)
             case FunctionCall() | ApprovalNeeded():
                 self.calls.append(event)
             case Finished():
@@ -355,8 +364,8 @@ class Reply:
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
-            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
-                pass  # metrics only
+            case Token() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
+                pass  # text is read before; metrics only
             case SizeChosen() | OtherSizeAnswers() | Escalated() | ResultsDelivered():
                 pass  # metrics only
             case _:

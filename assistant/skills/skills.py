@@ -60,6 +60,8 @@ from assistant.skills.voice import change_voice, set_volume
 _Binder = Callable[[TemplateMatch], Reply | None]
 
 _BRACKETS = frozenset("()")
+_MAX_REQUEST_CHARS = 1000
+"""A longer text is no request to a skill: the longest sentence of a skill has 500 characters."""
 _MAX_REPEATED_WORDS = 3
 """A longer answer to a question that is not understood is another request."""
 
@@ -240,7 +242,7 @@ class Skills:
         Raises RuntimeError before `load` of that language.
         """
         code = base_language(language)
-        if code is None:
+        if code is None or len(text) > _MAX_REQUEST_CHARS:
             return None
         key = (code, text, *(service.version for service in self.services))
         latest = self._latest  # read once, because another thread may replace it
@@ -259,7 +261,7 @@ class Skills:
         then several requests. Raises RuntimeError before `load` of that language.
         """
         code = base_language(context.language)
-        if code is None:
+        if code is None or len(text) > _MAX_REQUEST_CHARS:
             return None
         answer = self._answer_one(text, context, code)
         if answer is not None and not answer.missing:
@@ -302,6 +304,7 @@ class Skills:
         code = base_language(context.language) or "en"
         self.load(code)
         tables, memory = self._tables_of(code), context.memory
+        text = text[:_MAX_REQUEST_CHARS]
         words = tables.sentences.dialog_words(text)
         question, asked = memory.heard_question(context.last_reply, code), memory.question_text
         if question is not None and asked and context.last_reply != asked and 0 < len(words) <= _MAX_REPEATED_WORDS:

@@ -14,6 +14,7 @@ from llm.aws.generated_text_stream import HEAD, GeneratedTextStream
 from llm.chat import ChatEvent, Function
 from llm.openai_stream import OpenAIStream
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.text_pieces import MoreText
 from llm.token_deadlines import StreamParser
 from llm.token_stream import TokenStream
 
@@ -68,7 +69,7 @@ class DetectedStream:
         """Whether the text is complete."""
         return self._parser is not None and self._parser.finishing
 
-    def feed(self, data: bytes) -> Iterable[ChatEvent]:
+    def feed(self, data: bytes) -> Iterable[ChatEvent | MoreText]:
         """Returns the events in `data`, which may end anywhere. Raises LlmError."""
         if self._parser is not None:
             return self._parser.feed(data)
@@ -76,7 +77,7 @@ class DetectedStream:
         self._parser = self._detect(data)
         return () if self._parser is None else self._parser.feed(self._held)
 
-    def end(self) -> Iterator[ChatEvent]:
+    def end(self) -> Iterator[ChatEvent | MoreText]:
         """Ends the body. Raises LlmError if the answer is incomplete or its format is unknown."""
         if self._parser is None:
             self._parser = self._detect_by_line(self._probe.end()) or self._make(TokenStream)

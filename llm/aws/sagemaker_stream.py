@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from llm.aws.errors import AwsRefusals, fault_of_frame
 from llm.aws.frames import EventStreamReader
 from llm.chat import ChatEvent
+from llm.text_pieces import MoreText
 from llm.token_deadlines import StreamParser
 
 
@@ -28,7 +29,7 @@ class SageMakerStream:
         """Whether the text is complete."""
         return self._inner.finishing
 
-    def feed(self, data: bytes) -> Iterator[ChatEvent]:
+    def feed(self, data: bytes) -> Iterator[ChatEvent | MoreText]:
         """Yields the events in `data`, which may end anywhere. Raises LlmError."""
         for frame in self._frames.feed(data):
             if frame.kind == "event":
@@ -39,7 +40,7 @@ class SageMakerStream:
             else:
                 raise self._refusals.error_of(fault_of_frame(frame), self._private)
 
-    def end(self) -> Iterator[ChatEvent]:
+    def end(self) -> Iterator[ChatEvent | MoreText]:
         """Ends the body. Raises LlmError if the answer is incomplete."""
         if not self.finishing:
             self._frames.end()

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.text_pieces import MoreText
 from llm.tgi_stream import TgiStream
 
 STOPS = ("</s>", "[INST]", "<|eot_id|>")
 
 
-def outcome(*pieces: bytes) -> tuple[list[ChatEvent], LlmError | None]:
+def outcome(*pieces: bytes) -> tuple[list[ChatEvent | MoreText], LlmError | None]:
     """Returns all events, and the error."""
     stream = TgiStream("near", stops=STOPS)
-    said: list[ChatEvent] = []
+    said: list[ChatEvent | MoreText] = []
     try:
         for piece in pieces:
             for event in stream.feed(piece):
@@ -30,7 +31,7 @@ def outcome(*pieces: bytes) -> tuple[list[ChatEvent], LlmError | None]:
     return said, None
 
 
-def read(*pieces: bytes) -> list[ChatEvent]:
+def read(*pieces: bytes) -> list[ChatEvent | MoreText]:
     said, fault = outcome(*pieces)
     assert fault is None
     return said
@@ -181,7 +182,7 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def comparable_outcome(*pieces: bytes) -> tuple[list[ChatEvent], str]:
+def comparable_outcome(*pieces: bytes) -> tuple[list[ChatEvent | MoreText], str]:
     said, fault = outcome(*pieces)
     return said, repr(fault)
 

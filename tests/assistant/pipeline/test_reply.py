@@ -15,6 +15,7 @@ from assistant.pipeline.reply import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
 from assistant.skills import ChangeVolume
 from assistant.skills.effects import SkillEffects
 from assistant.support.notice import notice
+from assistant.text.chunker import Chunker, TextChunk
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from audio.failure_tone import failure_tone
@@ -24,6 +25,7 @@ from llm.errors import LlmBroken, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
+from llm.text_pieces import PIECE_CHARS
 
 TIME = Utterance(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
@@ -271,3 +273,20 @@ def test_voice_that_fails_is_heard_as_a_tone_and_its_text_is_shown() -> None:
     assert np.array_equal(heard[heard != 0], failure_tone()[failure_tone() != 0])
     assert (record.outcome, record.response_latency_ms) == ("failed", None)
     assert any(problem.startswith("not spoken: It is ten") for problem in result.problems)
+
+
+def test_long_text_in_one_token_is_chunked_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: list[int] = []
+    feed = Chunker.feed
+
+    def counted(chunker: Chunker, token: str) -> tuple[TextChunk, ...]:
+        fed.append(len(token))
+        return feed(chunker, token)
+
+    monkeypatch.setattr(Chunker, "feed", counted)
+    text = "It is ten o'clock. " * 40
+    simulation = Simulation([TIME], length_ms=30_000, replies=(text,))
+    simulation.at(20_000, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
+    simulation.run()
+    assert sum(fed) >= 2 * len(text.strip())
+    assert max(fed) == PIECE_CHARS

@@ -1,11 +1,13 @@
 """Sentences that must be left to a language model. A partly understood sentence is not understood."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded_skills import loaded_skills
+from stopwatch import slowness
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -303,3 +305,12 @@ def test_random_words_never_raise(said: str) -> None:
 def test_answer_without_a_model_names_the_remedy() -> None:
     assert no_model_answer("tell me a story") == "I can't do that yet: no language model is connected."
     assert no_model_answer(" ") == "I didn't hear any words."
+
+
+def test_long_text_is_no_request_and_costs_nothing() -> None:
+    text = "word 12 " * 100_000
+    began_s = time.thread_time()
+    assert SKILLS.match(text) is None
+    assert SKILLS.answer(text, CONTEXT) is None
+    SKILLS.refusal(text, CONTEXT)
+    assert time.thread_time() - began_s < 0.05 * max(1.0, slowness())

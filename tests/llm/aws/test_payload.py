@@ -13,6 +13,7 @@ from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.json_text import JsonText
 from llm.surrogates import Surrogates
+from llm.text_pieces import MoreText
 
 TEXT = 'Mount "Évérest" 😀\n\tis {tall}: \\o/'
 PIECES = (TEXT[:5], TEXT[5:16], TEXT[16:17], TEXT[17:])
@@ -78,10 +79,10 @@ FORMATS: dict[str, tuple[Payload, bytes, Finished]] = {
 }  # fmt: skip
 
 
-def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | None, str]:
+def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | MoreText | None, str]:
     """Returns the text, the last event if it is not text, and the error."""
     reading = parser_for(payload, "near", ())
-    events: list[ChatEvent] = []
+    events: list[ChatEvent | MoreText] = []
     try:
         for piece in pieces:
             for event in reading.feed(piece):
@@ -93,7 +94,7 @@ def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | None, st
     return text_of(events), events[-1], ""
 
 
-def text_of(events: list[ChatEvent]) -> str:
+def text_of(events: list[ChatEvent | MoreText]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token))
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmRefused
+from llm.text_pieces import MoreText
 from llm.triton.kserve_stream import KserveStream
 
 ASKED = "what is the tallest mountain"
@@ -18,17 +19,17 @@ def parser() -> KserveStream:
     return KserveStream("near", where="grpc://h:8001", model="m7", request_id="1", private=(ASKED,))
 
 
-def events_of(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent]:
+def events_of(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent | MoreText]:
     """Returns the events of these responses and of the end of the call."""
     stream = stream or parser()
-    events: list[ChatEvent] = []
+    events: list[ChatEvent | MoreText] = []
     for part in parts:
         events += stream.feed(response_of(part, "1").SerializeToString())
     events += stream.end()
     return events
 
 
-def text_of(events: list[ChatEvent]) -> str:
+def text_of(events: list[ChatEvent | MoreText]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token))
 
 
