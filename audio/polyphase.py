@@ -68,6 +68,8 @@ class Polyphase:
         self._before = known[len(sound) :].copy()
         # Output k depends on the inputs up to (k · down + centre) / up.
         first, self._given = self._given, max(self._given, -(-(self._taken * self._up - self._centre) // self._down))
+        if not known.any():  # muted
+            return np.zeros(self._given - first, np.float32)
         out = np.empty(self._given - first, np.float32)
         # Applies every filter at every input and then selects: more sums than needed, but few numpy calls.
         for turn in range(min(self._up, len(out))):

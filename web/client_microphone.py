@@ -10,6 +10,7 @@ from assistant.events import SessionEvent, SpeechDiscarded, SpeechStarted, UserT
 from audio.clock import StreamClock
 from audio.errors import AudioError
 from audio.frame import Frame
+from audio.frame_batching import MAX_BATCH_S
 from audio.noise_reduction import MicrophoneKind, NoiseReduction
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 from web.client_line import ClientLine
@@ -248,7 +249,7 @@ class ClientMicrophone:
         return len(self._waiting) >= AHEAD_FRAMES
 
     def _check_silence(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wakes `frames` if silence may be due. Checks rarely while audio arrives, otherwise once per frame.
+        """Wakes `frames` if silence may be due. Checks rarely while audio arrives, otherwise once per frame or batch.
 
         A timeout for each frame would cost more than the frame itself. The timer only wakes `frames`: audio that
         arrived while the event loop was busy is read before silence is inserted.
@@ -256,7 +257,8 @@ class ClientMicrophone:
         now_s, silent_from_s = loop.time(), self._line.idle_from_s
         if now_s >= silent_from_s:
             self._changed.set()
-        self._silence_timer = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._check_silence, loop)
+        again_s = MAX_BATCH_S if self.batches_silence else FRAME_MS / 1000
+        self._silence_timer = loop.call_at(max(now_s + again_s, silent_from_s), self._check_silence, loop)
 
     def _enqueue(self, frames: list[Frame]) -> None:
         self._waiting.extend(frames)

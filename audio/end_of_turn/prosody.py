@@ -81,6 +81,7 @@ class ProsodyTrack:
         self._sound.fill(0)
         self._waiting.clear()
         self._skipped_hops = 0
+        self._silent = False  # all of `_sound` was zero at the last computation
         self._bands_db = np.full(len(_BAND_BINS) - 1, _SILENCE_DB, dtype=np.float32)
         self._pitch_histogram = np.zeros(_PITCH_BINS)
 
@@ -153,7 +154,12 @@ class ProsodyTrack:
         sound[_LEAD_SAMPLES:] /= FULL_SCALE
         self._rows[:, :-hops] = self._rows[:, hops:]
         self._probability[-hops:] = np.repeat([vad_result.probability for vad_result in self._waiting], _HOPS)
-        self._compute_spectrum(sound, hops)
+        silent, before = not sound.any(), self._silent
+        self._silent = silent
+        if silent and before:  # muted: as computed for the hop before
+            self._rows[2:5, -hops:] = self._rows[2:5, -hops - 1 : -hops]
+        else:
+            self._compute_spectrum(sound, hops)
         if self.resting and not any(vad_result.speaking for vad_result in self._waiting):
             self._pitch[-hops:], self._clarity[-hops:] = UNVOICED, 0
             self._skipped_hops = min(self._skipped_hops + hops, _MAX_SKIPPED_FRAMES * _HOPS)

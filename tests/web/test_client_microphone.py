@@ -295,6 +295,30 @@ def test_backlog_of_small_blocks_is_processed_as_read() -> None:
     run_scene(scene)
 
 
+@pytest.mark.parametrize("batches", [False, True])
+def test_silence_that_may_wait_is_inserted_in_batches(monkeypatch: pytest.MonkeyPatch, batches: bool) -> None:
+    calls = []
+    original = ClientMicrophone._check_silence
+
+    def counted(microphone: ClientMicrophone, loop: asyncio.AbstractEventLoop) -> None:
+        calls.append(loop.time())
+        original(microphone, loop)
+
+    monkeypatch.setattr(ClientMicrophone, "_check_silence", counted)
+
+    async def main() -> None:
+        listener = Listener()
+        listener.microphone.batches_silence = batches
+        async with asyncio.TaskGroup() as tasks:
+            listening = tasks.create_task(listener.listen())
+            await asyncio.sleep(10)
+            listening.cancel()
+        assert len(listener.frames) == pytest.approx(500, abs=15)
+        assert len(calls) < 70 if batches else len(calls) > 450
+
+    run_virtual(main())
+
+
 def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -359,3 +360,11 @@ def test_corrupted_events_are_parsed_without_exception(data: st.DataObject) -> N
 def test_truncated_message_is_parsed_without_exception(data: st.DataObject) -> None:
     text = json.dumps(data.draw(st.sampled_from([RICH, *(event for event, _ in GOOD)])))
     never_raises(text[: data.draw(st.integers(0, len(text) - 1))])
+
+
+def test_repeated_append_is_decoded_for_the_present_format() -> None:
+    reader, append = Reader(CONFIG, "en"), json.dumps({"type": "input_audio_buffer.append", "audio": AUDIO})
+    first = reader.read(append)
+    assert reader.read(append) == first == Append(None, b"\x01\x02\x03\x04", AudioFormat.PCM)
+    reader.config = replace(CONFIG, input_format=AudioFormat.ULAW)
+    assert reader.read(append) == Append(None, b"\x01\x02\x03\x04", AudioFormat.ULAW)

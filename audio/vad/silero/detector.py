@@ -1,5 +1,7 @@
 """Runs Silero VAD v6 window by window on the network file that comes with faster-whisper."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,6 +10,7 @@ from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
 from audio.vad import LIKELY_SPEECH, VadResult
 from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
+from audio.vad.quiet import QuietRest, is_quiet
 from audio.vad.silero.network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, shared_network
 from audio.vad.silero.telephone_line import TelephoneLine, mirror_weights
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
@@ -57,6 +60,15 @@ class SileroStream:
         self._samples.fill(0)
         self._filled = 0
 
+    @property
+    def between_windows(self) -> bool:
+        """Whether the last window ended with the last frame."""
+        return self._filled == 0
+
+    def pass_quiet(self, samples: int) -> None:
+        """Passes over this much quiet sound, whole windows and an even number of frames."""
+        self._line.pass_quiet(samples)
+
     def push(self, pcm: Pcm) -> tuple[float, int] | None:
         """Appends a frame.
 
@@ -105,6 +117,7 @@ class SileroVad:
         self._stream = SileroStream(network)
         self._tracker = SpeechTracker(SETTINGS)
         self._fast_onset = FastOnset(self._tracker, self._stream.peek, SETTINGS.hysteresis)
+        self._quiet_rest = QuietRest()
         self._probability = 0.0
 
     def set_threshold(self, threshold: float) -> None:
@@ -117,17 +130,36 @@ class SileroVad:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         self._tracker.push(frame)
         self._fast_onset.push(frame.pcm)
-        window = self._stream.push(frame.pcm)
+        rest, quiet = self._quiet_rest, is_quiet(frame.pcm)
+        if not rest.rests:
+            self._push(frame.pcm, frame.end)
+            whole, speaking = self._stream.between_windows, self._tracker.speaking
+            rest.note_run(self._probability, quiet=quiet, whole=whole, speaking=speaking)
+        elif rest.rest(frame.pcm, quiet=quiet):
+            self._stream.pass_quiet(rest.dropped_frames() * FRAME_SAMPLES)
+        else:
+            self._catch_up(rest.take_kept(), frame.end)
+        if not quiet:  # no quiet frame is louder than the silence before it
+            self._fast_onset.check(frame.end)
+        return self._tracker.result(self._probability)
+
+    def _catch_up(self, frames: Sequence[Pcm], now: Samples) -> None:
+        """Runs the network on the newest frames, as if it had not rested."""
+        for after, pcm in enumerate(frames, 1 - len(frames)):
+            self._push(pcm, Samples(now + after * FRAME_SAMPLES))
+
+    def _push(self, pcm: Pcm, frame_end: Samples) -> None:
+        """Passes a frame to the network, and a score to the tracker if a window is complete."""
+        window = self._stream.push(pcm)
         if window is not None:
             self._probability, left = window
-            end = Samples(frame.end - left)
+            end = Samples(frame_end - left)
             self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
-        self._fast_onset.check(frame.end)
-        return self._tracker.result(self._probability)
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""
         self._stream.reset()
         self._tracker.reset()
         self._fast_onset.reset()
+        self._quiet_rest.reset()
         self._probability = 0.0

@@ -106,6 +106,10 @@ class TelephoneLine:
         known = self._examined >= self._settings.known_frames
         self.is_narrow = known and self._high_power <= self._ratio * self._low_power
 
+    def pass_quiet(self, samples: int) -> None:
+        """Passes over this much quiet sound, an even number of frames, which is not examined."""
+        self._corrected_samples = max(self._corrected_samples - samples, 0)
+
     def corrected(self, score: float, samples: int) -> float:
         """Returns the speech probability of the next window, which has `samples` samples and the network's `score`."""
         if score >= self._settings.speaker_score:

@@ -150,3 +150,12 @@ def test_no_pitch_is_computed_in_silence() -> None:
     track.push(Frame(Samples(len(pcm)), pcm[:FRAME_SAMPLES]), VadResult(False, Samples(0), 0.0))
     assert (track.pitch[-80:] != UNVOICED).mean() > 0.9
     assert (track.pitch[:-90] == UNVOICED).all()
+
+
+def test_long_digital_silence_equals_a_short_one() -> None:
+    speech = voice(np.full(MIC_RATE_HZ, 110.0))
+    short, long = (track_of(np.concatenate([speech, np.zeros(seconds * MIC_RATE_HZ, np.int16)])) for seconds in (2, 6))
+    for track in (short, long):
+        assert np.ptp(track.level_db[-50:]) == np.ptp(track.tilt_db[-50:]) == np.ptp(track.change_db[-50:]) == 0
+    assert short.level_db[-1] == long.level_db[-1]
+    assert short.tilt_db[-1] == long.tilt_db[-1]
