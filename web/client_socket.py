@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from starlette.types import Message
@@ -19,8 +20,9 @@ YIELD_EVERY_MESSAGES = 8
 """Messages after which other tasks of the event loop run. A client that sends in real time is waited for anyway."""
 
 CLOSE_TIMEOUT_S = 1.0
-NORMAL, INTERNAL_ERROR = 1000, 1011
-"""Close codes: the session ended, do not reconnect; the connection failed, reconnect."""
+NORMAL, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1008, 1011
+"""Close codes: the session ended, do not reconnect; the client sent what is refused; the connection failed,
+reconnect."""
 SEND_TIMEOUT_S = 10.0
 """Time limit for one message. A client that does not read for this long is treated as disconnected."""
 
@@ -57,6 +59,7 @@ class ClientSocket:
         released: Set when the conversation no longer uses it.
         left: Whether the client has closed it normally.
         behind: Whether the client does not read what is sent.
+        expelled: Whether the client is disconnected because of what it sent; `farewell` says why.
         farewell: Reason for the close frame; "" if the session has just ended.
         arrival: Number of the connection in the order of arrival; the newest of a race has the highest.
         stored: Waits until what was said and set in the conversation is on disk.
@@ -69,6 +72,7 @@ class ClientSocket:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     left: bool = False
     behind: bool = False
+    expelled: bool = False
     farewell: str = ""
     arrival: int = 0
     stored: Callable[[], Awaitable[None]] = _stores_nothing
@@ -107,7 +111,7 @@ class ClientSocket:
         return True
 
     def _may_read_ahead(self) -> bool:
-        chars = sum(len(message.get("text") or "") for message in self._read_ahead)
+        chars = sum(len(message.get("text") or message.get("bytes") or "") for message in self._read_ahead)
         return len(self._read_ahead) < MAX_AHEAD and chars < MAX_AHEAD_CHARS and not self._has_left()
 
     def _has_left(self) -> bool:
@@ -163,11 +167,25 @@ class ClientSocket:
         """
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self.socket.close(INTERNAL_ERROR if self.behind else NORMAL, self.farewell)
+                await self.socket.close(self._close_code, self.farewell)
         except TimeoutError:
             abort_of(self.socket.scope)()
         except (WebSocketDisconnect, RuntimeError):
             pass
+
+    @property
+    def _close_code(self) -> int:
+        if self.expelled:
+            return POLICY_VIOLATION
+        return INTERNAL_ERROR if self.behind else NORMAL
+
+    async def flush(self) -> None:
+        """Waits until everything is sent, but not long."""
+        self.changed.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                while self._waiting and not self.lost.is_set():  # noqa: ASYNC110 - rare, and the writer has no event for it
+                    await asyncio.sleep(0.01)
 
     def _collect(self) -> int:
         """Moves new messages of the protocol to the queue; returns their number of characters."""

@@ -375,7 +375,7 @@ class Connections:
             backlog.close()
             if conversation.client_socket is client_socket:
                 # A client that knows that the session is over does not reconnect.
-                left = client_socket.left or broke_off or call_of(websocket.scope) is not None
+                left = client_socket.left or client_socket.expelled or broke_off or call_of(websocket.scope) is not None
                 conversation.lose_socket(ended=left, draining=ended_by(websocket.scope) is DRAINING)
             client_socket.released.set()
         if not client_socket.left:

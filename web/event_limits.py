@@ -34,8 +34,13 @@ ANSWER_SHARE = 8
 """A byte of an answer costs an eighth of a byte of an event, because it is not parsed."""
 BURST_BYTES = 2_000_000
 """Bytes at once, for a client that sends the history of a conversation."""
-EVENT_BYTES = 2000
-"""Cost added for each event, which limits them to 1,000 a second. The shortest event takes 50 to 100 µs."""
+EVENT_BYTES = 4000
+"""Cost added for each event, which limits them to 500 a second. An event takes 50 to 400 µs: at most a fifth of the
+event loop's time."""
+MAX_REFUSED = 20
+MAX_REFUSED_BYTES = 64 << 20
+"""Messages that are refused unread (too large, too many values, binary), and their bytes, after which the connection is
+closed: a client that goes on sending them has an error that waiting does not remedy."""
 COSTLY_BYTES = 2000
 """After an event that costs more, other tasks of the event loop run."""
 MIN_WAIT_S = 0.02
@@ -177,6 +182,21 @@ class EventBudget:
         self._paid_until_s = max(self._paid_until_s, now_s) + (size + EVENT_BYTES) / BYTES_PER_S
         wait_s = self._paid_until_s - now_s - BURST_BYTES / BYTES_PER_S
         return wait_s if wait_s >= MIN_WAIT_S else 0.0
+
+
+class RefusedMessages:
+    """Counts the messages of one connection that were refused unread."""
+
+    def __init__(self) -> None:
+        self._messages = self._bytes = 0
+
+    def problem(self, size: int) -> str | None:
+        """Counts a refused message of this size in bytes. Returns the reason if the connection must be closed."""
+        self._messages += 1
+        self._bytes += size
+        if self._messages <= MAX_REFUSED and self._bytes <= MAX_REFUSED_BYTES:
+            return None
+        return f"{self._messages} messages with {self._bytes} bytes were refused; see the errors"
 
 
 def _too_large(message: str) -> ProtocolError:

@@ -9,7 +9,15 @@ from starlette.websockets import WebSocketDisconnect
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_socket import ClientSocket
-from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
+from web.event_limits import (
+    ANSWER_SHARE,
+    COSTLY_BYTES,
+    EventBudget,
+    RefusedMessages,
+    cost_of,
+    refusal,
+    utf8_bytes,
+)
 from web.fair_share import FairShare
 from web.hang_up import has_hung_up
 from web.metrics import Metrics
@@ -61,7 +69,7 @@ class SocketReader:
     async def run(self, pacer: AudioPacer) -> None:
         """Reads until the socket is lost; `pacer`: limits the client's audio to real time."""
         client_socket, realtime_session = self.client_socket, self.realtime_session
-        budget = EventBudget()
+        budget, refusals = EventBudget(), RefusedMessages()
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -76,13 +84,15 @@ class SocketReader:
                     return
                 began_s = loop.time()
                 text, cost = message.get("text"), 0
-                if text is None:
-                    realtime_session.realtime.report(_BINARY)
-                    cost = len(message.get("bytes") or b"")
-                elif (refused := refusal(text, size := utf8_bytes(text), self.max_message_bytes)) is not None:
+                size = len(message.get("bytes") or b"") if text is None else utf8_bytes(text)
+                refused = _BINARY if text is None else refusal(text, size, self.max_message_bytes)
+                if refused is not None:
                     realtime_session.realtime.report(refused)
                     cost = size
-                elif not await realtime_session.receive(text, pacer):  # audio has its own pace
+                    if (problem := refusals.problem(size)) is not None:
+                        await self._expel(problem)
+                        return
+                elif text is not None and not await realtime_session.receive(text, pacer):  # audio has its own pace
                     cost = cost_of(text, size)
                 worked_s = loop.time() - began_s
                 cost += await client_socket.answered() // ANSWER_SHARE
@@ -100,6 +110,12 @@ class SocketReader:
                         return
         finally:
             client_socket.lost.set()
+
+    async def _expel(self, problem: str) -> None:
+        """Lets the connection be closed with a reason."""
+        self.client_socket.expelled, self.client_socket.farewell = True, problem
+        await self.client_socket.answered()
+        await self.client_socket.flush()
 
 
 async def _said_goodbye(client_socket: ClientSocket) -> bool:

@@ -35,6 +35,8 @@ PAUSE_S = 0.02
 LINGER_S = 2.0
 """Time for a client to read the close frame. Its further data is read and discarded: closing a socket with unread data
 resets it, and the client might not see the close frame."""
+LINGER_BYTES = 1 << 20
+"""Data that is read after the close frame. With more, the client is not read any more, and closed after `LINGER_S`."""
 
 NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 """Answer to an invalid handshake, for example with a header over 8 kB. uvicorn would not answer it."""
@@ -79,6 +81,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
     _held = False  # reading is paused until messages are taken
     _refused = False  # closed because of what the client sent
     _unsent_pongs = 0
+    _after_close = 0  # bytes received after the close frame was sent
     _later: asyncio.TimerHandle | None = None
 
     async def run_asgi(self) -> None:
@@ -128,7 +131,11 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """Takes received data and parses as much as is allowed now."""
         self._said_something = True
-        if self._refused:
+        if self.close_sent:
+            self._after_close += len(data)
+            if self._after_close > LINGER_BYTES:
+                self._stop_reading()
+        if self._refused or self._after_close > LINGER_BYTES:
             return
         self._unread = memoryview(bytes(self._unread) + data if self._unread else data)
         if self._later is None:
@@ -191,6 +198,13 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
+
+    def _stop_reading(self) -> None:
+        """Reads no more of a client that goes on sending after the close frame."""
+        self._unread = memoryview(b"")
+        self._pause_reading(True)
+        if self.close_timer is None:
+            self.close_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
     # ---- limits ----
 
