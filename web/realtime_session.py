@@ -41,6 +41,7 @@ from web.response_requests import OnEnd, OutOfBand, ResponseRequests
 from web.session_choices import SessionChoices, choosing
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
+from web.wire.base64_steps import STEP_CHARS
 from web.wire.commands import (
     Append,
     CancelBackground,
@@ -213,7 +214,7 @@ class RealtimeSession:
         """
         sound = False
         backlog = pacer.backlog
-        for command in self.realtime.receive(text):
+        for command in await self._commands_of(text):
             pacer.is_recording = self._config.takes_recordings
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
@@ -228,6 +229,19 @@ class RealtimeSession:
         if not sound:  # audio, fifty messages a second, has no answer
             self.changed()
         return sound
+
+    async def _commands_of(self, text: str) -> tuple[Command, ...]:
+        """Parses a message, a large one in steps between which other tasks of the event loop run."""
+        if len(text) <= STEP_CHARS:
+            return self.realtime.receive(text)
+        steps = self.realtime.receive_in_steps(text)
+        while True:
+            await asyncio.sleep(0)
+            try:
+                next(steps)
+            except StopIteration as end:
+                commands: tuple[Command, ...] = end.value
+                return commands
 
     async def feed(self, pacer: AudioPacer) -> None:
         """Processes the commands in the backlog of `pacer` until cancelled."""

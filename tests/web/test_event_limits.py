@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from session_server import RecordingClient, ScriptedEngineLoader, connected_client, session_server, settings_for
+from websockets.exceptions import ConnectionClosed
 
 from web.event_limits import (
     BURST_BYTES,
@@ -16,8 +17,11 @@ from web.event_limits import (
     EVENT_BYTES,
     MAX_EVENT_BYTES,
     MAX_MEDIA_EVENT_BYTES,
+    MAX_REFUSED,
+    MAX_REFUSED_BYTES,
     MAX_VALUES,
     EventBudget,
+    RefusedMessages,
     cost_of,
     has_too_many_values,
     is_append,
@@ -209,6 +213,38 @@ def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: s
             await caller.until("response.done")
 
     talk(tmp_path, main())
+
+
+@pytest.mark.parametrize("message", ["[" * 30_000, b"sound"], ids=["too many values", "binary"])
+def test_client_that_goes_on_with_refused_messages_is_closed_with_a_reason(
+    tmp_path: Path, message: str | bytes
+) -> None:
+    async def main() -> None:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+            connected_client(server) as other,
+        ):
+            for _ in range(MAX_REFUSED):
+                await caller.socket.send(message)
+            await caller.until("error", MAX_REFUSED)
+            await caller.request_reply("hello")
+            await caller.until("response.done")  # so many are no reason
+            await caller.socket.send(message)
+            with pytest.raises(ConnectionClosed) as closed:
+                await caller.until("response.done", 2)
+            assert len(caller.events_of("error")) == MAX_REFUSED + 1
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason[:11]) == (1008, "21 messages")
+            await other.request_reply("hello")
+            await other.until("response.done")
+
+    talk(tmp_path, main())
+
+
+def test_bytes_of_refused_messages_are_limited() -> None:
+    refused, few = RefusedMessages(), MAX_REFUSED_BYTES // 15_000_000
+    assert [refused.problem(15_000_000) is None for _ in range(few + 1)] == [True] * few + [False]
 
 
 def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:

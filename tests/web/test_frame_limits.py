@@ -20,6 +20,7 @@ from web.frame_limits import (
     SMALL_PER_S,
     FrameLimits,
 )
+from web.websocket_backpressure import LINGER_BYTES, BackpressureProtocol
 
 
 def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
@@ -68,6 +69,31 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
             assert what in closed.value.rcvd.reason
             await other.request_reply("hello")
             await other.until("response.done")
+
+    run(main())
+
+
+@pytest.mark.parametrize("first", [frame(Opcode.PONG) * 1000, frame(Opcode.TEXT, b"\xff")], ids=["flood", "not UTF-8"])
+def test_little_is_read_after_the_close_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: bytes) -> None:
+    received = 0
+    take = BackpressureProtocol.data_received
+
+    def counted(protocol: BackpressureProtocol, data: bytes) -> None:
+        nonlocal received
+        received += len(data)
+        take(protocol, data)
+
+    monkeypatch.setattr(BackpressureProtocol, "data_received", counted)
+
+    async def main() -> None:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+        ):
+            caller.socket.transport.write(first + b"x" * (64 << 20))
+            async with asyncio.timeout(20):
+                await caller.socket.wait_closed()
+            assert received < 4 * LINGER_BYTES
 
     run(main())
 

@@ -5,7 +5,7 @@ client does not know, or that is over, are ignored.
 """
 
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -132,7 +132,13 @@ class Realtime:
 
         Errors of single fields are queued before the results of the command.
         """
-        command = self._reader.read(text)
+        return self._received(self._reader.read(text))
+
+    def receive_in_steps(self, text: str) -> Generator[None, None, tuple[Command, ...]]:
+        """Does what `receive` does, in steps: yields where other tasks of the event loop may run."""
+        return self._received((yield from self._reader.read_in_steps(text)))
+
+    def _received(self, command: Command | ProtocolError) -> tuple[Command, ...]:
         match command:
             case ProtocolError():
                 self.report(command)

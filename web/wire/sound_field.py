@@ -35,8 +35,17 @@ def audio_bytes(value: object, path: str, form: AudioFormat, max_bytes: int) -> 
     try:
         audio = binascii.a2b_base64(value, strict_mode=True)
     except ValueError as error:
-        message = f"{path} is not base64: letters, digits, + and /, padded with ="
-        raise FieldError("invalid_base64", message, path) from error
+        raise not_base64(path) from error
+    return whole_samples(audio, path, form)
+
+
+def not_base64(path: str) -> FieldError:
+    """Returns the error for a field that is not base64."""
+    return FieldError("invalid_base64", f"{path} is not base64: letters, digits, + and /, padded with =", path)
+
+
+def whole_samples(audio: bytes, path: str, form: AudioFormat) -> bytes:
+    """Returns the decoded bytes. Raises FieldError if the last sample is incomplete."""
     if len(audio) % form.sample_bytes:
         raise wrong_value(path, f"has {len(audio)} bytes", f"whole samples of two bytes for {form.value!r}")
     return audio
