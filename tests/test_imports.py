@@ -75,6 +75,7 @@ PORTS = frozenset(
         "llm.environment",
         "llm.errors",
         "llm.listing",
+        "llm.text_pieces",
     }
 ) | {
     "llm.http.encoding",
