@@ -69,9 +69,10 @@ search: setup-dev
 		$$(grep -rlE --include="test_*.py" "@given|^from random_faults" tests)
 
 # CTranslate2 computes differently on each: without vector instructions, with AVX2, and with AVX-512 where it exists.
+# The soak is left out: memory over time does not depend on it.
 portable: setup-dev
 	@set -e; for isa in GENERIC AVX2 $$(grep -qsw avx512f /proc/cpuinfo && echo AVX512); do \
-	    echo "== $$isa"; CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest -m weights \
+	    echo "== $$isa"; SOAK_MINUTES=0 CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest -m weights \
 	        $$(grep -rl --include="test_*.py" "mark.weights" tests); done
 
 # Those that need nothing beyond the repository; bench/README.md names the others.

@@ -1,6 +1,5 @@
 """Notes whether other programs kept the processors busy during a turn, and tells the user that it is late for that."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,14 +13,6 @@ LATE_MS = 1000.0
 
 TOLD_EVERY_S = 60.0
 """Shortest time between two notices, in seconds."""
-
-log = logging.getLogger(__name__)
-
-
-def busy_text(load: MachineLoad) -> str:
-    """Returns the cause of late replies, as a clause."""
-    share = f"{100 * share_of_others(load):.0f} %"
-    return f"this machine is busy: other programs use {share} of its processors"
 
 
 def share_of_others(load: MachineLoad) -> float:
@@ -54,11 +45,10 @@ class BusyMachine:
         return load if load is not None and load.busy else None
 
     def tell(self, record: TurnRecord, load: MachineLoad) -> None:
-        """Tells the user and the log why this turn failed or was late, at most every `TOLD_EVERY_S`."""
+        """Tells the user why this turn failed or was late, at most every `TOLD_EVERY_S`. A server logs each notice."""
         latency_ms, now_s = record.response_latency_ms, self.clock()
         is_late = record.failed or (latency_ms is not None and latency_ms > LATE_MS)
         if not is_late or (self._told_s is not None and now_s - self._told_s < TOLD_EVERY_S):
             return
         self._told_s = now_s
-        log.warning("%s", busy_text(load))
         self.on_event(Problem(notice("machine_busy", share=f"{100 * share_of_others(load):.0f}")))
