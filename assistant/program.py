@@ -1,4 +1,4 @@
-"""Entry point of the program `repartee`: limits that are too small end it in one sentence, Ctrl-C at any time."""
+"""Entry point of the program `repartee`: too small limits and an incomplete installation end it in one sentence."""
 
 import sys
 
@@ -16,7 +16,10 @@ def main() -> None:
     except KeyboardInterrupt:  # pressed during half a second of imports
         sys.exit(130)
     except Exception as error:
-        if problem := process_limits.cause(error, sys.argv[1:]):
+        from assistant.registry.entry_points import EnginesNotRegisteredError  # noqa: PLC0415 - likewise
+
+        not_registered = str(error) if isinstance(error, EnginesNotRegisteredError) else ""
+        if problem := not_registered or process_limits.cause(error, sys.argv[1:]):
             _refuse(problem)
         raise
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,17 @@ def test_runs_share_no_state(tmp_path: Path) -> None:
 def test_program_that_does_not_end_is_killed(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         repartee("serve", "--port", "0", cwd=tmp_path, timeout_s=0.2)
+
+
+def test_installation_without_registered_engines_names_the_remedy() -> None:
+    program = (
+        "import importlib.metadata as m, sys; m.entry_points = lambda **_: m.EntryPoints(()); "
+        "sys.argv = ['repartee', 'config']; from assistant.program import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=ENVIRON, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert result.returncode == 2
+    assert result.stderr.startswith("repartee: the engines of Repartee are not registered")
+    assert "make setup" in result.stderr
+    assert "Traceback" not in result.stderr
