@@ -129,8 +129,7 @@ def check_every_word_is_answered(watched: CheckedSimulation, replies: list[Obser
 
 
 def store_contains_the_final_history(watched: CheckedSimulation) -> None:
-    history = list(watched.result.history.items)
-    kept = list(without_resumed_rests(tuple(watched.kept)))
+    history, kept = (list(without_resumed_rests(items)) for items in (watched.result.history.items, watched.kept))
     assert kept == history, "what is in the file is not what was said and heard"
     assert list(parse_conversation(b"\n" + item_lines(kept)).items) == history
 
