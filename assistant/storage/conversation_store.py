@@ -116,6 +116,7 @@ class ConversationStore:
         self._written = list(self.items)
         self._stored_ids: set[ItemId] = {item.id for item in self.items}
         self._open_reply: ReplyStarted | None = None
+        self._sent_text: str | None = None  # of the open reply, once it is complete and while it plays
         self._has_draft = False  # queued or stored
         self._ended = False  # nothing more is written
         self._notice = ""  # written in the thread, reported on the event loop
@@ -178,18 +179,24 @@ class ConversationStore:
         """
         match event:
             case ReplyStarted():
-                self._open_reply = event
+                self._open_reply, self._sent_text = event, None
             case ReplySent() if self._open_reply is not None and event.reply == self._open_reply.reply:
+                self._sent_text = event.text
                 self._draft(self._open_reply.item, event.text, items)
-            case ReplyStopped() if event.reason == "went on":
-                self._open_reply = None
-                self._drop_draft()
+            case ReplyStopped():
+                if self._open_reply is not None and event.reply == self._open_reply.reply:
+                    self._sent_text = None
+                if event.reason == "went on":
+                    self._open_reply = None
+                    self._drop_draft()
             case TurnFinished():
                 if self._open_reply is not None and self._open_reply.reply.turn == event.record.turn:
-                    self._open_reply = None
+                    self._open_reply = self._sent_text = None
                 unfinished = None if self._open_reply is None else self._open_reply.item
                 self._drop_draft()
                 self.remember(takewhile(lambda item: item.id != unfinished, items))
+                if unfinished is not None and self._sent_text is not None:
+                    self._draft(unfinished, self._sent_text, items)  # written together with the items
 
     def remember(self, items: Iterable[Item]) -> None:
         """Queues the items that are not stored yet. They must not change any more. Never blocks."""

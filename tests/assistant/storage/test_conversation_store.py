@@ -472,6 +472,37 @@ def test_complete_reply_is_stored_until_what_was_heard_replaces_it(tmp_path: Pat
     assert not file_in(tmp_path).search(TERMINAL, "Answer 1", 9)
 
 
+def test_draft_outlasts_the_turns_that_finish_while_its_reply_plays(tmp_path: Path) -> None:
+    """First side talk, then the reply before, which plays to its end."""
+    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
+    items = history(2)
+    side_talk = UserMessage(ItemId("item_9"), "not now", spoken=True)
+
+    async def main() -> None:
+        memory = new_store(tmp_path)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run())
+
+            async def stored_after(turn: int, event_items: tuple[Item, ...]) -> tuple[Item, ...]:
+                memory.record(TurnFinished(replace(record, turn=turn)), event_items)
+                await memory.settle()
+                return reopened(tmp_path).items
+
+            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
+            memory.record(sent(1, "Answer 0."), items[:2])
+            assert await stored_after(2, (*items[:2], side_talk)) == items[:2]
+            memory.record(ReplyStarted(ReplyId(3, 1), items[3].id, spoken=True), items)
+            memory.record(sent(3, "Answer 1."), items)
+            assert await stored_after(1, items) == items
+            memory.record(ReplyStopped(ReplyId(3, 1), "Answer", 500.0, "voice"), items)
+            assert await stored_after(4, items) == items[:3]
+            heard = (*items[:3], AssistantMessage(items[3].id, "Answer", complete=False))
+            assert await stored_after(3, heard) == heard
+            writer.cancel()
+
+    asyncio.run(main())
+
+
 def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
     items = history(1)
 
