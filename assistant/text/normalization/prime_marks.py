@@ -20,7 +20,12 @@ _ARTICLES = frozenset(("a", "an", "the"))
 _FEET, _INCHES = "['’′]", "(?:[\"”″]|''|’’|′′)"
 _INCHES_IN_A_FOOT = 12
 _MAX_QUOTED_CHARS = 100
-_LAST_QUOTE = re.compile(r"(?:(?P<opening>(?<!\S)\"|“)|(?<!\d)\"|”)[^\"“”]*(?:(?<=\d)[\"”][^\"“”]*){0,9}\Z")
+_LAST_QUOTE = re.compile(
+    r"(?:(?P<opening>(?<![^\s(\[{:;/=—–*_-])\"|[“„])|(?<!\d)\"|”)[^\"“”„]*(?:(?<=\d)[\"”][^\"“”„]*){0,9}\Z"
+)
+_OPEN_SINGLE_QUOTE = re.compile(
+    r"(?<!\w)['‘](?=\S)(?!(?:\d\ds|tis|twas|em|til|cause)\b)(?:[^'‘’]|(?<=\w)['’](?=\w))*\Z", re.IGNORECASE
+)
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -56,9 +61,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         return f"{say(match['figures'], lexicon)} inch" if before_noun else counted(match["figures"], inch)
 
     def feet(match: re.Match[str]) -> str | None:
-        if re.search(
-            r"(?<!\w)['‘’](?=[^\s'’]{0,40}\Z)|‘[^’]*\Z", match.string[max(0, match.start() - 40) : match.start()]
-        ):
+        if _OPEN_SINGLE_QUOTE.search(match.string, max(0, match.start() - _MAX_QUOTED_CHARS), match.start()):
             return None  # a closing quotation mark
         names = (foot[0], foot[0]) if word_before(match) in _ARTICLES else foot
         return counted(match["figures"], names)
