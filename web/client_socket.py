@@ -38,8 +38,10 @@ LEFT = frozenset({1000, GOING_AWAY, 1005})
 """Close codes of a client that will not come back. 1005 means that it gave no code."""
 
 
-TELLS_OF_CHANGES = ('{"type":"response.done"', '{"type":"repartee.lists"', '{"type":"repartee.timers"')
-"""Events after which a client relies on what was said or set. They wait until it is on disk."""
+DONE = '{"type":"response.done"'
+TABLES = ('{"type":"repartee.lists"', '{"type":"repartee.timers"')
+"""Events after which a client relies on what was said or set. They wait until it is on disk: `response.done` in its
+place, behind its own sound, and the tables beside the sound, each replaced by a newer one."""
 
 STORE_TIMEOUT_S = 0.2
 """Longest wait of such an event. Without another load on the disk the write takes some milliseconds."""
@@ -77,6 +79,8 @@ class ClientSocket:
     arrival: int = 0
     stored: Callable[[], Awaitable[None]] = _stores_nothing
     _disk_is_slow: bool = False
+    _tables: dict[str, str] = field(default_factory=dict)  # the newest of each kind that waits for the disk
+    _has_tables: asyncio.Event = field(default_factory=asyncio.Event)
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
@@ -128,7 +132,7 @@ class ClientSocket:
                     if self._waiting_chars > 4 * MAX_WAITING_CHARS:
                         self.behind = True  # it reads too slowly, and its backlog grows
                         return
-                    if self._waiting[0].startswith(TELLS_OF_CHANGES):
+                    if self._waiting[0].startswith(DONE):
                         await self._wait_for_disk()
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
@@ -141,6 +145,16 @@ class ClientSocket:
             pass  # RuntimeError: Starlette's, for a socket that was closed while it was written to
         finally:
             self.lost.set()
+
+    async def queue_tables(self) -> None:
+        """Queues timers and lists for sending when they are on disk, until it is cancelled. Sound does not wait."""
+        while True:
+            await self._has_tables.wait()
+            self._has_tables.clear()
+            tables, self._tables = self._tables, {}
+            await self._wait_for_disk()
+            self._queue(*tables.values())
+            self.changed.set()
 
     async def answered(self) -> int:
         """Called when a message was processed. Waits if the client does not read; lets other tasks run.
@@ -193,10 +207,17 @@ class ClientSocket:
             return 0  # the client may be back on another connection already: new messages are meant for that one
         chars = 0
         for text in self.realtime.to_send():
-            self._waiting.append(text)
             chars += len(text)
-        self._waiting_chars += chars
+            if text.startswith(TABLES):
+                self._tables[text.partition(",")[0]] = text
+                self._has_tables.set()
+            else:
+                self._queue(text)
         return chars
+
+    def _queue(self, *texts: str) -> None:
+        self._waiting.extend(texts)
+        self._waiting_chars += sum(map(len, texts))
 
     async def _wait_for_disk(self) -> None:
         try:

@@ -364,6 +364,7 @@ class Connections:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(client_socket.write(self.metrics), name="write"),
+                    tasks.create_task(client_socket.queue_tables(), name="tables"),
                     tasks.create_task(reader.run(pacer), name="read"),
                     tasks.create_task(realtime_session.feed(pacer), name="feed"),
                 ]
