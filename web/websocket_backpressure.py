@@ -144,6 +144,8 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
     def _read_on(self) -> None:
         """Parses received data as far as it may be taken now. Pauses reading if some is left."""
         self._later = None
+        if self._after_close > LINGER_BYTES:
+            return  # reading has stopped
         frames = 0
         while self._unread and self._may_parse():
             if frames >= FRAMES_AT_ONCE:

@@ -12,7 +12,14 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from web.websocket_backpressure import FRAMES_AT_ONCE, MAX_BYTES, MAX_WAITING, PAUSE_S, BackpressureProtocol
+from web.websocket_backpressure import (
+    FRAMES_AT_ONCE,
+    LINGER_BYTES,
+    MAX_BYTES,
+    MAX_WAITING,
+    PAUSE_S,
+    BackpressureProtocol,
+)
 
 Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
 Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
@@ -279,6 +286,21 @@ def test_frames_before_handshake_answer_wait() -> None:
         assert pipe.reading
 
     run_virtual(main())
+
+
+def test_reading_that_stopped_after_the_close_frame_stays_stopped() -> None:
+    """A flood had left a piece that was to be parsed later."""
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
+        await sends[0]({"type": "websocket.close", "code": 1013})
+        protocol = sends[0].__self__  # type: ignore[attr-defined] # it is a method of the connection's protocol
+        protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
+        protocol.data_received(b"x" * (LINGER_BYTES + 1))
+        await asyncio.sleep(2 * PAUSE_S)
+        assert not pipe.reading
+
+    run_scene(scene, sends)
 
 
 def test_empty_messages_after_close_are_parsed_in_pieces() -> None:
