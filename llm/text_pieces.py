@@ -30,7 +30,8 @@ def pause_after(piece: str) -> Iterator[MoreText]:
 
 
 def tokens_of(text: str, probability: float | None = None) -> Iterator[Token | MoreText]:
-    """Yields a text as tokens. `probability`: that of each of them."""
-    for piece in pieces_of(text):
+    """Yields a text as tokens, with `MoreText` between them. `probability`: that of each of them."""
+    for number, piece in enumerate(pieces_of(text)):
+        if number:
+            yield MoreText()
         yield Token(piece, probability=probability)
-        yield from pause_after(piece)

@@ -53,6 +53,11 @@ def test_long_text_in_one_event_is_processed_in_pieces(repeated: str) -> None:
     assert longest_s < PIECE_S * max(1.0, slowness())
 
 
+def test_each_piece_of_words_has_one_pause() -> None:
+    said = list(OpenAIStream("near").feed(event("words " * PIECE_CHARS)))
+    assert len([one for one in said if isinstance(one, MoreText)]) == 6
+
+
 def test_other_tasks_run_between_pieces_of_thoughts() -> None:
     async def main() -> int:
         turns = 0
