@@ -41,6 +41,8 @@ MAX_REFUSED = 20
 MAX_REFUSED_BYTES = 64 << 20
 """Messages that are refused unread (too large, too many values, binary), and their bytes, after which the connection is
 closed: a client that goes on sending them has an error that waiting does not remedy."""
+REFUSED_RESET_S = 60.0
+"""Time without such a message after which they are counted from 0 again, for well-behaved clients of long sessions."""
 COSTLY_BYTES = 2000
 """After an event that costs more, other tasks of the event loop run."""
 MIN_WAIT_S = 0.02
@@ -209,9 +211,13 @@ class RefusedMessages:
 
     def __init__(self) -> None:
         self._messages = self._bytes = 0
+        self._last_s = 0.0
 
-    def problem(self, size: int) -> str | None:
+    def problem(self, size: int, now_s: float) -> str | None:
         """Counts a refused message of this size in bytes. Returns the reason if the connection must be closed."""
+        if now_s - self._last_s >= REFUSED_RESET_S:
+            self._messages = self._bytes = 0
+        self._last_s = now_s
         self._messages += 1
         self._bytes += size
         if self._messages <= MAX_REFUSED and self._bytes <= MAX_REFUSED_BYTES:

@@ -89,7 +89,7 @@ class SocketReader:
                 if refused is not None:
                     realtime_session.realtime.report(refused)
                     cost = size
-                    if (problem := refusals.problem(size)) is not None:
+                    if (problem := refusals.problem(size, began_s)) is not None:
                         await self._expel(problem)
                         return
                 elif text is not None and not await realtime_session.receive(text, pacer):  # audio has its own pace

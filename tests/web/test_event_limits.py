@@ -20,6 +20,7 @@ from web.event_limits import (
     MAX_REFUSED,
     MAX_REFUSED_BYTES,
     MAX_VALUES,
+    REFUSED_RESET_S,
     EventBudget,
     RefusedMessages,
     cost_of,
@@ -244,7 +245,14 @@ def test_client_that_goes_on_with_refused_messages_is_closed_with_a_reason(
 
 def test_bytes_of_refused_messages_are_limited() -> None:
     refused, few = RefusedMessages(), MAX_REFUSED_BYTES // 15_000_000
-    assert [refused.problem(15_000_000) is None for _ in range(few + 1)] == [True] * few + [False]
+    assert [refused.problem(15_000_000, 1.0) is None for _ in range(few + 1)] == [True] * few + [False]
+
+
+def test_refused_messages_are_forgotten_after_a_minute() -> None:
+    refused = RefusedMessages()
+    for now_s in (100.0, 100.0 + REFUSED_RESET_S):
+        assert {refused.problem(10, now_s) for _ in range(MAX_REFUSED)} == {None}
+    assert refused.problem(10, 101.0 + REFUSED_RESET_S) == "21 messages with 210 bytes were refused; see the errors"
 
 
 def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
