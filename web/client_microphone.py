@@ -31,13 +31,18 @@ OWN_FRAMES = 25
 """A token bucket: 1.25 times real time, with bursts of half a second, is processed outside the shared budget."""
 
 AHEAD_S = 0.5
-"""Sound that may run ahead of real time beside a pending transcript, in seconds: jitter is no recording."""
+"""Sound that may be ahead of real time and is still processed while a transcript is pending, in seconds. Network jitter
+is shorter."""
 
 PACE = 1.25
-"""Multiple of real time at which that is allowed again: a client that sends a recording, then speaks, is live soon."""
+"""Multiple of real time at which `AHEAD_S` is filled again."""
+
+MAX_AHEAD_S = 10.0
+"""Sound ahead of real time that counts, in seconds: live sound after a long recording then waits at most 8 s for a
+transcript, and after 40 s (`PACE`) no longer."""
 
 HELD_CHECK_S = 0.005
-"""Interval at which a recording that waits for a transcript looks for it, in seconds."""
+"""Interval in seconds at which a held recording checks whether the transcript has arrived."""
 
 SLICE_S = 0.004
 """Processing time of frames that are ahead, after which the conversation pauses."""
@@ -57,8 +62,8 @@ class ClientMicrophone:
         batches_silence: See `Microphone`.
         tape: Gets each frame, to keep the user's sound; None: it is not kept.
         noise_reduction: The kind of microphone whose noise is removed, from the next frame on; None: nothing is.
-        holds_recording: Whether sound that is ahead of real time has to wait, because a transcript is pending: it would
-            come in the middle of later sound.
+        holds_recording: Whether sound that is ahead of real time has to wait: a transcript is pending, and later sound
+            must not be processed before it.
         on_problem: Called once if noise cannot be removed; the frames then stay as they are.
     """
 
@@ -226,7 +231,7 @@ class ClientMicrophone:
             if not self._is_held:
                 break
             await asyncio.sleep(HELD_CHECK_S)
-        self._credit_s -= FRAME_MS / 1000
+        self._credit_s = max(-MAX_AHEAD_S, self._credit_s - FRAME_MS / 1000)
 
     async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
         """Returns the frame without noise."""

@@ -12,7 +12,7 @@ from virtual_time import run_virtual
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, samples_of_ms
-from web.client_microphone import SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
+from web.client_microphone import MAX_AHEAD_S, PACE, SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
 
 FRAME = 480
 """Samples of 20 ms at the wire's sample rate."""
@@ -70,6 +70,21 @@ def run_scene(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes
     assert starts == list(range(0, len(starts) * FRAME_SAMPLES, FRAME_SAMPLES))
     assert all(len(frame.pcm) == FRAME_SAMPLES for _, frame in listener.frames)
     return listener
+
+
+def test_live_sound_after_a_long_recording_is_held_for_seconds_at_most() -> None:
+    async def scene(listener: Listener) -> None:
+        microphone = listener.microphone
+        for _ in range(60):
+            await microphone.deliver(loud(REPLY_RATE_HZ), REPLY_RATE_HZ)
+        await microphone.settle()
+        microphone.holds_recording = lambda: True
+        before_ms = listener.now_ms
+        await microphone.deliver(loud(FRAME), REPLY_RATE_HZ)
+        await microphone.settle()
+        assert listener.now_ms - before_ms == pytest.approx(MAX_AHEAD_S / PACE * 1000, abs=50)
+
+    run_scene(scene)
 
 
 def test_queued_audio_is_processed_when_microphone_ends() -> None:
