@@ -58,7 +58,7 @@ export function textParts(key) {
  */
 export function serverText(error, otherwise = "") {
   const known = TABLES[pageLanguage][`code.${error?.code}`];
-  return (pageLanguage === "en" ? null : known?.replace("{message}", error.message ?? "")) ?? error?.message ?? otherwise;
+  return (pageLanguage === "en" ? null : known?.replace("{message}", () => error.message ?? "")) ?? error?.message ?? otherwise;
 }
 
 /**
