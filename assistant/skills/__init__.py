@@ -110,6 +110,9 @@ class ChangeVolume:
 QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
 """Limits of the volume in decibels relative to normal. A lower volume is inaudible in a room; a higher one clips."""
 
+SILENT_DB = -100.0
+"""Volume of a muted voice: every sample of 16 bits becomes 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class SetVolume:

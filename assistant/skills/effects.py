@@ -12,6 +12,7 @@ from assistant.home import HomePort
 from assistant.skills import (
     LOUDEST_DB,
     QUIETEST_DB,
+    SILENT_DB,
     ChangeSpeed,
     ChangeVolume,
     HomeAction,
@@ -83,9 +84,10 @@ class SkillEffects:
         self.pending = self._actions.start(action, self.home, now_s)
         for one in effects:
             if isinstance(one, ChangeVolume):
-                self.gain_db = min(max(self.gain_db + one.db, QUIETEST_DB), LOUDEST_DB)
+                if self.gain_db > SILENT_DB or one.db > 0:  # "quieter" does not end the silence
+                    self.gain_db = min(max(max(self.gain_db, QUIETEST_DB) + one.db, QUIETEST_DB), LOUDEST_DB)
             elif isinstance(one, SetVolume):
-                self.gain_db = min(max(one.db, QUIETEST_DB), LOUDEST_DB)
+                self.gain_db = min(max(one.db, SILENT_DB), LOUDEST_DB)
             elif isinstance(one, ChangeSpeed):
                 self.speed = change_speed(self.speed, one.steps)
         changes_timers = bool(timer_effects(effect))

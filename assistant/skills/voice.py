@@ -3,7 +3,16 @@
 import math
 from fractions import Fraction
 
-from assistant.skills import LOUDEST_DB, QUIETEST_DB, AnswerWithEffect, ChangeSpeed, ChangeVolume, Reply, SetVolume
+from assistant.skills import (
+    LOUDEST_DB,
+    QUIETEST_DB,
+    SILENT_DB,
+    AnswerWithEffect,
+    ChangeSpeed,
+    ChangeVolume,
+    Reply,
+    SetVolume,
+)
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
@@ -16,15 +25,15 @@ _TENTHS = 10
 
 
 def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
-    """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume."""
+    """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume; 0 is silent."""
     share = found.numbers["to"] if "to" in found.numbers else Fraction(found.values["level"])
     if not 0 <= share <= 100:
         return lambda _context: language.say("volume_range")
     if "to" in found.numbers and share <= _TENTHS and "percent" not in found.values:
         share *= 100 // _TENTHS
     # Ten decibels are about twice as loud.
-    db = QUIETEST_DB if share == 0 else LOUDEST_DB + 10 * math.log2(share / 100)
-    deed = AnswerWithEffect(language.say("volume_set", percent=language.number(share)), SetVolume(max(db, QUIETEST_DB)))
+    db = SILENT_DB if share == 0 else max(LOUDEST_DB + 10 * math.log2(share / 100), QUIETEST_DB)
+    deed = AnswerWithEffect(language.say("volume_set", percent=language.number(share)), SetVolume(db))
     return lambda _context: deed
 
 

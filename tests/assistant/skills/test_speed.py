@@ -1,11 +1,14 @@
-"""Speaking speed: applied when the turn is committed and undone with its turn."""
+"""Speed and volume of the voice: applied when the turn is committed and undone with its turn."""
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
+from skill_talk import Talk
 
-from assistant.skills import ChangeSpeed, ChangeVolume
+from assistant.skills import QUIETEST_DB, ChangeSpeed, ChangeVolume
 from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects
+from audio.level import amplified
 
 
 def skill_effects() -> SkillEffects:
@@ -32,6 +35,17 @@ def test_speed_is_limited(steps: int, limit: float) -> None:
     assert effects.speed == limit
     effects.do(ChangeSpeed(-1 if steps > 0 else 1), 0.0)
     assert SLOWEST < effects.speed < FASTEST
+
+
+def test_muted_voice_is_silent_until_it_is_made_louder() -> None:
+    talk, loud = Talk("en"), np.full(480, 32_767, np.int16)
+    for said in ("mute", "quieter"):
+        talk.say(said)
+        assert not amplified(loud, talk.effects.gain_db).any()
+    talk.say("louder")
+    assert talk.effects.gain_db == QUIETEST_DB + 6.0
+    talk.say("mute", "unmute")
+    assert talk.effects.gain_db == pytest.approx(-1.0)
 
 
 def test_retracted_turn_restores_speed_but_not_volume() -> None:
