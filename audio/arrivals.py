@@ -6,9 +6,9 @@ STALL_S = 1.0
 """Longest stall of the network or the client's machine, in seconds, that a following burst makes up for."""
 
 TURN_STALL_S = 5.0
-"""The same while the user's turn is open, or if the last block was louder than the room, because speech may have begun:
-mobile networks stall for seconds, and silence would cut the turn in two. A client that ends its sound with its speech,
-and sends no silence, is answered after this time."""
+"""The same while the user's turn is open, or after a block that is louder than the background noise, because speech may
+have begun: mobile networks stall for seconds, and silence would cut the turn in two. A client that ends its sound with
+its speech, and sends no silence, is answered after this time."""
 
 JITTER_S = 0.2
 """Largest delay of a block without a stall, in seconds."""
@@ -46,7 +46,7 @@ class Arrivals:
         block_s: Length of the longest recent block.
         gone: The client has disconnected: nothing more will arrive.
         in_turn: The user's turn is open.
-        loud: The last block was louder than the room.
+        loud: The last block was louder than the background noise.
     """
 
     def __init__(self) -> None:

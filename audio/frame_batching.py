@@ -46,7 +46,10 @@ class FrameBatcher:
         return 0.0 if self.is_loud(block, block_s) else MAX_BATCH_S
 
     def is_loud(self, block: npt.NDArray[np.int16], block_s: float) -> bool:
-        """Returns whether a block, as for `max_wait_s`, is louder than the room. Adapts the estimate of the room."""
+        """Returns whether a block is louder than the room.
+
+        Adapts the estimate of the room; speech raises it slowly, and the next quiet block lowers it at once.
+        """
         # Calls the ufuncs directly: the array methods that wrap them cost half of the time.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
         frames = block_s * _FRAMES_PER_S

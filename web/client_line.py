@@ -140,7 +140,10 @@ class ClientLine:
         return self._add_after_gap(self._gap, block, -early_s)
 
     def idle(self, now_s: float) -> list[Frame]:
-        """Returns the frames that are due although no block has arrived. Call it every 20 ms from `idle_from_s` on."""
+        """Returns the frames that are due although no block has arrived.
+
+        Call it every 20 ms from `idle_from_s` on, or every `MAX_BATCH_S` while silence may be batched.
+        """
         if self._gap is not None:
             return self._treated_as_lost(self._gap) if now_s >= self.idle_from_s else []
         frames = _copied(self._line.idle(now_s))

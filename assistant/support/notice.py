@@ -98,7 +98,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
 )
 """The sentences in English by code. The page has the same codes in each of its languages, as `notice.CODE`.
 
-A template of one value is text that another part has made: the page says before it what it is about.
+A template that is only `{reason}` is a sentence of another part. The page puts the subject before it.
 """
 
 

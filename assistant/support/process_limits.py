@@ -1,7 +1,7 @@
 """Names limits of the system that are too small for a command: memory, threads and open files.
 
-Checked before numpy is imported: its OpenBLAS ends the process in words of its own if it gets no memory. Only the
-standard library is used. Every figure in MB is 2**20 bytes, measured on Linux (docs/daily-running.md).
+Checked before numpy is imported: its OpenBLAS ends the process with its own error message if it gets no memory. Only
+the standard library is used. Every figure in MB is 2**20 bytes, measured on Linux (docs/daily-running.md).
 """
 
 import os

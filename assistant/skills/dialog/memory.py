@@ -207,7 +207,7 @@ class Memory:
     def heard_question(self, last_reply: str | None, language: str) -> OpenQuestion | None:
         """Returns the open question if `last_reply`, the heard part of the last reply, includes its beginning.
 
-        Who hears what there is to choose from need not wait for the question: "the second one" answers it.
+        The question need not have begun: a user who has heard the choices may answer 'the second one'.
         A question without words is returned: its skill knows them when its service has answered.
         """
         if self.question is None or self.language != language:
