@@ -11,13 +11,15 @@ def limit_resources(memory_bytes: int, computing_s: int) -> None:
     """
     with suppress(ImportError, AttributeError, OSError, ValueError):
         os.nice(10)
-    with suppress(ImportError, OSError, ValueError):
+    try:
         import resource  # noqa: PLC0415 - not on every system
-
-        for what, most in (
-            (resource.RLIMIT_AS, memory_bytes),
-            (resource.RLIMIT_CPU, computing_s),
-            (resource.RLIMIT_FSIZE, 0),
-            (resource.RLIMIT_CORE, 0),
-        ):
+    except ImportError:
+        return
+    for what, most in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, computing_s),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(OSError, ValueError):  # the system may refuse one
             resource.setrlimit(what, (most, most))

@@ -29,3 +29,23 @@ def test_process_beyond_its_limits_ends(use: str, how: str, tmp_path: Path) -> N
         cwd=tmp_path,
     )
     assert how in f"{done.returncode} {done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "limiting",
+    [
+        "from audio.resource_limits import limit_resources; limit_resources(1, 1)",
+        "from audio.tts.pico.synthesis_process import _limit_resources; _limit_resources()",
+    ],
+    ids=["uploads", "pico"],
+)
+def test_refused_limit_leaves_the_others(limiting: str) -> None:
+    code = (
+        "import resource as r; set_limit = r.setrlimit\n"
+        "def refusing(what, limits):\n"
+        "    if what == r.RLIMIT_AS: raise ValueError\n"
+        "    set_limit(what, limits)\n"
+        f"r.setrlimit = refusing; {limiting}; print(r.getrlimit(r.RLIMIT_FSIZE))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "(0, 0)\n"

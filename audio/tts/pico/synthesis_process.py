@@ -48,13 +48,15 @@ def _limit_computing(limit_s: float) -> None:
 
 
 def _limit_resources() -> None:
-    with suppress(ImportError, OSError, ValueError):
+    try:
         import resource  # noqa: PLC0415 - not on every system
-
-        for what, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+    except ImportError:
+        return
+    for what, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        with suppress(OSError, ValueError):  # the system may refuse one
             resource.setrlimit(what, (most, most))
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # nobody wants the rest
+    with suppress(BrokenPipeError):  # the parent has closed the pipe
         main()
