@@ -26,8 +26,9 @@ class BeepVoice:
 
     name = "beeps"
 
-    def __init__(self, pitch_hz: int, volume_dbfs: float) -> None:
+    def __init__(self, pitch_hz: int, speed: float, volume_dbfs: float) -> None:
         self._pitch_hz = pitch_hz
+        self._speed = speed
         self._level = 2**0.5 * 10 ** (volume_dbfs / 20)
         self.detail = f"{pitch_hz} Hz"
 
@@ -40,13 +41,14 @@ class BeepVoice:
 
         from audio.units import FULL_SCALE, REPLY_RATE_HZ, ReplySamples
 
-        size, start = round(WORD_S * REPLY_RATE_HZ / speed), 0
+        size, start = round(WORD_S * REPLY_RATE_HZ / (self._speed * speed)), 0
         sound = self._level * np.sin(2 * np.pi * self._pitch_hz * np.arange(size) / REPLY_RATE_HZ)
         sound[3 * size // 4 :] = 0
-        for word in text.split():
+        for number, word in enumerate(text.split()):
             at = text.index(word, start)
             start = at + len(word)
-            mark = WordMark(at, start, ReplySamples(0), ReplySamples(3 * size // 4))
+            begin = number * size  # from the beginning of the text
+            mark = WordMark(at, start, ReplySamples(begin), ReplySamples(begin + 3 * size // 4))
             yield Chunk((sound * FULL_SCALE).astype(np.int16), (mark,))
 
     async def aclose(self) -> None:
@@ -56,7 +58,7 @@ class BeepVoice:
 def make(request: VoiceRequest) -> Voice:
     """Returns the voice, not loaded yet."""
     assert isinstance(request.settings, BeepSettings)
-    return BeepVoice(request.settings.pitch_hz, request.volume_dbfs)
+    return BeepVoice(request.settings.pitch_hz, request.speed, request.volume_dbfs)
 
 
 ENGINE = VoiceEngine(
@@ -65,5 +67,4 @@ ENGINE = VoiceEngine(
     about="beeps each word",
     settings=BeepSettings,
     voices=(VoiceInfo("beeps", "", "Beeps"),),
-    word_times="exact",
 )

@@ -1,5 +1,7 @@
 """The voice and the recognizer of examples/ are installed as packages and used by `repartee serve`."""
 
+import asyncio
+import importlib.util
 import io
 import json
 import os
@@ -10,12 +12,15 @@ import threading
 import time
 import wave
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+
+from audio.tts import Chunk
+from audio.units import REPLY_RATE_HZ
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(200)]
 
@@ -60,6 +65,22 @@ def serving(environ: dict[str, str], folder: Path, *settings: str) -> Generator[
             process.terminate()
             process.wait()
             reader.join()
+
+
+def test_beeps_follow_each_other_at_the_configured_speed() -> None:
+    spec = importlib.util.spec_from_file_location("repartee_beeps", ROOT / "examples/voice/repartee_beeps.py")
+    assert spec is not None
+    assert spec.loader is not None
+    beeps = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(beeps)
+
+    async def spoken() -> list[Chunk]:
+        async with aclosing(beeps.BeepVoice(300, 2.0, -20.0).speak("One two.")) as chunks:
+            return [chunk async for chunk in chunks]
+
+    first, second = asyncio.run(spoken())
+    (mark,) = second.marks
+    assert mark.start == first.pcm.size == 0.1 * REPLY_RATE_HZ
 
 
 def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str, str], tmp_path: Path) -> None:
