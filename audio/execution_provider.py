@@ -59,7 +59,7 @@ class ProviderRequest:
     """A provider that the configuration requests for one engine.
 
     Attributes:
-        key: Key of the configuration, for messages.
+        key: Key of the configuration, for messages; "" for an engine that only computes on the CPU.
         wanted: The provider.
         fp16: Whether TensorRT may compute in float16. Other providers have no such option.
         engine_cache: Folder in which TensorRT keeps the engines it has built, a folder for each model; None: it builds

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from audio.engines.models import ModelKind
 from audio.engines.settings import NoSettings
+from audio.errors import EngineLoadError
 
 if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness
@@ -101,8 +102,8 @@ class VoiceEngine:
         ranks: How much it is preferred by `tts.engine = "auto"`, by language; `ANY_LANGUAGE` for all others. The
             highest that can speak is used. A language that is not listed is never spoken by "auto".
         models: Its models; None: it needs none.
-        default_voices: Name of the voice of each language that is used if none is configured, for an engine with models
-            or several voices.
+        default_voices: Name of the voice of each language or region ("en-GB") that is used if none is configured, for
+            an engine with models or several voices.
         voices: Its voices, for an engine without models.
         label_of: Describes a voice with a model by its name.
         name_pattern: Beginning of the names of its models, so that a misspelt one is noticed before it is loaded.
@@ -110,9 +111,6 @@ class VoiceEngine:
         packages: Distributions that it needs, with the module of each.
         most_threads: Greatest useful number of threads.
         thread: Name of its thread, as the system shows it (15 characters); "" if its threads have no name.
-        streams: Whether the first sound of a sentence is there before the whole sentence is computed.
-        word_times: Whether the positions of words are the engine's own or estimated.
-        own_process: Whether it computes in a process of its own.
         on_cluster: Whether it may run in replicas of a cluster.
         figures: Measured quality and cost; None: not measured.
     """
@@ -131,9 +129,6 @@ class VoiceEngine:
     packages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     most_threads: int = 1
     thread: str = ""
-    streams: bool = False
-    word_times: Literal["exact", "estimated"] = "estimated"
-    own_process: bool = False
     on_cluster: bool = True
     figures: VoiceFigures | None = None
 
@@ -143,8 +138,28 @@ class VoiceEngine:
 
     def default_voice(self, language: str) -> str:
         """Returns the voice of a language that is used if none is configured; "" if there is none."""
-        return self.default_voices.get(language.partition("-")[0], "")
+        base = language.partition("-")[0]
+        return self.default_voices.get(language, self.default_voices.get(base, ""))
 
     def voice_of_name(self, name: str) -> VoiceInfo | None:
         """Returns its voice of a name; None if it has none, or if its voices are models."""
         return next((voice for voice in self.voices if voice.name == name), None)
+
+    def voice_for(self, language: str, name: str) -> VoiceInfo:
+        """Returns its voice of a name ("": the language's own), for an engine whose voices are no models.
+
+        Raises EngineLoadError if there is none, or if it speaks another language.
+        """
+        voice = self.voice_of_name(name or self.default_voice(language))
+        if voice is None:
+            problem = f'has no voice "{name}"' if name else f'does not speak "{language}"'
+            known = ", ".join(one.name for one in self.voices)
+            raise EngineLoadError(
+                f"{self.name} {problem}, only {known}: change tts.voice, or choose another tts.engine"
+            )
+        if voice.language not in {"", language.partition("-")[0]}:
+            raise EngineLoadError(
+                f'the {self.name} voice {voice.name} speaks {voice.language}, but the language is "{language}": change '
+                "tts.voice or the language"
+            )
+        return voice

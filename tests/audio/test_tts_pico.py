@@ -20,9 +20,10 @@ from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, rms_dbfs
 from audio.tts import Chunk, Voice
+from audio.tts.pico.engine import ENGINE
 from audio.tts.pico.process import COMMAND, PicoEndedError, PicoProcess
 from audio.tts.pico.text import MAX_WORD_CHARS, spoken_text
-from audio.tts.pico.voice import VOICES, PicoTts, voice_of
+from audio.tts.pico.voice import PicoTts
 from audio.tts.text_pieces import PIECE_CHARS, words
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
@@ -44,7 +45,8 @@ async def said(voice: Voice, text: str, speed: float = 1.0) -> list[Chunk]:
 
 
 async def loaded(language: str = "de", speed: float = 1.0) -> PicoTts:
-    voice = PicoTts(language=language, speed=speed)
+    name = ENGINE.voice_for(language, "").name.removeprefix("pico-")
+    voice = PicoTts(language=language, voice=name, speed=speed)
     await voice.load()
     return voice
 
@@ -236,21 +238,30 @@ class TestProcess:
         with pytest.raises(EngineLoadError, match=r"py-nanotts.*tts\.engine"):
             PicoProcess("de-DE", 1.0, (sys.executable, "-c", "import no_such_package"))
 
-    @text_cases("language", ["nl", "zh-CN", ""])
-    def test_unknown_language_is_refused(self, language: str) -> None:
-        with pytest.raises(EngineLoadError, match=r"does not speak.*tts\.engine"):
-            asyncio.run(loaded(language or "xx"))
-
 
 def test_voice_of_language_is_found() -> None:
-    assert [voice_of(code) for code in ("de", "de-AT", "en", "en-gb", "en_US", "pt")] == [
-        "de-DE", "de-DE", "en-US", "en-GB", "en-US", ""
-    ]  # fmt: skip
-    assert set(VOICES) == set(SENTENCES)
+    languages = ("de", "de-AT", "en", "en-GB", "en-US", "fr")
+    names = ["pico-de-DE", "pico-de-DE", "pico-en-US", "pico-en-GB", "pico-en-US", "pico-fr-FR"]
+    assert [ENGINE.voice_for(language, "").name for language in languages] == names
+    assert ENGINE.voice_for("en-US", "pico-en-GB").name == "pico-en-GB"
+    assert len(ENGINE.voices) == len(SENTENCES)
+
+
+@text_cases(
+    ("language", "voice", "said"),
+    [
+        ("nl", "", r'does not speak "nl".*tts\.engine'),
+        ("de", "heart", r'has no voice "heart", only pico-de-DE.*tts\.voice'),
+        ("en-US", "pico-de-DE", r'speaks de, but the language is "en-US": change tts\.voice'),
+    ],
+)
+def test_voice_of_another_language_is_refused(language: str, voice: str, said: str) -> None:
+    with pytest.raises(EngineLoadError, match=said):
+        ENGINE.voice_for(language, voice)
 
 
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match=r"tts\.speed"):
-        PicoTts(language="de", speed=3)
+        PicoTts(language="de", voice="de-DE", speed=3)
     with pytest.raises(ValueError, match=r"tts\.target_dbfs"):
-        PicoTts(language="de", target_dbfs=1)
+        PicoTts(language="de", voice="de-DE", target_dbfs=1)

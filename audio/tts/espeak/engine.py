@@ -33,7 +33,5 @@ ENGINE = VoiceEngine(
     last_resort=True,
     packages=MappingProxyType({"espeakng-loader": "espeakng_loader"}),
     thread=NAME,
-    streams=True,
-    word_times="exact",
     figures=VoiceFigures(dnsmos=2.66, word_errors=0.171, processor_s=0.003, first_sound_ms=4),
 )

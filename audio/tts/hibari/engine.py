@@ -7,9 +7,10 @@ from audio.tts import Voice
 
 
 def make(request: VoiceRequest) -> Voice:
-    """Returns the voice."""
+    """Returns the voice. Raises EngineLoadError for another language or voice."""
     from audio.tts.hibari.voice import HibariTts  # noqa: PLC0415 - on use: it takes 100 ms
 
+    ENGINE.voice_for(request.language, request.voice)
     return HibariTts(
         speed=request.speed,
         target_dbfs=request.volume_dbfs,
@@ -27,7 +28,5 @@ ENGINE = VoiceEngine(
     voices=(VoiceInfo("heart", "en", "Heart (US)"),),
     packages=MappingProxyType({"hibari-tts": "hibari", "onnxruntime": "onnxruntime"}),
     thread="Hibari",
-    streams=True,
-    word_times="exact",
     figures=VoiceFigures(dnsmos=3.19, word_errors=0.009, processor_s=0.013, first_sound_ms=20),
 )

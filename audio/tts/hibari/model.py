@@ -97,7 +97,7 @@ def _session(model: bytes) -> OpenedSession:
     options.enable_mem_pattern = False
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        return open_session(model, options, ProviderRequest("tts.provider", "cpu"))
+        return open_session(model, options, ProviderRequest("", "cpu"))
     except Exception as refused:
         # onnxruntime has a class of its own for every code and no root for them.
         raise EngineLoadError(

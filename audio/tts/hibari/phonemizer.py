@@ -18,7 +18,7 @@ from audio.tts.streaming.phonemes import Phonemes, WordPhonemes, is_audible
 from audio.tts.text_pieces import pronounceable
 
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?…]+[\"'”’)\]»]*\s+(?![a-zß-öø-ÿ])")
-"""The end of a sentence. A dot after an initial and before a small letter is none."""
+"""The end of a sentence. A dot after an initial or before a small letter does not end a sentence."""
 
 _FINAL_DOT = re.compile(r"(?<=[\w)])\.(?=\)?$)")
 """The dot at the end of a sentence. A blank before it keeps hibari from taking the word for an abbreviation, whose dot
@@ -98,9 +98,9 @@ class Phonemizer:
             phonemes += " " if phonemes and said else ""
             begin = len(phonemes) + len(said) - len(said.lstrip(_PUNCTUATION))
             phonemes += said
-            end = max(begin, len(phonemes) - len(said) + len(said.rstrip(_PUNCTUATION)))
+            last = max(begin, len(phonemes) - len(said) + len(said.rstrip(_PUNCTUATION)))
             if pronounceable(text[text_start:text_end]):
-                words.append(WordPhonemes(text_start, text_end, 0, begin, end, guessed=False))
+                words.append(WordPhonemes(text_start, text_end, 0, begin, last, guessed=False))
         return phonemes, words
 
     def _with_links(self, text: str, start: int, end: int, pronounced: Sequence[PronouncedWord]) -> str:

@@ -58,14 +58,14 @@ def voice_signs(phonemes: str) -> str:
 
     The voice swallows words without a stress.
     """
-    found, at = [], 0
-    while at < len(phonemes):
-        size = next((size for size in range(_LONGEST, 1, -1) if phonemes[at : at + size] in _SIGNS), 1)
-        sign = phonemes[at : at + size]
-        found.append(_SIGNS.get(sign, sign))
-        at += size
-    if not {"ˈ", "ˌ"} & set(found):
-        vowel = next((index for index, sign in enumerate(found) if sign[:1] in _VOWELS), None)
+    signs, position = [], 0
+    while position < len(phonemes):
+        size = next((size for size in range(_LONGEST, 1, -1) if phonemes[position : position + size] in _SIGNS), 1)
+        sign = phonemes[position : position + size]
+        signs.append(_SIGNS.get(sign, sign))
+        position += size
+    if not {"ˈ", "ˌ"} & set(signs):
+        vowel = next((index for index, sign in enumerate(signs) if sign[:1] in _VOWELS), None)
         if vowel is not None:
-            found.insert(vowel, "ˈ")
-    return "".join(found)
+            signs.insert(vowel, "ˈ")
+    return "".join(signs)

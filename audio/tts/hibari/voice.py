@@ -45,9 +45,7 @@ class HibariTts(StreamedVoice[HibariModel]):
         for key, value, low, high in (("speed", speed, 0.5, 2), ("target_dbfs", target_dbfs, -60, 0)):
             if not low <= value <= high:
                 raise ValueError(f"tts.{key} is {value}: Hibari accepts {low} to {high}")
-        super().__init__(
-            language="en", target_dbfs=target_dbfs, provider=ProviderRequest("tts.provider", "cpu"), lateness=lateness
-        )
+        super().__init__(language="en", target_dbfs=target_dbfs, provider=ProviderRequest("", "cpu"), lateness=lateness)
         self._speed = speed
         self._phonemizer: Phonemizer | None = None
         self._pronunciations = pronunciations or Pronunciations()

@@ -11,12 +11,12 @@ _REGIONS = MappingProxyType({"de": "DE", "en": "US", "es": "ES", "fr": "FR", "it
 
 
 def make(request: VoiceRequest) -> Voice:
-    """Returns the voice of a language or a name."""
+    """Returns the voice of a language or a name. Raises EngineLoadError for one of another language."""
     from audio.tts.pico.voice import PicoTts  # noqa: PLC0415 - on use: it takes 100 ms
 
     return PicoTts(
         language=request.language,
-        voice=request.voice.removeprefix(_PREFIX),
+        voice=ENGINE.voice_for(request.language, request.voice).name.removeprefix(_PREFIX),
         speed=request.speed,
         target_dbfs=request.volume_dbfs,
         lateness=request.lateness,
@@ -33,10 +33,12 @@ ENGINE = VoiceEngine(
     about="small and clear, in a process of its own; German, English, Spanish, French, Italian",
     ranks=MappingProxyType(dict.fromkeys(_REGIONS, 20)),  # behind neural voices, before espeak-ng
     voices=(*(_voice(*one) for one in _REGIONS.items()), _voice("en", "GB")),
-    default_voices=MappingProxyType({language: _voice(language, region).name for language, region in _REGIONS.items()}),
-    packages=MappingProxyType({"py-nanotts": "py_nanotts"}),
+    default_voices=MappingProxyType(
+        {language: _voice(language, region).name for language, region in _REGIONS.items()}
+        | {"en-GB": _voice("en", "GB").name}
+    ),
+    packages=MappingProxyType({"py-nanotts": "py_nanotts", "onnxruntime": "onnxruntime"}),
     thread="Pico",
-    own_process=True,
     on_cluster=False,
     figures=VoiceFigures(dnsmos=None, word_errors=0.05, processor_s=0.0044, first_sound_ms=10),
 )

@@ -1,10 +1,8 @@
 """Speaks with Pico: German, French, Spanish, Italian and English with small voices that need no download."""
 
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 
 from audio.engine_lateness import EngineLateness
-from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderRequest
 from audio.thread_times import ThreadTimes
 from audio.tts.pico.process import PicoProcess
@@ -15,11 +13,6 @@ from audio.tts.streaming.sentence_audio import ReplyAudio, ReplySentence
 from audio.tts.streaming.sentence_sound import SentenceSound, Sound, StopSwitch
 from audio.tts.streaming.streamed_voice import PieceRequest, StreamedVoice
 from audio.tts.text_pieces import words
-
-VOICES: Mapping[str, str] = MappingProxyType(
-    {"de": "de-DE", "en": "en-US", "es": "es-ES", "fr": "fr-FR", "it": "it-IT", "en-GB": "en-GB"}
-)
-"""The library's voice of a language, and of a language and region that have their own."""
 
 
 class PicoTts(StreamedVoice[PicoProcess]):
@@ -35,8 +28,8 @@ class PicoTts(StreamedVoice[PicoProcess]):
     def __init__(
         self,
         *,
-        language: str = "en",
-        voice: str = "",
+        language: str,
+        voice: str,
         speed: float = 1.0,
         target_dbfs: float = -20.0,
         lateness: EngineLateness | None = None,
@@ -45,7 +38,7 @@ class PicoTts(StreamedVoice[PicoProcess]):
 
         Args:
             language: Language of the conversation: "de", "en-GB".
-            voice: One of `VOICES`' values; "": that of the language.
+            voice: One of the library's voices, as "de-DE".
             speed: 0.5..2; 1 is the voice's own speed.
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
             lateness: Decides what is left out when the sound is late; None: nothing ever is.
@@ -59,18 +52,14 @@ class PicoTts(StreamedVoice[PicoProcess]):
         super().__init__(
             language=language,
             target_dbfs=target_dbfs,
-            provider=ProviderRequest("tts.provider", "cpu"),
+            provider=ProviderRequest("", "cpu"),
             lateness=lateness,
         )
-        self._voice = voice or voice_of(language)
+        self._voice = voice
         self._speed = speed
 
     def load_model(self, times: ThreadTimes) -> PicoProcess:
         """See `StreamedVoice.load_model`."""
-        if self._voice not in VOICES.values():
-            spoken = ", ".join(sorted(set(VOICES.values())))
-            asked = f"has no voice {self._voice}" if self._voice else f"does not speak {self._language}"
-            raise EngineLoadError(f"Pico {asked}: it has {spoken}; choose another engine in tts.engine")
         process = PicoProcess(self._voice, self._speed)
         times.watch_process(process.pid)
         return process
@@ -99,9 +88,3 @@ class PicoTts(StreamedVoice[PicoProcess]):
             ).audio()
 
         return work
-
-
-def voice_of(language: str) -> str:
-    """Returns the library's voice of a language; "" if there is none."""
-    base, _, region = language.replace("_", "-").partition("-")
-    return VOICES.get(f"{base.lower()}-{region.upper()}", VOICES.get(base.lower(), ""))

@@ -59,7 +59,5 @@ ENGINE = VoiceEngine(
     packages=MappingProxyType({"piper-tts": "piper", "onnxruntime": "onnxruntime"}),
     most_threads=2,  # on two cores, two threads wait for each other where other work runs (docs/lab/tts.md)
     thread="Piper",
-    streams=True,
-    word_times="exact",
     figures=VoiceFigures(dnsmos=3.29, word_errors=0.028, processor_s=0.13, first_sound_ms=55),
 )

@@ -1,4 +1,4 @@
-"""Common parts of the voices that compute a sentence in pieces in a thread of this process.
+"""Common parts of the voices that load a model, ask it in one thread, and give a sentence in pieces.
 
 It may import from `audio.tts` and `audio`, but no engine's package.
 """

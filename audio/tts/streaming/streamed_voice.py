@@ -1,4 +1,4 @@
-"""A voice whose model computes in a thread of this process: loads it, speaks with it, and replaces it if it fails."""
+"""A voice with a model that one thread asks: loads it, speaks sentences in pieces, and replaces it if it fails."""
 
 import asyncio
 import logging
@@ -34,8 +34,6 @@ from audio.tts.text_pieces import TextPiece, clean, ends_sentence, pieces
 from audio.units import FULL_SCALE, REPLY_RATE_HZ
 
 log = logging.getLogger(__name__)
-
-DEFAULT_PROVIDER = ProviderRequest("tts.provider")
 
 _REFERENCE_S = 12.0
 """Approximate length of the reference text, in seconds."""
