@@ -6,11 +6,12 @@ from audio.units import FRAME_MS, Pcm
 from audio.vad import POSSIBLE_SPEECH
 
 QUIET_PEAK = 16
-"""Largest sample of a quiet frame (-66 dBFS). Speech of this level, and its level differences of at most -60 dBFS, are
-found by no detector: Silero's probability is at most 0.05 on the clips of the benches, at 64 it is up to 0.99."""
+"""Largest sample of a quiet frame (-66 dBFS). No detector finds speech of this level: the network's probability is at
+most 0.05 on the clips of the benches; at a peak of 64 it is up to 0.99."""
 
 PERIOD_FRAMES = 8
 """Frames after which windows of 32 ms and frames of 20 ms end together, so that the windows stay where they were."""
+
 HANGOVER_FRAMES = 480 // FRAME_MS
 """Quiet frames before the network rests: until then its state is that of silence."""
 
