@@ -268,6 +268,7 @@ def local_settings(settings: Settings) -> Settings:
         stt=replace(settings.stt, engine=engine, model=whisper_choice(settings).name, threads=threads),
         tts=replace(settings.tts, engine="auto"),
         turn=replace(settings.turn, smart_turn="auto"),
+        engines=settings.engines,
     )
 
 

@@ -43,6 +43,7 @@ class WhisperModels:
     _choices: dict[Line, WhisperChoice] = field(default_factory=dict)
     _models: "dict[str, SharedWhisper]" = field(default_factory=dict)
     _turns_ms: dict[str, list[float]] = field(default_factory=dict)
+    _measured: dict[str, DecodeTime] = field(default_factory=dict)  # count if the cache folder cannot be written
 
     name = "speech recognition"
 
@@ -53,9 +54,10 @@ class WhisperModels:
 
         It is chosen once: another process, or a measurement that took too long, may add times meanwhile.
         """
+        self._measured |= measured
         choice = self._choices.get(line)
         if choice is None:
-            choice = self._choices[line] = await asyncio.to_thread(self._decide, line, measured)
+            choice = self._choices[line] = await asyncio.to_thread(self._decide, line)
         return choice, self._model(choice.name)
 
     def note_turn(self, recognizer: Recognizer, share_ms: float) -> None:
@@ -84,7 +86,7 @@ class WhisperModels:
         if not await self.keep():
             return changed
         for line, before in tuple(self._choices.items()):
-            choice = await asyncio.to_thread(self._decide, line, {})
+            choice = await asyncio.to_thread(self._decide, line)
             if choice.name == before.name:
                 continue
             try:
@@ -104,8 +106,8 @@ class WhisperModels:
         for model in models.values():
             await model.aclose()
 
-    def _decide(self, line: Line, measured: Mapping[str, DecodeTime]) -> WhisperChoice:
-        choice = whisper_choice(self.settings, measured, line)
+    def _decide(self, line: Line) -> WhisperChoice:
+        choice = whisper_choice(self.settings, self._measured, line)
         names = candidates(self.settings.assistant.language)
         if self.settings.stt.model == AUTO and len(names) > 1:
             keep_choice(self.settings, names, line, choice.name)

@@ -188,7 +188,7 @@ class LoadedWhisper:
                 device=self.device,
                 compute_type=self.compute_type,
                 cpu_threads=settings.cpu_threads // self.workers,
-                num_workers=self.workers + settings.spare_worker,
+                num_workers=self.workers + (settings.spare_worker and self.device != "cuda"),
                 local_files_only=True,
             )
             self.compute_type = self._model.model.compute_type

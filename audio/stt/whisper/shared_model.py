@@ -158,9 +158,8 @@ class SharedWhisper:
         loop = asyncio.get_running_loop()
         self._backoff.check(time.monotonic())
         self._backoff.record_load(time.monotonic())
-        loading = self._loading = _Loading(
-            WhisperThread(self.settings.workers + self.settings.spare_worker), loop.create_future()
-        )
+        spare = self.settings.spare_worker and self.settings.device != "cuda"
+        loading = self._loading = _Loading(WhisperThread(self.settings.workers + spare), loop.create_future())
         alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
         loading.result.add_done_callback(

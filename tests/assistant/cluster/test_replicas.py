@@ -281,6 +281,12 @@ def test_replicas_get_no_addresses_and_instructions() -> None:
     assert (sent.stt.engine, sent.tts.engine, sent.turn.smart_turn) == ("faster-whisper", "auto", "auto")
 
 
+def test_replicas_get_the_settings_of_engines() -> None:
+    sent = local_settings(settings_with("tts.piper.speaker=3"))
+    assert sent.value("tts.piper.speaker") == 3
+    assert application.version_of(settings_with("tts.piper.speaker=3")) != application.version_of(settings_with())
+
+
 @pytest.mark.parametrize(("cpus", "threads"), [("2", 2), ("0.5", 1), ("0", 0)])
 def test_engines_have_as_many_threads_as_their_replica_reserves_cores(cpus: str, threads: int) -> None:
     given = load_settings(None, {}, ["stt.engine=ray", f"cluster.replica_cpus={cpus}"]).settings

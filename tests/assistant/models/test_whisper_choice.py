@@ -1,5 +1,6 @@
 """The Whisper model for `stt.model = "auto"`."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,9 @@ from assistant.models.catalogue import MODELS
 from assistant.models.turn_cost import MAX_TURNS, DecodeTime
 from assistant.models.whisper_choice import whisper_choice
 from assistant.models.whisper_times import keep_choice, keep_time, keep_turns, read_costs, time_key, times_file
+from assistant.setup.whisper_models import WhisperModels
 from assistant.support.cpu import Cores
+from audio.engine_lateness import EngineLateness
 
 
 def settings(*overrides: str) -> Settings:
@@ -222,6 +225,13 @@ def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     times_file().parent.parent.write_text("a file in place of the folder")
     choice = whisper_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
     assert (choice.name, choice.unmeasured) == ("base.en", ())
+
+    async def scene() -> list[str]:
+        models = WhisperModels(settings("stt.device=cpu"), EngineLateness())
+        await models.choose("wide", {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
+        return [(await models.choose(line))[0].name for line in ("wide", "telephone")]
+
+    assert asyncio.run(scene()) == ["base.en", "base.en"]
 
 
 def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:
