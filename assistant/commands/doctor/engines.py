@@ -79,7 +79,7 @@ def engine_finding(
         name: Its name.
         answer: Result of the check; None if there was nothing to check.
         in_use: Engines that a conversation uses in this stage, by name; empty if loading failed before.
-        missing: The model that the engine lacks; "" if none.
+        missing: What the engine lacks, as `lacking` words it; "" if nothing.
     """
     level: Level
     title, mine = f"{stage} {name}", in_use.get(name)
@@ -89,7 +89,8 @@ def engine_finding(
     use = f"in use, {mine.why.partition('; fetch it: ')[0]}; " if mine else "not in use; " if in_use else ""
     if answer is None:
         level = "warn" if any(used.fallback for used in in_use.values()) else "info"
-        text, remedy = "its model is not downloaded", missing.removeprefix("missing: ")
+        remedy = missing.partition("missing: ")[2]
+        text = "its model is not downloaded" if remedy else missing
         return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
     if answer.error:
         level = "info" if not mine else "warn" if answer.no_result else "fail"

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
 from assistant.config.loading import Loaded
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
-from assistant.registry.entry_points import BrokenEngine
+from assistant.registry.entry_points import PROGRAM, BrokenEngine
 from assistant.registry.installed import broken_engines, installed_engines
 from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
@@ -68,7 +68,11 @@ async def versions(runner: ProbeRunner) -> ReportSection:
     imports = {**IMPORTS, **{name: module for one in installed_engines() for name, module in one.packages.items()}}
     imported = await runner.examine(f"imports {' '.join(imports.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
-    findings += [package_finding(package, module, version_of(package), imported) for package, module in imports.items()]
+    required = {re.split(r"[^\w.-]", line)[0] for line in requires(PROGRAM) or () if ";" not in line}
+    findings += [
+        package_finding(package, module, version_of(package), imported, required=package in required)
+        for package, module in imports.items()
+    ]
     findings += [broken_finding(broken) for broken in broken_engines()]
     return ReportSection(
         "versions", "Versions, and the time to import each", (*findings, cuda_finding(imported)), brief=True
@@ -88,9 +92,13 @@ def version_of(package: str) -> str:
         return ""
 
 
-def package_finding(package: str, module: str, installed: str, imported: ProbeResult) -> CheckResult:
-    """Returns the result for one package."""
+def package_finding(
+    package: str, module: str, installed: str, imported: ProbeResult, *, required: bool = True
+) -> CheckResult:
+    """Returns the result for one package. `required`: the program does not work without it, on any system."""
     facts: dict[str, Fact] = {"version": installed or None}
+    if not installed and not required:
+        return CheckResult("info", package, "not installed; its engine is not used", facts=facts)
     if not installed:
         return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
     found = imported.found.get(module)

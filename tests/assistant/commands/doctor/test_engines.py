@@ -80,6 +80,12 @@ def test_missing_model_is_a_warning_if_a_fallback_is_used() -> None:
     assert engine_finding("tts", "piper", None, CONFIGURED, missing).level == "info"
 
 
+def test_missing_package_is_told_as_it_is() -> None:
+    lack = "the package py-nanotts is not installed: run `pip install py-nanotts`"
+    finding = engine_finding("tts", "pico", None, CONFIGURED, lack)
+    assert (finding.level, finding.text, finding.remedy) == ("info", lack, "")
+
+
 def test_failing_conversation_is_essential() -> None:
     fine = conversation_finding(ProbeResult({**CHOSEN, "chosen": CHOSEN["chosen"][:1]}))
     assert (fine.level, fine.ms) == ("ok", 40.0)

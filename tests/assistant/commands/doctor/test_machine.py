@@ -28,6 +28,8 @@ def test_packages_are_installed_missing_or_broken() -> None:
     assert (fine.level, fine.ms, fine.text) == ("ok", 3.5, "1.1.0")
     gone = package_finding("numpy", "numpy", "", imported)
     assert (gone.level, gone.remedy) == ("fail", "run `make setup` again, or `pip install numpy`")
+    optional = package_finding("py-nanotts", "py_nanotts", "", imported, required=False)
+    assert (optional.level, optional.remedy) == ("info", "")
     broken = package_finding("httpx", "httpx", "0.28", imported)
     assert broken.level == "fail"
     assert "libsomething" in broken.text
