@@ -286,6 +286,7 @@ KEYS: Mapping[str, Key] = MappingProxyType(
 """Every key with a single value, by its dotted name, in the order of config.toml."""
 
 FORMER_KEYS: Mapping[str, str] = MappingProxyType(
-    {key.about.formerly: dotted for dotted, key in KEYS.items() if key.about.formerly}
+    {key.about.formerly: dotted for dotted, key in reversed(tuple(KEYS.items())) if key.about.formerly}
 )
-"""The present name of keys that had another one in earlier versions."""
+"""The present name of keys that had another one in earlier versions. Several engines may inherit such a key: the first
+one has it, which is one of the program."""

@@ -76,10 +76,10 @@ def languages(current: str) -> list[str]:
 def voice_options(language: str) -> list[VoiceOption]:
     """Returns the voices for a language, the best first. The last one, of the last resort, is part of the program."""
     base = base_of(language)
-    *voices, spare = installed_voices(base)[: _MAX_VOICES + 1]
+    *voices, spare = installed_voices(base)
     found = [
         VoiceOption(one.name, one.engine.name, one.label, is_first and one.name == one.engine.default_voice(language))
-        for one, is_first in zip(voices, (True, *[False] * _MAX_VOICES), strict=False)
+        for one, is_first in zip(voices[:_MAX_VOICES], (True, *[False] * _MAX_VOICES), strict=False)
     ]
     return [*found, VoiceOption(spare.name, spare.engine.name, spare.label, not voices)]
 

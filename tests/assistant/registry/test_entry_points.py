@@ -63,6 +63,14 @@ def test_installed_voice_is_offered_without_a_change_of_the_program(tmp_path: Pa
     assert said == "tin tin\n"
 
 
+def test_former_key_means_the_engine_of_the_program(tmp_path: Path, install: Install) -> None:
+    text = GOOD.replace("ENGINE", "from audio.engines.settings import OnnxSettings\n\nENGINE")
+    install("tin_voice", text.replace('about=""', 'about="", settings=OnnxSettings'), "tin")
+    program = "from assistant.config.settings import FORMER_KEYS, KEYS\n"
+    said = printed(tmp_path, program + "print('tts.tin.provider' in KEYS, FORMER_KEYS['tts.provider'])")
+    assert said == "True tts.piper.provider\n"
+
+
 @pytest.mark.parametrize(
     ("text", "engine", "said"),
     [

@@ -2,12 +2,14 @@
 
 import asyncio
 import wave
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from synthetic_piper import tone_voice
 
+from assistant.commands.first_run import voices as first_run_voices
 from assistant.commands.first_run.sample import sample_of
 from assistant.commands.first_run.voices import (
     VoiceOption,
@@ -18,6 +20,7 @@ from assistant.commands.first_run.voices import (
     voice_options,
 )
 from assistant.config.settings import DEFAULTS
+from assistant.setup.installed_voices import installed_voices
 from audio.errors import TtsError
 
 ESPEAK = "espeak-ng"
@@ -75,6 +78,13 @@ def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
 
 def test_default_voice_of_a_language_is_not_named_in_the_configuration() -> None:
     assert VoiceOption(GERMAN, "piper", "", is_own=True).values() == {"tts.engine": "auto", "tts.voice": ""}
+
+
+def test_last_resort_is_offered_after_many_voices(monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, espeak = installed_voices("en")
+    many = [replace(espeak, name=f"voice {number}") for number in range(60)]
+    monkeypatch.setattr(first_run_voices, "installed_voices", lambda _language: [*many, espeak])
+    assert [one.name for one in voice_options("en")] == [f"voice {number}" for number in range(50)] + [ESPEAK]
 
 
 @pytest.mark.parametrize("engine", ["piper", ESPEAK])
