@@ -1,6 +1,7 @@
 """The installed recognizers, voice activity detectors and end-of-turn estimators."""
 
 from assistant.registry.entry_points import Registry
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import AUTO, CLUSTER
 from audio.engines.recognizer import RecognizerEngine
 from audio.engines.turn_end import TurnEndEngine
@@ -43,5 +44,5 @@ def spare_detector() -> VadEngine:
 
 
 def turn_end_engine() -> TurnEndEngine:
-    """Returns the preferred end-of-turn estimator."""
-    return max(TURN_ENDS.all(), key=lambda engine: engine.rank)
+    """Returns the preferred end-of-turn estimator: of those whose packages are installed, if there are any."""
+    return max(TURN_ENDS.all(), key=lambda engine: (not lacking_package(engine), engine.rank))

@@ -1,7 +1,7 @@
 """Makes the engines that the settings name, without loading them.
 
-Concrete engines are named only here, in llm_clients.py (clients of language models) and in engine_catalog.py; voices
-are declared by their packages (voices.py).
+Voices, and recognizers of other packages, are made from their declarations in voices.py and recognizer_loader.py;
+clients of language models in llm_clients.py.
 engine_loader.py decides whether an engine's model is there, what replaces it, and when it is loaded.
 """
 

@@ -16,6 +16,8 @@ from assistant.config.settings import Settings
 from assistant.models.needs import Need, kind_of_recognizer
 from assistant.models.whisper_choice import candidates
 from assistant.pipeline.engines import Engines
+from assistant.registry.packages import lacking_package
+from assistant.registry.voices import CLUSTER, last_resort
 from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.engine_options import (
@@ -225,16 +227,16 @@ class EngineChoices:
             engines = replace(
                 engines, voice=voice, normalize_text=self._normalizer(settings), background_voice=asyncio.Lock()
             )
-        if wish.language:
-            try:
-                own_recognizer = await self._recognizer_in(wish.language, settings)
-            except BaseException:
-                if voice_key is not None:
-                    self._voices[voice_key].users -= 1
-                raise
-            engines, why_model = replace(engines, recognizer=own_recognizer), ""
-        elif wish.telephone and (by_telephone := await self._by_telephone()) is not None:
-            own_recognizer, why_model = by_telephone
+        try:
+            if wish.language:
+                own_recognizer, why_model = await self._recognizer_in(wish.language, settings), ""
+            elif wish.telephone and (by_telephone := await self._by_telephone()) is not None:
+                own_recognizer, why_model = by_telephone
+        except BaseException:
+            if voice_key is not None:
+                self._voices[voice_key].users -= 1
+            raise
+        if own_recognizer is not None:
             engines = replace(engines, recognizer=own_recognizer)
         return ChosenEngines(engines, settings, effect_of, own_recognizer, voice_key, why_model)
 
@@ -258,7 +260,7 @@ class EngineChoices:
     async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:
         shared = self.loader.shared_recognizer
         if shared is None or not shared.multilingual:
-            if settings.stt.engine == "ray":
+            if settings.stt.engine == CLUSTER:
                 raise EngineLoadError(f"{ONE_CLUSTER_LANGUAGE}.")
             shared = self._whisper = self._whisper or _multilingual_whisper(settings)
             await shared.load()
@@ -266,7 +268,7 @@ class EngineChoices:
 
     async def _take_voice(self, name: str, settings: Settings) -> VoiceKey:
         """Loads a voice if needed and counts its user. Raises EngineLoadError."""
-        if settings.tts.engine == "ray":
+        if settings.tts.engine == CLUSTER:
             raise EngineLoadError(f"{ONE_VOICE}.")
         language = base_of(settings.assistant.language)
         name = name or _default_voice(self.options(), language)
@@ -293,9 +295,11 @@ class EngineChoices:
 
 
 def _default_voice(options: EngineOptions, language: str) -> str:
-    """Returns the preferred installed voice of a language."""
-    offered = options.voices_of(language)
-    return offered[0] if offered else installed_voices(language)[0].name
+    """Returns the preferred installed voice of a language. Raises EngineLoadError if there is none."""
+    offered = options.voices_of(language) or tuple(one.name for one in installed_voices(language))
+    if not offered:
+        raise EngineLoadError(f"no voice speaks {language}: {lacking_package(last_resort())}.")
+    return offered[0]
 
 
 def _voice(name: str, settings: Settings) -> Voice:

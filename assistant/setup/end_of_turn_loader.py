@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.registry.listening import turn_end_engine
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import CLUSTER
 from assistant.setup.cluster_engines import load_cluster_smart_turn
 from assistant.setup.derived_settings import knows_grammar
 from assistant.setup.loading import Loading, now_s
 from assistant.setup.providers import turn_provider
-from assistant.setup.voice_choice import lacking_package
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import ProviderUnavailableError, ProviderUser, fallback_of
 

@@ -1,11 +1,10 @@
 """Makes single engines, by stage and name, for commands that examine engines without a conversation.
 
 `EngineLoader` loads the engines of one conversation: one of each stage, or none if one is missing. A command that
-checks
-which engines work needs each of them separately.
+checks which engines work needs each of them separately.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal
@@ -15,12 +14,16 @@ from assistant.config.settings import Settings
 from assistant.models.needs import Need, at_hand, engine_of_voice, missing, needed, voice_need
 from assistant.models.whisper_choice import whisper_choice
 from assistant.registry.listening import DETECTORS, RECOGNIZERS, measured_recognizer
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES
 from assistant.setup.build import place_of, whisper_settings
 from assistant.setup.llm_clients import model_of
-from assistant.setup.voice_choice import VoiceCandidate, lacking_package, voice_candidates, voice_engine
+from assistant.setup.recognizer_choice import model_need
+from assistant.setup.recognizer_loader import make_recognizer
+from assistant.setup.voice_choice import VoiceCandidate, voice_candidates, voice_engine
 from assistant.setup.voices import make_voice
-from audio.stt import Recognizer
+from audio.errors import EngineLoadError
+from audio.stt import RecognitionStream, Recognizer, SegmentId, SharedRecognizer, Transcript
 from audio.tts import Voice
 from llm.chat import ChatModel
 
@@ -41,28 +44,36 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     if (declared := VOICES.get(engine)) is not None:
         return voice_need(declared, language, voice if engine_of_voice(voice) is declared else "", named_engine=True)
     if engine != measured_recognizer().name:
-        return None
+        recognizer = RECOGNIZERS.get(engine)
+        return None if recognizer is None else model_need(recognizer, settings)
     model = whisper_choice(settings).name
     return needed(language=language, stt_model=model, tts_engine="", voice="")[0]
 
 
 def lacking(settings: Settings, engine: str) -> str:
-    """Returns what an engine lacks, as `needs.missing` words it; "" if nothing."""
-    if (declared := VOICES.get(engine)) is not None and (package := lacking_package(declared)):
+    """Returns what an engine lacks: a model as `needs.missing` words it, or a package; "" if nothing."""
+    declared = VOICES.get(engine) or RECOGNIZERS.get(engine)
+    if declared is not None and (package := lacking_package(declared)):
         return package
-    if VOICES.problem_of(engine) and engine in VOICES.names:
-        return VOICES.problem_of(engine)
+    for registry in (VOICES, RECOGNIZERS):
+        if declared is None and engine in registry.names:
+            return registry.problem_of(engine)
     need = need_of(settings, engine)
     return "" if need is None or at_hand(need) is not None else missing(need)
 
 
 def transcriber(settings: Settings, name: str) -> Recognizer:
-    """Returns a recognizer, not loaded yet. Raises EngineLoadError if Whisper's model is not downloaded."""
+    """Returns a recognizer, not loaded yet. Raises EngineLoadError if its package or its model is missing."""
     # Imported on use: it costs 50-200 ms.
     from audio.stt.whisper.recognizer import WhisperRecognizer  # noqa: PLC0415
 
+    engine = RECOGNIZERS.get(name)
+    if engine is None:
+        raise EngineLoadError(f"{RECOGNIZERS.problem_of(name)}; repair this package, or name another stt.engine.")
+    if engine.make is not None:
+        return _SoleRecognizer(make_recognizer(settings, engine))
     need = need_of(settings, name)
-    assert need is not None, "it has a kind of models"
+    assert need is not None, "each of its models is chosen"
     return WhisperRecognizer(whisper_settings(settings, place_of(need)))
 
 
@@ -96,3 +107,33 @@ def chat(
 ) -> ChatModel:
     """Returns the client of one endpoint, for a short question. Raises ValueError for an invalid endpoint."""
     return model_of(endpoint, replace(settings.llm, max_tokens=max_tokens, first_token_timeout_s=timeout_s), environ)
+
+
+class _SoleRecognizer:
+    """The only recognizer of a shared part: loads and closes that, too. Implements `Recognizer`."""
+
+    def __init__(self, shared: SharedRecognizer) -> None:
+        self.name = shared.name
+        self._shared = shared
+        self._recognizer = shared.transcriber()
+
+    @property
+    def detail(self) -> str:
+        return self._recognizer.detail
+
+    @property
+    def works(self) -> bool:
+        return self._recognizer.works
+
+    async def load(self) -> None:
+        await self._shared.load()
+
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
+        return self._recognizer.open(segment, on_interim)
+
+    def reset(self) -> bool:
+        return self._recognizer.reset()
+
+    async def aclose(self) -> None:
+        await self._recognizer.aclose()
+        await self._shared.aclose()

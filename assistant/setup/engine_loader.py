@@ -95,6 +95,7 @@ class EngineLoader:
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
     _recognizer: SharedRecognizer | None = None  # of another package
+    _recognizer_loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     lateness: EngineLateness = field(default_factory=EngineLateness)  # of the engines on this machine
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
@@ -301,9 +302,12 @@ class EngineLoader:
                 self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
             return await load_cluster_recognizer(self, self.shared_whisper)
         if (engine := chosen_recognizer(self.settings)).make is not None:
-            if self._recognizer is None or not self._recognizer.works:
-                self._recognizer = await load_recognizer(self, engine)
-            return self._recognizer.transcriber()
+            async with self._recognizer_loading:
+                if self._recognizer is None:
+                    self._recognizer = await load_recognizer(self, engine)
+                elif not self._recognizer.works:
+                    await self.with_timeout(self._recognizer.name, self._recognizer.load())
+                return self._recognizer.transcriber()
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:

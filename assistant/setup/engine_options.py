@@ -95,13 +95,13 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
     """
     allowed = set(settings.server.client_choices.split())
     has_voices = (
-        settings.tts.engine != "ray"
+        settings.tts.engine != CLUSTER
     )  # replicas have one voice, and others would be synthesized in this process
     why = "" if "language" in allowed else notice("one_language_offered")
     if not why and not has_voices:
         why = ONE_VOICE
     if not why and recognizes and not multilingual:
-        if settings.stt.engine == "ray":
+        if settings.stt.engine == CLUSTER:
             why = ONE_CLUSTER_LANGUAGE
         elif not candidates(_MULTILINGUAL_WITH):
             why = notice("one_language_known")

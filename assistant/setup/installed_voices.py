@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.models.needs import Need, at_hand, downloaded_voices, engine_of_voice, lacking_model
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES, downloadable_voices
-from assistant.setup.voice_choice import VoiceCandidate, lacking_package
+from assistant.setup.voice_choice import VoiceCandidate
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
 
@@ -53,7 +54,7 @@ def better_voices() -> dict[str, str]:
     better = {}
     for code, name in downloadable_voices().items():
         engine = engine_of_voice(name)
-        best = max(one.preference(code)[:2] for one in installed if one.language in {"", code})
+        best = max((one.preference(code)[:2] for one in installed if one.language in {"", code}), default=(False, -1))
         if engine is not None and InstalledVoice(name, code, "", engine).preference(code)[:2] > best:
             better[code] = name
     return better

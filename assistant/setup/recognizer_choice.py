@@ -1,10 +1,10 @@
 """Chooses the recognizer of the settings, and names the model that it needs. Reads the disk."""
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, at_hand
+from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, ranked_recognizers
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import AUTO
-from assistant.setup.voice_choice import lacking_package
 from audio.engines.recognizer import RecognizerEngine
 from audio.errors import EngineLoadError
 
@@ -24,8 +24,7 @@ def chosen_recognizer(settings: Settings) -> RecognizerEngine:
     for engine in ranked_recognizers(settings.assistant.language):
         if engine is own:
             return own
-        need = _need(engine, settings)
-        if not lacking_package(engine) and (need is None or at_hand(need) is not None):
+        if not lack_of(engine, settings):
             return engine
     return own
 
@@ -35,12 +34,20 @@ def recognizer_need(settings: Settings) -> Need | None:
     if settings.stt.engine not in {AUTO, *RECOGNIZERS.names}:
         return None
     engine = chosen_recognizer(settings)
-    return None if engine.make is None else _need(engine, settings)
+    return None if engine.make is None else model_need(engine, settings)
 
 
-def _need(engine: RecognizerEngine, settings: Settings) -> Need | None:
+def lack_of(engine: RecognizerEngine, settings: Settings) -> str:
+    """Returns what a declared recognizer lacks, as part of a sentence; "" if it can be made."""
+    need = model_need(engine, settings)
+    return lacking_package(engine) or (lacking_model(need) if need is not None and at_hand(need) is None else "")
+
+
+def model_need(engine: RecognizerEngine, settings: Settings) -> Need | None:
+    """Returns the model of a declared recognizer, whether the settings select it or not; None if it needs none."""
     if engine.models is None:
         return None
     language, model = settings.assistant.language, settings.stt.model
-    name = engine.default_model(language) if model == AUTO else model
+    is_for_another = settings.stt.engine not in {AUTO, engine.name}
+    name = engine.default_model(language) if model == AUTO or is_for_another else model
     return Need(name, engine.models.name, engine.models.purpose, "stt.model", language)

@@ -1,37 +1,52 @@
-"""Loads a recognizer that its package declares; the program's own one is loaded by `whisper_models.py`."""
+"""Makes and loads a recognizer that its package declares; the program's own one is loaded by `whisper_models.py`."""
 
-from assistant.models.needs import at_hand, lacking_model
+import logging
+
+from assistant.config.settings import Settings
+from assistant.models.needs import at_hand
 from assistant.registry.voices import AUTO
-from assistant.setup.loading import Loading, now_s
-from assistant.setup.recognizer_choice import recognizer_need
-from assistant.setup.voice_choice import lacking_package
+from assistant.setup.loading import Loading, close_engine, now_s
+from assistant.setup.recognizer_choice import lack_of, model_need
 from assistant.support.cpu import cores, engine_threads
+from audio.engine_lateness import EngineLateness
 from audio.engines.recognizer import RecognizerEngine, RecognizerRequest
 from audio.errors import EngineLoadError
 from audio.stt import SharedRecognizer
 
+log = logging.getLogger(__name__)
 
-async def load_recognizer(loading: Loading, engine: RecognizerEngine) -> SharedRecognizer:
-    """Returns what the conversations share, loaded. Raises EngineLoadError."""
-    assert engine.make is not None, "the program's own is loaded elsewhere"
-    began_s, settings = now_s(), loading.settings
-    need = recognizer_need(settings)
-    place = None if need is None else at_hand(need)
-    lacking = lacking_package(engine) or (lacking_model(need) if need is not None and place is None else "")
-    if lacking:
+
+def make_recognizer(
+    settings: Settings, engine: RecognizerEngine, lateness: EngineLateness | None = None
+) -> SharedRecognizer:
+    """Returns what the conversations share, not loaded yet. Raises EngineLoadError."""
+    assert engine.make is not None, "the program's own is made elsewhere"
+    if lacking := lack_of(engine, settings):
         raise EngineLoadError(f"{lacking}.")
-    shared = engine.make(
+    need = model_need(engine, settings)
+    return engine.make(
         RecognizerRequest(
             settings=settings.engines.of("stt", engine.name),
             language=settings.assistant.language,
-            model=place,
+            model=None if need is None else at_hand(need),
             threads=engine_threads(settings.stt.threads, cores(), engine.most_threads),
             hot_words=settings.stt.hot_words,
             initial_prompt=settings.stt.initial_prompt,
-            lateness=loading.lateness,
+            lateness=lateness,
         )
     )
-    await loading.with_timeout(shared.name, shared.load())
-    why = "auto: the preferred one that is installed" if settings.stt.engine == AUTO else "as configured"
+
+
+async def load_recognizer(loading: Loading, engine: RecognizerEngine) -> SharedRecognizer:
+    """Returns what the conversations share, loaded. Raises EngineLoadError."""
+    began_s = now_s()
+    shared = make_recognizer(loading.settings, engine, loading.lateness)
+    try:
+        await loading.with_timeout(shared.name, shared.load())
+    except BaseException:  # otherwise it goes on loading, and nothing would release it
+        await close_engine(shared, log.warning)
+        raise
+    is_auto = loading.settings.stt.engine == AUTO
+    why = "auto: the preferred one that is installed" if is_auto else "as configured"
     loading.record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
     return shared

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from assistant.config.settings import Settings
 from assistant.models.needs import at_hand, engine_of_voice, lacking_model, other_voice, voice_need
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import AUTO, VOICES, last_resort, ranked_voice_engines
-from audio.engines.recognizer import RecognizerEngine
-from audio.engines.turn_end import TurnEndEngine
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
 
@@ -66,14 +64,6 @@ def voice_engine(name: str) -> VoiceEngine:
     if engine is None:
         raise EngineLoadError(f"{VOICES.problem_of(name)}; repair this package, or name another tts.engine.")
     return engine
-
-
-def lacking_package(engine: VoiceEngine | RecognizerEngine | TurnEndEngine) -> str:
-    """Returns the package that an engine lacks, as part of a sentence; "" if it has all."""
-    for distribution, module in engine.packages.items():
-        if find_spec(module) is None:
-            return f"the package {distribution} is not installed: run `pip install {distribution}`"
-    return ""
 
 
 def _candidate(engine: VoiceEngine, language: str, voice: str = "", *, named_engine: bool = False) -> VoiceCandidate:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES
 from assistant.setup.installed_voices import installed_voices
-from assistant.setup.voice_choice import lacking_package
 from audio.engines.voice import VoiceEngine
 
 NO_FIGURES = ("–", "–", "–", "–")

@@ -3,7 +3,7 @@
 import logging
 
 from assistant.registry.voices import AUTO, last_resort
-from assistant.setup.loading import Loading, now_s
+from assistant.setup.loading import Loading, close_engine, now_s
 from assistant.setup.providers import voice_provider
 from assistant.setup.voice_choice import VoiceCandidate, voice_candidates
 from assistant.setup.voices import make_voice
@@ -43,15 +43,19 @@ async def _load(loading: Loading, candidate: VoiceCandidate, replaces: str) -> V
     """Returns a loaded voice. `replaces`: which other one it replaces and why; "" if none."""
     began_s, engine = now_s(), candidate.engine
     voice = make_voice(loading.settings, candidate, loading.lateness)
-    await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings, engine.name))
-    if isinstance(voice, ProviderUser):
-        loading.provider_of("tts", voice)
-    if replaces:
-        log.info("tts: %s, %s", engine.name, replaces)
-    why = replaces or fallback_of(voice) or candidate.why
-    is_fallback = bool(replaces or fallback_of(voice))
-    loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=is_fallback)
-    return voice if engine.last_resort else await _with_relief(loading, voice)
+    try:
+        await loading.with_timeout(voice.name, voice.load(), voice_provider(loading.settings, engine.name))
+        if isinstance(voice, ProviderUser):
+            loading.provider_of("tts", voice)
+        if replaces:
+            log.info("tts: %s, %s", engine.name, replaces)
+        why = replaces or fallback_of(voice) or candidate.why
+        is_fallback = bool(replaces or fallback_of(voice))
+        loading.record_choice("tts", voice.name, voice.detail, why, began_s, fallback=is_fallback)
+        return voice if engine.last_resort else await _with_relief(loading, voice)
+    except BaseException:  # otherwise it goes on loading, and nothing would release it
+        await close_engine(voice, log.warning)
+        raise
 
 
 async def _with_relief(loading: Loading, voice: Voice) -> Voice:
@@ -59,7 +63,10 @@ async def _with_relief(loading: Loading, voice: Voice) -> Voice:
     cheap = make_voice(loading.settings, VoiceCandidate(last_resort(), ""))
     try:
         await cheap.load()
-    except EngineLoadError as error:
+    except BaseException as error:
+        await close_engine(cheap, log.warning)
+        if not isinstance(error, EngineLoadError):
+            raise
         log.info("tts: no other voice can speak if %s is too slow: %s", voice.name, error)
         return voice
     return ReliefVoice(voice, cheap, loading.lateness)

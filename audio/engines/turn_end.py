@@ -22,7 +22,7 @@ class TurnEndEngine:
         label: Name on the screen: "Smart Turn".
         make: Returns an estimator, not loaded yet, with the model at a path (None without models).
         about: One clause for the list of engines.
-        rank: How much it is preferred; the highest that can be loaded is used.
+        rank: How much it is preferred; the highest whose packages are installed is used.
         models: Its models; the first of the catalogue is used. None: it needs none.
         packages: Distributions that it needs, with the module of each.
     """

@@ -190,19 +190,25 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
     stt, tts = bench.stt, bench.tts
     everything = not stt and not tts
     own = kind_of_recognizer()
-    for name in stt or ((measured_recognizer().name,) if everything else ()):
+    for name in stt or ([engine.name for engine in RECOGNIZERS.all()] if everything else ()):
+        if (declared := RECOGNIZERS.get(name)) is not None and declared.make is not None:
+            yield Variant(BenchRow("stt", name), (f"stt.engine={name}",))
+            continue
         needs = _models(settings, name, own) if name == measured_recognizer().name else [_asked(name, own)]
         yield from (variant for need in needs for variant in _whisper(need, bench))
         if name == measured_recognizer().name:
             yield from _absent("stt", name, needs, whisper_absent)
-    for name in tts or (VOICES.names if everything else ()):
+    for name in tts or ([engine.name for engine in VOICES.all()] if everything else ()):
         if (engine := VOICES.get(name)) is not None:
             yield from _voices(settings, engine)
+        elif (named := engine_of_voice(name)) is None:
+            models = [model.name for one in VOICES.all() if one.models is not None for model in one.models.catalogue]
+            voices = [voice.name for one in VOICES.all() for voice in one.voices]
+            raise _unknown("--tts", name, "voice", list(dict.fromkeys([*VOICES.names, *models, *voices])))
+        elif named.models is None:
+            yield Variant(BenchRow("tts", named.name, name), (f"tts.engine={named.name}", f"tts.voice={name}"))
         else:
-            need = _asked_voice(name)
-            named = engine_of_voice(name)
-            assert named is not None, "it has this model"
-            yield from _voice_variants(settings, named, need)
+            yield from _voice_variants(settings, named, Need(name, named.models.name, "", "--tts"))
 
 
 def _voices(settings: Settings, engine: VoiceEngine) -> Iterator[Variant]:
@@ -233,18 +239,9 @@ def _asked(name: str, kind: str) -> Need:
     """Returns the Whisper model that a command-line name stands for."""
     need = _need(name, kind)
     if need.model is None and not is_path(name):
-        known = [measured_recognizer().name, *(model.name for model in MODELS.values() if model.kind == kind)]
+        known = [*RECOGNIZERS.names, *(model.name for model in MODELS.values() if model.kind == kind)]
         raise _unknown(need.key, name, "recognizer or Whisper model", known)
     return need
-
-
-def _asked_voice(name: str) -> Need:
-    """Returns the model of the voice that a command-line name stands for."""
-    engine = engine_of_voice(name)
-    if engine is None or engine.models is None:
-        of_engines = [model.name for one in VOICES.all() if one.models is not None for model in one.models.catalogue]
-        raise _unknown("--tts", name, "voice", [*VOICES.names, *of_engines])
-    return Need(name, engine.models.name, "", "--tts")
 
 
 def _unknown(key: str, name: str, what: str, known: Sequence[str]) -> ConfigError:

@@ -181,6 +181,13 @@ def test_only_named_engines_are_measured() -> None:
     ]
 
 
+def test_voice_without_a_model_is_measured_by_its_name() -> None:
+    bench = Bench({}, tts=["heart", "pico-de-DE"])
+    heart, pico = variants(bench.settings(), bench)
+    assert (heart.row.engine, heart.row.setting) == ("hibari", "heart")
+    assert pico.overrides == ("tts.engine=pico", "tts.voice=pico-de-DE")
+
+
 def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "whisper_places", lambda: whisper_places(0))
     monkeypatch.setattr(engine_bench, "whisper_absent", lambda: whisper_absent(0))
