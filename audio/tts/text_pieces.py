@@ -18,7 +18,7 @@ _REPLACEMENT = "\ufffd"
 # no UTF-8 form, private characters are not pronounced. Each becomes one blank, so that offsets stay valid.
 _UNSPEAKABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff]")
 
-# Where to cut a long text, best first: after a sentence, after a clause, between words, and last between two digits,
+# Places to cut a long text, best first: after a sentence, after a clause, between words, and last between two digits,
 # because "15:30", "1.234,56" and "12 500" belong together.
 _CUTS = (
     re.compile(r"[.!?…。！？]['\")\]»”’]*\s+"),

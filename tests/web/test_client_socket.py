@@ -85,7 +85,7 @@ class Outbox:
 
 
 def test_lists_and_timers_wait_for_the_disk_and_sound_does_not() -> None:
-    """Of the lists that wait, only the newest are sent."""
+    """The newest of the waiting lists is the only one that is sent."""
 
     async def main() -> None:
         loop, sent = asyncio.get_running_loop(), list[tuple[str, float]]()

@@ -106,7 +106,7 @@ def test_turn_and_its_effect_survive_a_kill_after_response_done(
 
 
 def test_deletions_survive_a_kill_after_their_answers(tmp_path: Path) -> None:
-    """Of a list item by its button, and of a kept conversation by a request."""
+    """A button deletes a list item, and a request deletes a kept conversation."""
 
     async def main() -> None:
         async with served(tmp_path, "text") as server:
