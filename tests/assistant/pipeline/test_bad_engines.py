@@ -26,7 +26,7 @@ from audio import hang_detection
 from audio.recording import open_recording
 from audio.tts.espeak.library import EspeakLibrary
 from audio.tts.espeak.worker import SHARED
-from audio.vad import silero
+from audio.vad.silero import detector
 from audio.vad.silero.network import SileroNetwork
 from audio.wav import WavMicrophone
 
@@ -112,7 +112,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path, monkeypatc
 
 def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script_recognizer(monkeypatch, "what time is it")
-    monkeypatch.setattr(silero, "shared_network", lambda: SileroNetwork(tmp_path / "gone.onnx"))
+    monkeypatch.setattr(detector, "shared_network", lambda: SileroNetwork(tmp_path / "gone.onnx"))
     loaded = load_settings(None, {}, ["vad.engine=silero", f"trace.dir={tmp_path / 'traces'}"])
     screen = StringIO()
     asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, Console(file=screen, width=200)))
