@@ -93,7 +93,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path, monkeypatc
 
     try:
         twice = question_twice(tmp_path / "twice.wav", 2.5)
-        result = asyncio.run(run_conversation(twice, MID_TURN_S, action))
+        result = asyncio.run(run_conversation(twice, MID_TURN_S, action, "tts.engine=espeak-ng"))
     finally:
         released.set()
     assert [record.turn for record in result.records] == [1, 2]
