@@ -4,12 +4,11 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from assistant.commands.service.plan import ServiceJob
-from assistant.commands.service.systemd import unit
+from assistant.commands.service.unit import ServiceJob, unit
 from assistant.config.loading import OTHER_VARIABLES
 from assistant.config.settings import DEFAULTS
 from assistant.config.sources import unknown_variables
@@ -72,8 +71,8 @@ def test_unit_stops_server_after_its_drain() -> None:
 
 
 def test_unit_agrees_with_that_of_a_desktop() -> None:
-    home = PurePosixPath("/home/u")
-    desktop = unit(ServiceJob("repartee", home / "repartee", ("serve",), home, home / "service.env", home / "log"))
+    home = Path("/home/u")
+    desktop = unit(ServiceJob("repartee", home / "repartee", ("serve",), home, home / "service.env"))
     for key in ("Type", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec", "UMask",
                 "NoNewPrivileges", "LockPersonality", "RestrictSUIDSGID", "RestrictAddressFamilies",
                 "SystemCallArchitectures", "PrivateTmp", "StartLimitBurst", "StartLimitIntervalSec"):  # fmt: skip

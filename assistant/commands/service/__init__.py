@@ -1,5 +1,4 @@
-"""The commands `repartee service ...`: run the server, or `talk`, in the background, from login on.
+"""The commands `repartee service ...`: run the server, or `talk`, in the background, from login on, as a systemd unit.
 
-`systemd.py` (Linux), `launchd.py` (macOS) and `windows_task.py` make the file and the commands of their system, without
-I/O. `command.py` writes the file and runs the commands.
+`unit.py` makes the unit's text without I/O; `command.py` writes it and runs `systemctl`.
 """

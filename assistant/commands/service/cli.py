@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,13 +13,9 @@ from assistant.commands.options import Config, Llm, Overrides
 if TYPE_CHECKING:
     from assistant.commands.service.command import Service, Wish
 
-service = typer.Typer(
-    no_args_is_help=True, help="Run the server in the background, from login on (systemd, launchd or Task Scheduler)."
-)
+service = typer.Typer(no_args_is_help=True, help="Run the server in the background, from login on (systemd).")
 
 Talk = Annotated[bool, typer.Option("--talk", help="The service that runs `repartee talk` instead of the server.")]
-MAX_LOG_BYTES = 5_000_000
-"""Size at which a log of Windows is renamed to .old when the program starts."""
 
 
 @service.command()
@@ -95,25 +90,6 @@ def remove(talk: Talk = False) -> None:
         one.remove()
 
 
-@service.command(hidden=True)
-def run(
-    context: typer.Context,
-    arguments: Annotated[list[str], typer.Argument(metavar="COMMAND", help="A command of repartee, and its options.")],
-    env_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with NAME=value lines.")] = None,
-    log_file: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="File for the output.")] = None,
-) -> None:
-    """Run a command with the variables of a file. What launchd and the Task Scheduler start."""
-    from assistant.commands.service.environment_file import read_environment
-
-    if log_file is not None:
-        _redirect(log_file)
-    with _service_errors():
-        if env_file is not None:
-            os.environ.update(read_environment(env_file))
-    # The same program again, not a child: the service manager watches this process.
-    context.find_root().command.main(args=arguments, prog_name="repartee")
-
-
 @contextmanager
 def _opened(wish: "Wish") -> "Generator[Service]":
     from assistant.commands.service.command import Service
@@ -126,7 +102,7 @@ def _opened(wish: "Wish") -> "Generator[Service]":
 @contextmanager
 def _service_errors() -> Generator[None]:
     """Ends the program with the text of a ServiceError."""
-    from assistant.commands.service.plan import ServiceError
+    from assistant.commands.service.unit import ServiceError
     from assistant.support.console import write_error
 
     try:
@@ -134,15 +110,3 @@ def _service_errors() -> Generator[None]:
     except ServiceError as error:
         write_error(str(error))
         raise typer.Exit(2) from error
-
-
-def _redirect(file: Path) -> None:
-    """Writes standard output and standard error to a file from now on. A large file is set aside first."""
-    if file.exists() and file.stat().st_size > MAX_LOG_BYTES:
-        file.replace(file.with_name(f"{file.name}.old"))
-    from audio.private_file import open_private
-
-    opened = open_private(file, os.O_WRONLY | os.O_APPEND)
-    for number in (1, 2):
-        os.dup2(opened, number)
-    os.close(opened)

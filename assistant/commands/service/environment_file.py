@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from assistant.commands.service.plan import ServiceError
+from assistant.commands.service.unit import ServiceError
 from audio.private_file import make_private_folder, open_private
 
 MAX_BYTES = 100_000

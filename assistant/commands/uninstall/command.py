@@ -11,7 +11,7 @@ from rich.text import Text
 
 from assistant.commands.first_run.prompts import Prompts, Skipped
 from assistant.commands.service.command import Service, Wish
-from assistant.commands.service.plan import ServiceError
+from assistant.commands.service.unit import ServiceError
 from assistant.commands.uninstall.inventory import CONVERSATIONS, Group, own_folders, stored_groups
 from assistant.models.needs import size_text
 

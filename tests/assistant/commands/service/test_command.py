@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 from program import repartee
-from rich.console import Console
 
-from assistant.commands.service import command
-from assistant.commands.service.command import Service, Wish
 from assistant.commands.service.environment_file import parsed, read_environment
-from assistant.commands.service.plan import ServiceError, Step
+from assistant.commands.service.unit import ServiceError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the commands of systemd")
 
@@ -197,32 +194,6 @@ def test_keys_that_others_can_read_are_refused(home: Path) -> None:
     keys.chmod(0o644)
     done = service(home, "install")
     assert done.stderr == f"repartee: {keys} holds keys, but others may read it; run: chmod 600 '{keys}'\n"
-
-
-def test_run_gives_a_command_the_variables_of_the_file(home: Path) -> None:
-    keys = home / "keys"
-    keys.write_text("REPARTEE_TURN_PROFILE=patient\n")
-    keys.chmod(0o600)
-    log = home / "log"
-    done = service(home, "run", f"--log={log}", f"--env-file={keys}", "--", "config", "--set=server.port=9000")
-    assert (done.returncode, done.stdout) == (0, "")
-    shown = log.read_text()
-    assert "environment REPARTEE_TURN_PROFILE" in shown
-    assert "9000" in shown
-    assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    assert service(home, "run", "--", "config", "--set=x=1").returncode == 2
-
-
-def test_command_that_needs_time_is_repeated(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "RETRY_S", 0.01)
-    later = home / "later"
-    later.write_text(f'#!/bin/sh\necho x >> "{home}/tries"\n[ $(wc -l < "{home}/tries") -ge 3 ]\n')
-    later.chmod(0o755)
-    one = Service(Wish(), {"HOME": str(home)}, Console())
-    one.run_steps([Step((str(later),), tries=5)])
-    assert (home / "tries").read_text().count("x") == 3
-    with pytest.raises(ServiceError, match=r"^systemd refused"):
-        one.run_steps([Step(("false",), tries=2)])
 
 
 def test_environment_file_is_parsed() -> None:

@@ -1,15 +1,13 @@
-"""The service as a systemd user unit (Linux). Pure."""
+"""The service as a systemd user unit: its text, and the state that systemd reports of it. Pure."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
 
-from assistant.commands.service.plan import NOT_RUNNING, ServiceJob, ServicePlan, ServiceState, Step
-
-REMEDY = (
-    "there is no systemd session of this user here; in a container make `repartee serve` its main command, elsewhere "
-    "log in as this user (not with su or sudo) and try again"
-)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 # PRIVATE_TMP is added where it can be. Left out: MemoryDenyWriteExecute (the sound card's callbacks are code made at
 # run time), PrivateDevices (no sound card), ProtectHome (models and conversations are there), RestrictNamespaces (tool
@@ -27,7 +25,68 @@ PRIVATE_TMP = "\nPrivateTmp=yes"
 
 _ENV = "/usr/bin/env"
 
-_SHOWN = ("ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "ActiveEnterTimestamp")
+STATE_PROPERTIES = ("ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "ActiveEnterTimestamp")
+"""Properties of the unit that `state_of` reads."""
+
+
+class ServiceError(Exception):
+    """The service cannot be installed, queried or removed. The text is one sentence with the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceJob:
+    """The program that systemd runs.
+
+    Attributes:
+        name: Name of the service: repartee, or repartee-talk.
+        program: The `repartee` program, as an absolute path.
+        arguments: Its arguments; options are written as `--name=value`.
+        folder: Working folder.
+        environment_file: File with `NAME=value` lines: keys and tokens. It need not exist.
+        variables: Further environment variables: names of folders, never keys.
+    """
+
+    name: str
+    program: Path
+    arguments: tuple[str, ...]
+    folder: Path
+    environment_file: Path
+    variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        """Raises ServiceError for a control character: in a unit, a line break would begin another instruction."""
+        paths = map(str, (self.program, self.folder, self.environment_file))
+        for word in (*self.arguments, *paths, *self.variables.values()):
+            if _CONTROL.search(word):
+                shown = word.encode("unicode_escape").decode()
+                raise ServiceError(
+                    f'"{shown}" has a line break or another control character; write it into config.toml'
+                )
+
+    @property
+    def description(self) -> str:
+        """One line about the service."""
+        return f"Repartee, voice assistant ({self.arguments[0]})"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """State of a service, as systemd reports it.
+
+    Attributes:
+        running: Whether the program runs.
+        words: State in a few words, as in "running" or "failed (exit status 2)".
+        since: When it reached this state, as systemd writes it; empty if unknown.
+        process: Process id; 0 if none or unknown.
+    """
+
+    running: bool
+    words: str
+    since: str = ""
+    process: int = 0
+
+
+NOT_RUNNING = ServiceState(running=False, words="not running")
 
 
 def unit(job: ServiceJob) -> str:
@@ -62,46 +121,24 @@ WantedBy=default.target
 """
 
 
-def systemd_plan(job: ServiceJob, config_home: PurePath) -> ServicePlan:
-    """Returns the plan. `config_home`: $XDG_CONFIG_HOME or ~/.config."""
-    name = f"{job.name}.service"
-    return ServicePlan(
-        system="systemd",
-        file=config_home / "systemd" / "user" / name,
-        content=unit(job).encode(),
-        available=_systemctl("show-environment"),
-        remedy=REMEDY,
-        install=(_systemctl("daemon-reload"), _systemctl("enable", name), _systemctl("restart", name)),
-        remove=(_systemctl("disable", "--now", name, may_fail=True),),
-        removed=(_systemctl("daemon-reload"), _systemctl("reset-failed", name, may_fail=True)),
-        start=(_systemctl("start", name),),
-        stop=(_systemctl("stop", name),),
-        query=_systemctl("show", name, f"--property={','.join(_SHOWN)}"),
-        state_of=state_of,
-        arguments_of=arguments_of,
-        log=("journalctl", "--user", f"--unit={name}", "--no-pager", "--lines=50"),
-        at_boot="to start it without a login: loginctl enable-linger",
-    )
-
-
 def state_of(shown: str | None) -> ServiceState:
     """Reads the output of `systemctl show`."""
-    found = dict(line.split("=", 1) for line in (shown or "").splitlines() if "=" in line)
-    active = found.get("ActiveState", "")
+    properties = dict(line.split("=", 1) for line in (shown or "").splitlines() if "=" in line)
+    active = properties.get("ActiveState", "")
     if active in {"active", "activating", "deactivating", "reloading"}:
-        words = "running" if found.get("SubState") == "running" else active
+        words = "running" if properties.get("SubState") == "running" else active
         return ServiceState(
             running=words == "running",
-            words="waits for its next start" if found.get("SubState") == "auto-restart" else words,
-            since=found.get("ActiveEnterTimestamp", "") if words == "running" else "",
-            process=int(found.get("MainPID") or 0),
+            words="waits for its next start" if properties.get("SubState") == "auto-restart" else words,
+            since=properties.get("ActiveEnterTimestamp", "") if words == "running" else "",
+            process=int(properties.get("MainPID") or 0),
         )
-    return ServiceState(running=False, words=_failed(found)) if active == "failed" else NOT_RUNNING
+    return ServiceState(running=False, words=_failed(properties)) if active == "failed" else NOT_RUNNING
 
 
-def _failed(found: Mapping[str, str]) -> str:
-    result = found.get("Result", "")
-    why = f"exit status {found.get('ExecMainStatus', '?')}" if result == "exit-code" else result
+def _failed(properties: Mapping[str, str]) -> str:
+    result = properties.get("Result", "")
+    why = f"exit status {properties.get('ExecMainStatus', '?')}" if result == "exit-code" else result
     return f"failed ({why})"
 
 
@@ -134,7 +171,3 @@ def _specifiers(text: str) -> str:
 def _quoted(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_specifiers(escaped)}"'
-
-
-def _systemctl(*words: str, may_fail: bool = False) -> Step:
-    return Step(("systemctl", "--user", *words), may_fail)
