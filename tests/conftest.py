@@ -14,6 +14,7 @@ import os
 import signal
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,8 @@ BUSY_SHARE = 0.25
 
 
 IDLE_WITHIN_S = 60.0
+SLOWEST_FILES = 10
+"""Number of files that the summary names."""
 
 _since: dict[Path, Stopwatch] = {}
 """Times at which the shared fixtures of each file were started: they may be affected by late sound, too."""
@@ -82,6 +85,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts files with slow tests first: two processes then end at about the same time."""
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints the files whose tests took most time, in seconds, fixtures included."""
+    durations_s: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                durations_s[report.location[0]] += report.duration
+    terminalreporter.section("slowest files")
+    slowest = sorted(durations_s.items(), key=lambda entry: entry[1], reverse=True)[:SLOWEST_FILES]
+    for file, duration_s in slowest:
+        terminalreporter.line(f"{duration_s:7.1f} s  {file}")
 
 
 @pytest.hookimpl(tryfirst=True)
