@@ -1,9 +1,9 @@
 """Works out what 10 to 1,000,000 concurrent conversations need and cost, and what breaks first.
 
-    python -m bench.scale [--set NAME=VALUE ...] [--doc docs/scale.md] [--inputs-doc docs/lab/scale.md]
+    python -m bench.scale [--set NAME=VALUE ...] [--doc docs/scale.md]
 
 Computes only: the measured figures come from other benches (scale_inputs.py names them). --set replaces an input, such
-as a price. --doc and --inputs-doc write the tables into pages, between their marks.
+as a price. --doc writes the tables, all but that of the inputs, into a page, between their marks.
 """
 
 import argparse
@@ -14,7 +14,8 @@ from bench.scale_inputs import ABOUT, Inputs
 from bench.scale_tables import breaks_table, capacity_table, choices_table, cost_table, inputs_table, summary
 from bench.turn_taking_doc import document, write_page
 
-PARTS = ("summary", "capacity", "cost", "choices", "limits", "inputs")
+PAGE_PARTS = ("summary", "capacity", "cost", "choices", "limits")
+PARTS = (*PAGE_PARTS, "inputs")
 
 
 def mark(part: str) -> str:
@@ -35,9 +36,9 @@ def texts(given: Inputs) -> dict[str, str]:
     return dict(zip(PARTS, made, strict=True))
 
 
-def written(page: str, given: Inputs, parts: tuple[str, ...]) -> str:
-    """Returns a page with these parts renewed. Raises ValueError if it has no marks for one."""
-    for part in parts:
+def written(page: str, given: Inputs) -> str:
+    """Returns the page with its parts renewed. Raises ValueError if it has no marks for one."""
+    for part in PAGE_PARTS:
         page = document(page, texts(given)[part], mark(part))
     return page
 
@@ -58,7 +59,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--doc", type=Path, help="page that gets the tables of capacity, cost and limits")
-    parser.add_argument("--inputs-doc", type=Path, help="page that gets the table of inputs")
     options = parser.parse_args()
     try:
         given = inputs_of(options.set)
@@ -67,9 +67,8 @@ def main() -> None:
         parser.error(str(error))
     for part, text in made.items():
         print(f"\n== {part}\n\n{text}")
-        page = options.inputs_doc if part == "inputs" else options.doc
-        if page is not None:
-            write_page(text, page, mark(part))
+        if options.doc is not None and part in PAGE_PARTS:
+            write_page(text, options.doc, mark(part))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Generates the table in docs/lab/licence-table.md from requirements.lock and the installed packages' metadata.
+"""Generates docs/lab/licence-table.tsv from requirements.lock and the installed packages' metadata.
 
 `python tests/licence_table.py` in the repository's root writes it; tests/test_licences.py compares it.
 """
@@ -13,10 +13,7 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).parent.parent
 LOCK_FILE = ROOT / "requirements.lock"
-DOCS_FILE = ROOT / "docs" / "lab" / "licence-table.md"
-
-TABLE_BEGINS = "<!-- Written by tests/licence_table.py: -->\n"
-TABLE_ENDS = "<!-- End. -->\n"
+TABLE_FILE = ROOT / "docs" / "lab" / "licence-table.tsv"
 
 _PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -140,16 +137,16 @@ def asked_for() -> frozenset[str]:
     return frozenset(_name_in(requirement) for requirement in wanted)
 
 
-def markdown_table() -> str:
-    """Returns the table of docs/lab/licence-table.md: one row for each line of the lock."""
+def table() -> str:
+    """Returns one row for each line of the lock: tab-separated package, version, licence (SPDX) and use."""
     pins = locked()
     direct = asked_for()
     pulled_by = _pulled_by(pins)
-    rows = ["| package | version | licence | used for |\n|---|---|---|---|\n"]
+    rows = ["package\tversion\tlicence\tused for\n"]
     for pin in pins:
         use = _USED_FOR[pin.name] if pin.name in direct else f"pulled in by {', '.join(pulled_by[pin.name])}"
         only = f" ({pin.only})" if pin.only else ""
-        rows.append(f"| {pin.name} | {pin.version} | {licence_of(pin.name)} | {use}{only} |\n")
+        rows.append(f"{pin.name}\t{pin.version}\t{licence_of(pin.name)}\t{use}{only}\n")
     return "".join(rows)
 
 
@@ -170,15 +167,6 @@ def licence_of(package: str) -> str:
     if len(classifiers) != 1 or classifiers[0] not in _SPDX:
         raise LookupError(f"{package} states no licence: read its licence file and enter it in {Path(__file__).name}.")
     return _SPDX[classifiers[0]]
-
-
-def docs_with(table: str, page: str) -> str:
-    """Returns the page with its table replaced."""
-    before, begins, rest = page.partition(TABLE_BEGINS)
-    _, ends, after = rest.partition(TABLE_ENDS)
-    assert begins
-    assert ends
-    return f"{before}{begins}\n{table}\n{ends}{after}"
 
 
 def _pulled_by(pins: tuple[Pin, ...]) -> dict[str, list[str]]:
@@ -218,5 +206,4 @@ def _name_in(requirement: str) -> str:
 
 
 if __name__ == "__main__":
-    page = DOCS_FILE.read_text(encoding="utf-8")
-    DOCS_FILE.write_text(docs_with(markdown_table(), page), encoding="utf-8")
+    TABLE_FILE.write_text(table(), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Compares the table of the whole Realtime API with what the server does.
 
 `PYTHONPATH=. python tests/protocol_answers.py` in the repository's root prints each row that is wrong and the right
-answer; with --write it changes the words in tests/protocol_table.txt. Read the changes: "ignored" means that a field
+answer; with --write it changes the words in docs/lab/protocol-table.txt. Read the changes: "ignored" means that a field
 needs another value (the third cell of its row), a test of its own, or an error.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol_probe import Outcome, probe, probed_server
-from protocol_table import DATA_FILE, DOCS_FILE, ROOT, Row, Table, page, table
+from protocol_table import DATA_FILE, ROOT, Row, Table, table
 from realtime_sdk import SdkField, client_fields, objects_in, seen_fields, server_models
 from wire_client import Client
 
@@ -127,7 +127,6 @@ async def main() -> None:
         sys.stdout.write(f"{part}: {name}: {path or '-'}: {answer} {about.errors if about else ''}\n")
     if "--write" in sys.argv:
         DATA_FILE.write_text(corrected(DATA_FILE.read_text(encoding="utf-8"), wrong), encoding="utf-8")
-        DOCS_FILE.write_text(page(table()), encoding="utf-8")
 
 
 if __name__ == "__main__":

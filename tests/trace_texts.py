@@ -1,6 +1,6 @@
-"""Generates the tables of docs/lab/trace-record.md from assistant/trace/record.py.
+"""Generates docs/lab/trace-fields.tsv, the fields of the trace record, from assistant/trace/record.py.
 
-`PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes them; test_record.py compares them.
+`PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes it; test_record.py compares it.
 """
 
 from pathlib import Path
@@ -16,37 +16,28 @@ from assistant.trace.record import (
     schema_rows,
 )
 
-DOCS_FILE = Path(__file__).parent.parent / "docs" / "lab" / "trace-record.md"
-BEGINS = "<!-- Written by tests/trace_texts.py: -->\n"
-ENDS = "<!-- End. -->\n"
+FIELDS_FILE = Path(__file__).parent.parent / "docs" / "lab" / "trace-fields.tsv"
 
 RECORDS = (
-    ("A turn", TurnRecord),
-    ("`spans`", TracedSpan),
-    ("`answers`", TracedAnswer),
-    ("`events`", TracedEvent),
-    ("`hearings`", TracedHearing),
-    ("`hearings[].partials`", TracedPartial),
-    ("`words`", TracedWords),
+    ("turn", TurnRecord),
+    ("spans", TracedSpan),
+    ("answers", TracedAnswer),
+    ("events", TracedEvent),
+    ("hearings", TracedHearing),
+    ("hearings[].partials", TracedPartial),
+    ("words", TracedWords),
 )
 
 
-def tables() -> str:
-    """Returns every record class as a table."""
-    parts = []
-    for title, record in RECORDS:
-        rows = "".join(f"| `{name}` | {kind} | {meaning} |\n" for name, kind, meaning in schema_rows(record))
-        parts.append(
-            f"### {title}\n\n| field | type | meaning |\n|---|---|---|\n{rows.replace(' | None |', ' or null |')}"
-        )
-    return "\n".join(parts)
-
-
-def with_tables(page: str) -> str:
-    """Returns the page with generated tables."""
-    begin, end = page.index(BEGINS) + len(BEGINS), page.index(ENDS)
-    return f"{page[:begin]}\n{tables()}\n{page[end:]}"
+def table() -> str:
+    """Returns the fields of every record class: tab-separated record, field, type and meaning."""
+    rows = [
+        (title, name, kind.removesuffix(" | None") + (" or null" if kind.endswith(" | None") else ""), meaning)
+        for title, record in RECORDS
+        for name, kind, meaning in schema_rows(record)
+    ]
+    return "".join("\t".join(row) + "\n" for row in (("record", "field", "type", "meaning"), *rows))
 
 
 if __name__ == "__main__":
-    DOCS_FILE.write_text(with_tables(DOCS_FILE.read_text(encoding="utf-8")), encoding="utf-8")
+    FIELDS_FILE.write_text(table(), encoding="utf-8")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from protocol_answers import Outcomes, probe_all, wrong_client_rows, wrong_server_rows
 from protocol_probe import probed_server
-from protocol_table import DOCS_FILE, ROOT, Row, page, table
+from protocol_table import ROOT, Row, table
 from realtime_sdk import client_fields, http_requests, server_fields
 from session_server import SessionServer
 
@@ -66,10 +66,6 @@ def test_named_tests_exist() -> None:
 def test_nothing_is_silently_ignored() -> None:
     ignored = [f"{name}: {row.path}" for (_, name), rows in table().items() for row in rows if row.answer == "ignored"]
     assert ignored == []
-
-
-def test_page_is_written_from_the_data() -> None:
-    assert DOCS_FILE.read_text(encoding="utf-8") == page(table())
 
 
 # ---- what clients send ----

@@ -1,4 +1,4 @@
-"""Text normalization: case tables, invariants, the examples in both speech.md, and pronunciation."""
+"""Text normalization: case tables, invariants, the examples in the documentation, and pronunciation."""
 
 import ctypes
 import importlib
@@ -29,12 +29,14 @@ PIECES = st.sampled_from(
         *"4111 m2 is at ca. $20 $5 = - x₁ 1. FC 21 dálmatas IBAN".split(),
     ]
 )
-ROWS = [
+DOCS = Path(__file__).parents[4] / "docs"
+GUIDE_ROWS = [
     tuple(cell.strip().strip("`") for cell in line.strip("|").split(" | "))
-    for page in ("speech.md", "lab/speech.md")
-    for line in (Path(__file__).parents[4] / "docs" / page).read_text(encoding="utf-8").splitlines()
+    for line in (DOCS / "speech.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| language ")
 ]
+EXAMPLES = (DOCS / "lab" / "speech-examples.tsv").read_text(encoding="utf-8").splitlines()[1:]
+ROWS = [*GUIDE_ROWS, *(tuple(line.split("\t")) for line in EXAMPLES)]
 
 
 @text_cases(("language", "written", "normalized"), CASES, columns=(0, 1))
@@ -50,7 +52,7 @@ def test_case_tables_are_large_enough() -> None:
 
 
 @text_cases(("language", "written", "normalized"), ROWS, columns=(0, 1))
-def test_examples_in_docs_speech_are_true(language: str, written: str, normalized: str) -> None:
+def test_examples_in_the_documentation_are_true(language: str, written: str, normalized: str) -> None:
     assert spoken(written, language) == normalized
 
 
