@@ -1,8 +1,7 @@
 """A Realtime client that speaks recordings as a microphone would, and listens to the replies.
 
 Its microphone never stops. It sends blocks of 20 ms in real time; each block leaves when its last sample would have
-been
-captured. Between clips it sends the room noise of the last clip.
+been captured. Between clips it sends the room noise of the last clip.
 """
 
 import asyncio

@@ -3,8 +3,7 @@
     python -m bench.regions [--requests 40] [--svg docs/endpoints-regions.svg]
 
 The services are `bench.controlled_llm` on loopback with simulated network delays. They are asked as `repartee
-endpoints`
-asks. Round trips, speeds and prices are made up (`PLACES`); their effect is measured. Prints one table.
+endpoints` asks. Round trips, speeds and prices are made up (`PLACES`); their effect is measured. Prints one table.
 """
 
 import argparse

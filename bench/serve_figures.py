@@ -182,8 +182,7 @@ def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
     """Returns one half of the sweep, in order: by time to the first token, or by token rate.
 
     The most common rate is that of the first half; the most common time to the first token is that of the second half.
-    Each
-    half holds the settings that differ from this crossing in one value only.
+    Each half holds the settings that differ from this crossing in one value only.
     """
     good = [row for row in measured(rows) if row.latency_ms is not None and not row.cut_in]
     if not good:

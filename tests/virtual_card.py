@@ -5,8 +5,7 @@
 
 Its folder is a separate runtime directory, and ALSA has a separate configuration file, so that PortAudio finds only
 this server. The variables must be set before the sound libraries are loaded: tested programs run with `environ`, or in
-a
-process whose variables were set by `set_up`.
+a process whose variables were set by `set_up`.
 
 A recorder keeps both sinks active. Otherwise a null sink renders as far ahead as it may, and its timing is irregular.
 That is 50 ms if it need not rewind what it rendered; otherwise two seconds, which would delay every start.
@@ -173,8 +172,7 @@ class VirtualCard:
         """Plays a WAV into the microphone. The caller waits for the process, or ends it.
 
         It buffers a fifth of a second. With less, a player that waits a few ms for a processor leaves a gap in the
-        sound, which
-        would look like a defect of the program.
+        sound, which would look like a defect of the program.
         """
         command = ["paplay", f"--device={VOICE}", "--latency-msec=200", str(sound)]
         return subprocess.Popen(command, env=self.environ)
@@ -259,8 +257,7 @@ def share_found(whole: Pcm, part: Pcm, rate_hz: int) -> float:
     """Returns the share of `part` that is found in `whole` in sequence, in pieces of 250 ms.
 
     A piece may be 30 ms off the position expected from the previous one: on a busy machine a recorder drops samples, or
-    a
-    player is late. That loses the affected piece and shifts the rest.
+    a player is late. That loses the affected piece and shifts the rest.
     """
     at, _ = found_at(whole, part)
     piece, slack = rate_hz // 4, rate_hz * 30 // 1000

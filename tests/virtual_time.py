@@ -93,10 +93,8 @@ def run_virtual(
     """Runs a coroutine in virtual time and returns its result.
 
     Does not use asyncio's debug mode: recording a stack for every callback takes seven times as long as everything
-    else. Its
-    checks exist otherwise: a callback from another thread is refused here, and a coroutine that is never awaited gives
-    a
-    warning, which is an error.
+    else. Its checks exist otherwise: a callback from another thread is refused here, and a coroutine that is never
+    awaited gives a warning, which is an error.
 
     Args:
         coro: The test.

@@ -32,8 +32,7 @@ def without_table(text: str, index: int) -> str:
     """Returns the text without its endpoint number `index`, counted from 0.
 
     Removes the table from its header to its last key, the tables inside it and the empty lines before it. Comments
-    before
-    and after it stay, because they may be about something else.
+    before and after it stay, because they may be about something else.
 
     Raises ValueError if there is no such table.
     """

@@ -2,8 +2,7 @@
 
 A slow stage leads to the keys of config.toml that affect it. For the wait for the end of a turn (EOT), the gain is
 measured: the recorded turns are decided again with other settings. The work of other stages cannot be repeated here.
-For
-these the advice reports an upper bound (slack): the latency if the stage had taken no time. If the traces hold two
+For these the advice reports an upper bound (slack): the latency if the stage had taken no time. If the traces hold two
 engines or endpoints, the advice compares them.
 """
 

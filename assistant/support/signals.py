@@ -11,8 +11,7 @@ def as_ctrl_c() -> Generator[None]:
     """Handles SIGTERM and SIGHUP like SIGINT while the context is active, so that the cursor and files are restored.
 
     A second signal ends the program at once. At the end of the context the first signal is raised again, so that the
-    exit
-    status is that of the signal. Signals that were ignored at the start (nohup) stay ignored.
+    exit status is that of the signal. Signals that were ignored at the start (nohup) stay ignored.
     """
     received: list[int] = []
 

@@ -1,8 +1,7 @@
 """Extracts from the record of a turn the facts that reports count. Pure.
 
 An attempt is a speculative reply: it begins before the end of the turn (EOT) is decided. An attempt is a hit if the
-user
-heard it and it began before the EOT decision. It is wasted if it was dropped, unless it only requested the same
+user heard it and it began before the EOT decision. It is wasted if it was dropped, unless it only requested the same
 transcript again.
 """
 

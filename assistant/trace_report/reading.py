@@ -75,8 +75,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
     """Removes files that begin with the same turn as another file, so that no turn counts twice.
 
     Such files are copies: the demo leaves one next to its sound; others were scrubbed, or copied while the conversation
-    was
-    still going on. Keeps the copy with the most turns.
+    was still going on. Keeps the copy with the most turns.
 
     Args:
         files: As returned by `trace_files`.
@@ -192,8 +191,7 @@ def _loaded(line: bytes) -> object:
     """Parses a line as JSON. Raises ValueError if it is no JSON.
 
     A model may be cut off within a character. JSON can express the lone surrogate, but orjson rejects it. It is
-    replaced by
-    a question mark, so that the turn is not lost.
+    replaced by a question mark, so that the turn is not lost.
     """
     try:
         return orjson.loads(line)

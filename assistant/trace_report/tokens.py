@@ -33,8 +33,7 @@ def tokens_of(record: Record) -> Tokens:
     """Returns the tokens of a record; zeros if none were counted or the record is older than token counts.
 
     Sources that never count tokens, such as the built-in skills, are no language models. Their answers are left out,
-    unless
-    a connection was waited for.
+    unless a connection was waited for.
     """
     answers = record.get("answers")
     if not answers:

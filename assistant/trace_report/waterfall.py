@@ -80,8 +80,7 @@ def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
     """Maps each span of the heard attempt to its part of the latency (see assistant/trace/latency.py).
 
     Together the parts are the whole latency; silence before the first of them belongs to the EOT decision. Empty for a
-    turn
-    without a latency.
+    turn without a latency.
     """
     until_ms, speech_end_ms = record.get("playout_start_ms"), record["speech_end_ms"]
     heard = {span["name"]: span for span in record["spans"] if _is_heard(span)}

@@ -69,7 +69,7 @@ def may_become_backchannel(text: str) -> bool:
     while place < len(words):
         taken = _length_of_backchannel(words, place)
         if not taken:
-            return any(_begins(words[place:], known) for known in _KNOWN)
+            return any(_begins(words[place:], known) for known in _BEGINNINGS)
         place += taken
     return False
 
@@ -85,9 +85,6 @@ def _length_of_backchannel(words: list[str], place: int) -> int:
         if " ".join(words[place : place + length]) in PHRASES:
             return length
     return int(words[place] in BACKCHANNELS or bool(_WORDLESS.fullmatch(words[place])))
-
-
-_KNOWN = (*BACKCHANNELS_OF[""].split(), *BACKCHANNELS_OF["en"].split(), *PHRASES)
 
 
 _BEGINNINGS = (*BACKCHANNELS, *PHRASES, *_HUMS, "uhhuh", "huh", "aha", "haha", "whoa", "ugh", "aww")

@@ -1,6 +1,6 @@
 """Parses the settings with which a client chooses among the server's engines: language, voice, LLM endpoint, words.
 
-Only what `SessionConfig.options` lists can be chosen (setting server.client_choices).
+Only what `SessionOffer.options` lists can be chosen (setting server.client_choices).
 """
 
 from collections.abc import Mapping

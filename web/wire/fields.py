@@ -246,8 +246,13 @@ def listing(check: Check, *, maximum: int, minimum: int = 0) -> Check:
     return check_all
 
 
-def anything(_value: object, _path: str) -> None:
-    """Accepts any value, which has no effect."""
+def dropped_value(_value: object, _path: str) -> None:
+    """Accepts any value and drops it, because it has no effect."""
+
+
+def any_value(value: object, _path: str) -> object:
+    """Accepts any value and keeps it; its check depends on other fields."""
+    return value
 
 
 def hint(check: Check) -> Check:

@@ -13,8 +13,8 @@ from web.wire.fields import (
     Field,
     FieldError,
     Refusals,
-    anything,
     checked,
+    dropped_value,
     flag,
     hint,
     listing,
@@ -214,7 +214,7 @@ def _header_value(value: object, path: str) -> str:
 
 
 _SERVER = {
-    "type": Field(anything),
+    "type": Field(dropped_value),
     "server_label": Field(_label, required=True),
     "server_url": Field(text(min_chars=1, max_chars=2048)),
     "server_description": Field(text(max_chars=1024)),
@@ -228,7 +228,7 @@ _SERVER = {
     "tunnel_id": Field(missing_here("there are no tunnels; name the server with server_url")),
 }
 _CHOSEN = {
-    "type": Field(anything),
+    "type": Field(dropped_value),
     "server_label": Field(_label, required=True),
     "name": Field(IDENTIFIER),
 }

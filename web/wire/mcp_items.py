@@ -14,11 +14,23 @@ from assistant.history.mcp_items import (
     McpListTools,
 )
 from assistant.tools.client_mcp import function_name
-from web.wire.fields import IDENTIFIER, TEXT, Field, anything, checked, flag, json_text, listing, nested, one_of, whole
+from web.wire.fields import (
+    IDENTIFIER,
+    TEXT,
+    Field,
+    checked,
+    dropped_value,
+    flag,
+    json_text,
+    listing,
+    nested,
+    one_of,
+    whole,
+)
 
 MAX_LISTED_TOOLS = 128
 
-_ANY = Field(anything)
+_ANY = Field(dropped_value)
 _COMMON = {"id": Field(IDENTIFIER), "type": _ANY, "object": _ANY, "status": _ANY}
 _TOOL_NAME = {
     "server_label": Field(IDENTIFIER, required=True),

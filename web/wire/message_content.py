@@ -14,8 +14,8 @@ from web.wire.fields import (
     FieldError,
     Refusals,
     Table,
-    anything,
     checked,
+    dropped_value,
     listing,
     not_supported,
     one_of,
@@ -42,9 +42,9 @@ _MEDIA_PARTS: dict[str, tuple[str, ...]] = {
     "system": (),
 }
 
-_SOUND: Table = {"type": Field(anything), "audio": Field(anything), "transcript": Field(TEXT)}
+_SOUND: Table = {"type": Field(dropped_value), "audio": Field(dropped_value), "transcript": Field(TEXT)}
 _IMAGE: Table = {
-    "type": Field(anything),
+    "type": Field(dropped_value),
     "image_url": Field(lambda value, _path: value, required=True),
     "detail": Field(one_of("auto", "low", "high")),
 }
@@ -127,7 +127,7 @@ def _text_table(role: str) -> Table:
     return {
         "type": Field(one_of(_TEXT_PARTS[role], *_MEDIA_PARTS[role]), required=True),
         # Listed so that a part of another type is refused for its type and not for its fields.
-        **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
+        **{name: Field(dropped_value) for name in ("audio", "transcript", "image_url", "detail")},
         "text": Field(text(min_chars=1), required=True),
     }
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from assistant.history.items import Item, ItemId
-from web.wire.fields import IDENTIFIER, Field, anything, checked, listing
+from web.wire.fields import IDENTIFIER, Field, checked, dropped_value, listing
 from web.wire.items import item_of
 
 MAX_INPUT_ITEMS = 1000
 """As many as a conversation keeps by default."""
 
 _REFERENCE = "item_reference"
-_REFERENCE_FIELDS = {"type": Field(anything), "id": Field(IDENTIFIER, required=True)}
+_REFERENCE_FIELDS = {"type": Field(dropped_value), "id": Field(IDENTIFIER, required=True)}
 
 
 @dataclass(frozen=True, slots=True)

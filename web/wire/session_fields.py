@@ -20,8 +20,9 @@ from web.wire.fields import (
     FieldError,
     Refusals,
     accepted,
-    anything,
+    any_value,
     checked,
+    dropped_value,
     flag,
     hint,
     in_parts,
@@ -123,7 +124,7 @@ def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
     """Parses the tools; invalid ones are left out."""
     found: dict[str, Function] = {}
     servers: dict[str, ClientServer] = {}
-    for index, entry in enumerate(listing(_any_value, maximum=MAX_TOOLS)(value, path)):
+    for index, entry in enumerate(listing(any_value, maximum=MAX_TOOLS)(value, path)):
         where = f"{path}[{index}]"
         try:
             if isinstance(entry, dict) and entry.get("type") == "mcp":
@@ -142,10 +143,6 @@ def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
             path, f"have {chars} characters in descriptions and parameters", f"at most {MAX_TOOLS_CHARS} in all"
         )
     return DeclaredTools(tuple(found.values()), tuple(servers.values()))
-
-
-def _any_value(value: object, _path: str) -> object:
-    return value
 
 
 def _choice(value: object, path: str) -> str:
@@ -173,12 +170,12 @@ _COMMON = {
     "parallel_tool_calls": Field(hint(flag)),  # the model decides
     "reasoning": Field(REASONING),
     "tool_choice": Field(_choice),
-    "tools": Field(anything, parts=_tools),
+    "tools": Field(dropped_value, parts=_tools),
 }
 
 
 _BETA = {
-    "client_secret": Field(anything, listed=False),
+    "client_secret": Field(dropped_value, listed=False),
     "temperature": Field(hint(number(0, 2)), listed=False),  # the language model has its own
 }
 """Fields of the beta without a place of their own; the others are those of `beta.present`."""
@@ -189,10 +186,10 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
         "format": Field(_format),
         "noise_reduction": noise_reduction_field(offer),
         "transcription": transcription_field(kind, spoken, offer.options),
-        "turn_detection": Field(_any_value, null=True),
+        "turn_detection": Field(any_value, null=True),
     }
     # The server sends these: a client may send back the session object that it got. Only the model may be another.
-    shown = {name: Field(anything) for name in ("id", "object", "expires_at", "model")}
+    shown = {name: Field(dropped_value) for name in ("id", "object", "expires_at", "model")}
     common = {
         "type": Field(one_of("realtime", "transcription")),
         "include": include_field(offer),
@@ -222,7 +219,7 @@ _REPARTEE = {
     "wake_phrase": WAKE_PHRASE,
     "conversation": Field(keeping, null=True),
     # Fields that the server sends: a client may send back the session object that it got.
-    **{name: Field(anything) for name in _SENT},
+    **{name: Field(dropped_value) for name in _SENT},
 }
 _RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
 _RESPONSE = {

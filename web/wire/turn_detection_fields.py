@@ -9,7 +9,7 @@ from web.wire.fields import (
     FieldError,
     Refusals,
     accepted,
-    anything,
+    dropped_value,
     flag,
     hint,
     number,
@@ -69,7 +69,7 @@ def _clamped(check: Check, minimum: float, maximum: float, *, null: bool = False
 
 
 _SERVER_VAD = {
-    "type": Field(anything),
+    "type": Field(dropped_value),
     "threshold": _clamped(number(*THRESHOLD), *THRESHOLD),
     "silence_duration_ms": _clamped(whole(*SILENCE_MS), *SILENCE_MS),
     "prefix_padding_ms": _clamped(whole(*PREFIX_PADDING_MS), *PREFIX_PADDING_MS),
@@ -78,7 +78,7 @@ _SERVER_VAD = {
     "idle_timeout_ms": _clamped(whole(*IDLE_TIMEOUT_MS), *IDLE_TIMEOUT_MS, null=True),
 }
 _SEMANTIC_VAD = {
-    "type": Field(anything),
+    "type": Field(dropped_value),
     "eagerness": Field(one_of("low", "medium", "high", "auto")),
     "create_response": Field(flag),
     "interrupt_response": Field(flag),

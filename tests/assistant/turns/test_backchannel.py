@@ -3,7 +3,13 @@
 import pytest
 from text_cases import text_cases
 
-from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
+from assistant.turns.backchannel import (
+    ends_with_question,
+    ignorable_probability,
+    is_backchannel,
+    is_echo,
+    may_become_backchannel,
+)
 from audio.stt import NO_WORD, FirstWord
 
 
@@ -32,6 +38,21 @@ def test_echo_is_a_run_of_words_of_the_reply(text: str, said: str, *, echo: bool
 )
 def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) -> None:
     assert is_backchannel(text) is expected
+
+
+@text_cases(
+    ("text", "expected"),
+    [
+        *[(text, True) for text in ("Yea", "exac", "That makes", "mhm rig")],
+        *[(text, True) for text in ("Gena", "stim", "ja kla", "alles")],
+        *[(text, True) for text in ("Oua", "d’acc", "voil", "oui je")],
+        *[(text, True) for text in ("Val", "clar", "sí ya v")],
+        *[(text, False) for text in ("Yeah", "Genau", "oui", "vale", "")],
+        *[(text, False) for text in ("Stop", "yeah but", "Nein", "genau aber", "non", "espera", "val si")],
+    ],
+)
+def test_beginning_of_a_backchannel_in_any_language_is_recognized(text: str, *, expected: bool) -> None:
+    assert may_become_backchannel(text) is expected
 
 
 @text_cases(
