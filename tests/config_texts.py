@@ -4,6 +4,7 @@
 """
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -71,37 +72,27 @@ def config_toml() -> str:
 
 
 def markdown_tables() -> str:
-    """Returns the tables of docs/configuration.md, one for each section."""
-    parts = []
+    """Returns the table of docs/configuration.md: the keys of each section with their defaults."""
+    rows = ["| section | keys and their defaults |\n", "|---|---|\n"]
     for section in SECTIONS:
         values = DEFAULTS.section(section)
-        parts.append(f"### `[{section}]`\n\n{_meaning(type(values))}\n\n")
-        parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
-        for key in keys_of(type(values)):
-            default = spelled(getattr(values, key.name))
-            parts.append(_row(key.name, f"`{_shortened(default)}`", key.allowed, key.about.text))
-        parts.append("\n")
+        keys = (f"`{key.name}={_shortened(spelled(getattr(values, key.name)))}`" for key in keys_of(type(values)))
+        rows.append(_row(f"[{section}]", keys))
         if section == "llm":
-            parts.append(f"### `[[llm.endpoints]]`\n\n{_meaning(EndpointSection)}\n\n")
-            parts.append("| key | kinds | default | allowed | meaning |\n|---|---|---|---|---|\n")
-            parts += [
-                _row(key.name, _for(key, "{}") or "all", _default(key), key.allowed, key.about.text)
-                for key in ENDPOINT_KEYS.values()
-            ]
-            parts.append("\n")
+            groups = dict.fromkeys(kinds_of(name) for name in ENDPOINT_KEYS)
+            for kinds in sorted(groups, key=lambda kinds: -len(kinds)):
+                names = [name for name in ENDPOINT_KEYS if kinds_of(name) == kinds]
+                whose = "" if kinds == KINDS else f", {', '.join(kinds)}"
+                rows.append(_row("[[llm.endpoints]]", map(_default, names), whose))
         if section == "tools":
-            parts.append(f"### `[[tools.servers]]`\n\n{_meaning(ToolServerSection)}\n\n")
-            parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
-            for key in TOOL_SERVER_KEYS.values():
-                given = _TOOL_SERVER_DEFAULTS[key.name]
-                default = "required" if given is MISSING else f"`{spelled(given)}`"
-                parts.append(_row(key.name, default, key.allowed, key.about.text))
-            parts.append("\n")
-    return "".join(parts)
+            defaults = _TOOL_SERVER_DEFAULTS.items()
+            keys = (f"`{name}` (required)" if one is MISSING else f"`{name}={spelled(one)}`" for name, one in defaults)
+            rows.append(_row("[[tools.servers]]", keys))
+    return "".join(rows)
 
 
 def docs_with(tables: str, page: str) -> str:
-    """Returns the page with its tables replaced."""
+    """Returns the page with its table replaced."""
     before, begins, rest = page.partition(TABLE_BEGINS)
     _, ends, after = rest.partition(TABLE_ENDS)
     assert begins
@@ -136,15 +127,14 @@ def _for(key: Key, form: str) -> str:
     return "" if kinds == KINDS else form.format(", ".join(kinds))
 
 
-def _default(key: Key) -> str:
-    """Returns the default, also for keys that some kinds require and others do not."""
-    given = _ENDPOINT_DEFAULTS[key.name]
-    spared = [kind for kind in kinds_of(key.name) if key.name not in NEEDED_KEYS[kind]]
+def _default(name: str) -> str:
+    """Returns an endpoint's key with its default, or with the kinds that require it."""
+    given = _ENDPOINT_DEFAULTS[name]
+    spared = [kind for kind in kinds_of(name) if name not in NEEDED_KEYS[kind]]
     if not spared or given is MISSING:
-        return "required"
-    if len(spared) < len(kinds_of(key.name)):
-        return f"required; {', '.join(spared)}: `{spelled(given)}`"
-    return f"`{spelled(given)}`"
+        return f"`{name}` (required)"
+    exception = f" (required, except for {' and '.join(spared)})" if len(spared) < len(kinds_of(name)) else ""
+    return f"`{name}={spelled(given)}`{exception}"
 
 
 def _about(key: Key) -> str:
@@ -177,8 +167,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 40 else f'{text[:36]}…"'
 
 
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+def _row(section: str, keys: Iterable[str], whose: str = "") -> str:
+    return f"| `{section}`{whose} | {', '.join(keys)} |\n"
 
 
 if __name__ == "__main__":
