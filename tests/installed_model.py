@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 from assistant.models.needs import folder_of, installed
-from audio.engines.models import Model
 from audio.stt.whisper.catalogue import TINY_EN
 from audio.tts.piper.catalogue import JOE
+from declarations.models import Model
 
 
 def _where(variable: str, model: Model) -> Path | None:

@@ -179,7 +179,7 @@ def test_extra_is_installed_with_the_tool_that_installed_the_program(
 
 
 _FILE = re.compile(
-    r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
+    r"(?<![\w/.-])(?:assistant|audio|declarations|llm|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
 )
 
 
@@ -189,7 +189,11 @@ def files_named(text: str) -> set[str]:
 
 def test_files_named_in_documents_and_docstrings_exist() -> None:
     pages = [*ROOT.glob("docs/**/*.md"), *(ROOT / top / "README.md" for top in (".", "bench", "examples"))]
-    sources = [file for top in ("assistant", "audio", "llm", "web", "bench") for file in ROOT.glob(f"{top}/**/*.py")]
+    sources = [
+        file
+        for top in ("assistant", "audio", "declarations", "llm", "web", "bench")
+        for file in ROOT.glob(f"{top}/**/*.py")
+    ]
     named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}
     assert len(named) > 50
     assert {(where, name) for where, name in named if not (ROOT / name).exists()} == set()

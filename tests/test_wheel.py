@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("assistant", "audio", "llm", "web")
+PACKAGES = ("assistant", "audio", "declarations", "llm", "web")
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
 ADDED: Mapping[str, str] = HATCH["build"]["targets"]["wheel"]["force-include"]
 """Files from outside of the packages, and their names in the wheel."""

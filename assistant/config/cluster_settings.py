@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from assistant.config.keys import ConfigSection
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 _ADDRESS = r"auto|[A-Za-z0-9._-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}"
 

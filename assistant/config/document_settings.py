@@ -7,7 +7,7 @@ from typing import Annotated
 
 from assistant.config.keys import ConfigSection
 from assistant.support.paths import HomeError, at_home
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 
 @dataclass(frozen=True, slots=True)

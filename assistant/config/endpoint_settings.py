@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from assistant.config.keys import ConfigSection, has_host
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock", "local"]
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]

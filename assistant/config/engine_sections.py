@@ -9,7 +9,7 @@ from assistant.config.keys import check_section
 from assistant.registry.entry_points import Registry
 from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
-from audio.engines.settings import NoSettings
+from declarations.settings import NoSettings
 
 STAGES: Mapping[str, Registry[Any]] = MappingProxyType({"stt": RECOGNIZERS, "tts": VOICES})
 """Registries of the stages whose engines may have sections."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection, has_host
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 _ADDRESS = r"(https?://[^\s/?#@]+(/[^\s?#]*)?)?"
 _ADDRESS_FORM = "an http:// or https:// address without a user name or password"

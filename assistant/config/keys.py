@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from assistant.config.toml_table import TomlTable
 from assistant.support.paths import HomeError, at_home
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 Value = bool | int | float | str | Path | TomlTable
 

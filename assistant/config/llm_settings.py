@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import ConfigSection
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 CacheStoreKind = Literal["sqlite", "memory", "redis"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from assistant.config.toml_table import TomlTable
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

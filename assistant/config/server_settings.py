@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection
 from assistant.config.prompts import NO_PROMPTS, PromptsKey
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
 _ORIGIN = rf"https?://{_HOST}"

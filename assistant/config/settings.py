@@ -23,7 +23,7 @@ from assistant.config.tool_settings import ToolsSection
 from assistant.config.turn_settings import TurnSection, VadSection
 from assistant.registry.listening import recognizer_choices
 from assistant.registry.voices import AUTO, engine_choices
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 WhisperDevice = Literal["auto", "cpu", "cuda"]
 ComputeType = Literal[

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 EchoMode = Literal["auto", "cancel", "headphones", "half-duplex"]
 TalkMode = Literal["open", "push-to-talk", "wake"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection, has_host
 from assistant.config.mcp_hosts import McpHosts
-from audio.engines.settings import KeyInfo
+from declarations.settings import KeyInfo
 
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 

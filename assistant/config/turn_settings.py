@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection
 from assistant.registry.listening import default_detector, detector_choices
-from audio.engines.settings import KeyInfo
 from audio.execution_provider import Provider
+from declarations.settings import KeyInfo
 
 Profile = Literal["auto", "eager", "balanced", "patient"]
 SmartTurnPlace = Literal["auto", "ray"]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from assistant.registry.listening import RECOGNIZERS, TURN_ENDS
 from assistant.registry.voices import VOICES
-from audio.engines.models import HubFile, Model, ModelKind, Wheel
+from declarations.models import HubFile, Model, ModelKind, Wheel
 
 KIND = "chat"
 

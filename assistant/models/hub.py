@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import httpx
 
-from audio.engines.models import HubFile, Model
+from declarations.models import HubFile, Model
 from llm.environment import environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 

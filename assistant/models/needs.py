@@ -12,8 +12,8 @@ from assistant.models.catalogue import CHAT_MODELS, KINDS, MODELS, named
 from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.registry.voices import AUTO, VOICES, ranked_voice_engines
 from assistant.support.paths import HomeError, at_home
-from audio.engines.models import Model, is_hub_name
 from audio.engines.voice import VoiceEngine
+from declarations.models import Model, is_hub_name
 
 LOCAL_MODEL = "llm.local_model"
 """Setting that names the language model of this machine where no endpoint is configured."""

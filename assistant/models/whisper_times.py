@@ -31,7 +31,7 @@ from assistant.models.turn_cost import (
 from assistant.support.atomic_file import write_whole
 from assistant.support.cpu import cores, whisper_threads
 from assistant.support.paths import HomeError, at_home
-from audio.engines.models import Model
+from declarations.models import Model
 
 _SLOW_KEPT = timedelta(days=1)
 _SLOW_AND_BUSY_KEPT = timedelta(hours=1)

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from audio.engines.models import ModelKind
-from audio.engines.settings import NoSettings
 from audio.engines.voice import ANY_LANGUAGE
+from declarations.models import ModelKind
+from declarations.settings import NoSettings
 
 if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from audio.engines.models import ModelKind
+from declarations.models import ModelKind
 
 if TYPE_CHECKING:
     from audio.end_of_turn import TurnEndModel

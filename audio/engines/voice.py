@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from audio.engines.models import ModelKind
-from audio.engines.settings import NoSettings
 from audio.errors import EngineLoadError
+from declarations.models import ModelKind
+from declarations.settings import NoSettings
 
 if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from audio.engines.recognizer import RecognizerEngine, RecognizerRequest
-from audio.engines.settings import KeyInfo
 from audio.stt import FirstWord, SegmentId, SharedRecognizer, Transcript
+from declarations.settings import KeyInfo
 
 if TYPE_CHECKING:
     from audio.units import Pcm, Samples

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Annotated
 
-from audio.engines.settings import KeyInfo
 from audio.engines.voice import VoiceEngine, VoiceInfo, VoiceRequest
 from audio.tts import Chunk, Voice, WordMark
+from declarations.settings import KeyInfo
 
 WORD_S = 0.2
 

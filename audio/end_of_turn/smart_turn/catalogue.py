@@ -1,6 +1,6 @@
 """The model of Smart Turn."""
 
-from audio.engines.models import HubFile, Model, ModelKind, Wheel
+from declarations.models import HubFile, Model, ModelKind, Wheel
 
 KIND = "smart-turn"
 

@@ -7,8 +7,8 @@ every other file is checked against the hub's data during the download.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from audio.engines.models import HubFile, Model, ModelKind, Wheel, is_hub_name
 from audio.stt.whisper.model_folder import VOCABULARIES, lacking
+from declarations.models import HubFile, Model, ModelKind, Wheel, is_hub_name
 
 KIND = "whisper"
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from audio.engines.models import HubFile, Model, ModelKind, Wheel
+from declarations.models import HubFile, Model, ModelKind, Wheel
 
 KIND = "piper"
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
-from audio.engines.settings import KeyInfo, OnnxSettings
+from audio.engines.settings import OnnxSettings
 from audio.engines.voice import ANY_LANGUAGE, VoiceEngine, VoiceFigures, VoiceRequest
 from audio.tts import Voice
 from audio.tts.piper.catalogue import MODELS, VOICE_OF_LANGUAGE
+from declarations.settings import KeyInfo
 
 
 @dataclass(frozen=True, slots=True)

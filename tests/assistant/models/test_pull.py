@@ -29,8 +29,8 @@ from assistant.models.errors import ModelError
 from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
-from audio.engines.models import HubFile, Model
 from audio.stt.whisper.catalogue import BASE, TINY_EN
+from declarations.models import HubFile, Model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = bytes(range(256)) * 4000  # 1 MB: several blocks
