@@ -15,7 +15,7 @@ from web.handover.handovers import Handovers
 from web.handover.sealing import Seal, token_hash
 from web.handover.snapshot import VERSION, Snapshot, decoded
 from web.handover.store import PREFIX, HandoverStore
-from web.metrics import Metrics
+from web.observation.metrics import Metrics
 
 SECRET = "a-secret-of-all-gateways"
 TRACED = {"type": "realtime", "repartee": {"events": True}}

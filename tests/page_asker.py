@@ -12,7 +12,7 @@ from session_server import ScriptedEngineLoader, SessionServer, session_server, 
 from assistant.config.edit import ConfigFile
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from web.access_control import AccessControl
+from web.access.access_control import AccessControl
 from web.page_api.setup import SetupParts
 
 

@@ -20,7 +20,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from assistant.storage.conversation_file import ConversationFile
-from web.access_control import AccessControl
+from web.access.access_control import AccessControl
 from web.page_api.setup import SetupParts
 
 RATE_HZ = 16_000

@@ -22,12 +22,12 @@ from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import FunctionCall
-from web.audio_throttle import AudioPacer
-from web.client_microphone import ClientMicrophone
-from web.client_speaker import ClientSpeaker
-from web.realtime_session import RealtimeSession
-from web.session_limits import AudioThrottle, recording_throttle
-from web.wire.session_config import Extensions, Profile, SessionConfig
+from web.client_audio.audio_throttle import AudioPacer
+from web.client_audio.client_microphone import ClientMicrophone
+from web.client_audio.client_speaker import ClientSpeaker
+from web.limits.session_limits import AudioThrottle, recording_throttle
+from web.session.realtime_session import RealtimeSession
+from web.wire.values.session_config import Extensions, Profile, SessionConfig
 
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')

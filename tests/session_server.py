@@ -26,20 +26,20 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile
 from audio.units import REPLY_RATE_HZ, Pcm
-from web.access_control import AccessControl
+from web.access.access_control import AccessControl
+from web.access.client_secrets import ClientSecrets
 from web.app import make_app
-from web.connection import Connections
-from web.engine_pool import EnginePool
+from web.connections.connection import Connections
+from web.connections.engine_pool import EnginePool
 from web.handover.handovers import Handovers
-from web.http_api.client_secrets import ClientSecrets
-from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
-from web.listening_sockets import listen
-from web.metrics import Metrics
+from web.limits.session_acceptor import SessionAcceptor
+from web.limits.session_limits import SessionLimits
+from web.observation.metrics import Metrics
 from web.page_api.setup import SetupParts
+from web.routes import ApiParts, api_routes, make_calls
 from web.serve import Server, uvicorn_config
-from web.session_acceptor import SessionAcceptor
-from web.session_limits import SessionLimits
+from web.sockets.listening_sockets import listen
 
 Event = dict[str, Any]
 

@@ -4,6 +4,7 @@ Only a few modules name engines.
 """
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -84,6 +85,16 @@ PORTS = frozenset(
 }
 """Modules that others may import, besides the engine packages themselves."""
 
+HOUSES = ("web", "web.wire", "web.remote")
+"""Packages of rooms. The `__init__` of a room says in a sentence "May import ..." which others it may import.
+
+Modules that stand in the house itself, beside its rooms, may import each of them.
+"""
+
+MAX_FILES_BESIDE_ROOMS = 8
+MAX_FILES_OF_ROOM = 12
+"""Modules that a reader takes in at a glance, without the `__init__`."""
+
 CLOCKS = frozenset({"time", "time_ns"})
 
 
@@ -159,6 +170,31 @@ def against_layers(graph: Mapping[str, set[str]]) -> list[str]:
         for importer, targets in graph.items()
         for imported in sorted(targets)
         if (own := layer_of(importer)) and (other := layer_of(imported)) and LAYERS.index(own) < LAYERS.index(other)
+    ]
+
+
+def rooms_of(house: str) -> dict[str, frozenset[str]]:
+    """Maps each room of a house to the rooms and modules of the house that its `__init__` permits it to import."""
+    permitted = {}
+    for file in (ROOT / house.replace(".", "/")).glob("*/__init__.py"):
+        sentence = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("May import ")[2]
+        assert sentence, f"{house}.{file.parent.name} does not say what it may import"
+        permitted[file.parent.name] = frozenset(re.findall(r"`(\w+)`", sentence))
+    return permitted
+
+
+def against_rooms(graph: Mapping[str, set[str]], house: str, permitted: Mapping[str, frozenset[str]]) -> list[str]:
+    """Returns imports within a house of what the importing room may not import."""
+
+    def part(name: str) -> str:
+        return name.removeprefix(f"{house}.").partition(".")[0] if name.startswith(f"{house}.") else ""
+
+    return [
+        f"{importer} imports {imported}"
+        for importer, targets in graph.items()
+        if (room := part(importer)) in permitted
+        for imported in sorted(targets)
+        if (other := part(imported)) and other != room and other not in permitted[room]
     ]
 
 
@@ -250,6 +286,29 @@ def test_assistant_has_only_packages_its_events_and_its_entry_point() -> None:
 def test_import_of_a_later_layer_is_found() -> None:
     upward = graph_of([module("assistant.turns.turn_taking", "from assistant.pipeline.session import Session")])
     assert against_layers(upward) == ["assistant.turns.turn_taking imports assistant.pipeline.session"]
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_room_imports_what_its_sentence_permits(graph: dict[str, set[str]], house: str) -> None:
+    permitted = rooms_of(house)
+    assert len(permitted) > 1
+    assert cycle_of({room: set(others) for room, others in permitted.items()}) == []
+    assert against_rooms(graph, house, permitted) == []
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_rooms_are_small(house: str) -> None:
+    folder = ROOT / house.replace(".", "/")
+    modules = {room: len([*room.glob("*.py")]) - 1 for room in (folder, *(folder / name for name in rooms_of(house)))}
+    assert modules.pop(folder) <= MAX_FILES_BESIDE_ROOMS
+    assert {room.name: count for room, count in modules.items() if count > MAX_FILES_OF_ROOM} == {}
+
+
+def test_import_of_a_room_that_is_not_permitted_is_found() -> None:
+    upward = graph_of([module("web.wire.items.items", "from web.wire.outgoing.response import Response")])
+    assert against_rooms(upward, "web.wire", rooms_of("web.wire")) == [
+        "web.wire.items.items imports web.wire.outgoing.response"
+    ]
 
 
 def test_program_imports_server_only_for_serving() -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 from starlette.websockets import WebSocket
 
 from assistant.config.server_settings import ServerSection
-from web.access_control import AccessControl
+from web.access.access_control import AccessControl
 from web.app import STATIC, make_app
-from web.health import EngineState
-from web.listening_sockets import listen
-from web.metrics import Metrics
+from web.limits.session_acceptor import Converse, SessionAcceptor
+from web.limits.session_limits import SessionLimits
+from web.observation.health import EngineState
+from web.observation.metrics import Metrics
+from web.observation.trace_stream import TraceStream
 from web.serve import Server, uvicorn_config
-from web.session_acceptor import Converse, SessionAcceptor
-from web.session_limits import SessionLimits
-from web.tls import ServerTls
-from web.trace_stream import TraceStream
+from web.sockets.listening_sockets import listen
+from web.sockets.tls import ServerTls
 
 
 class InProcessServer(Server):

@@ -18,10 +18,10 @@ from assistant.events import SessionEvent
 from assistant.history.items import Item
 from assistant.pipeline.engines import EngineChoice
 from assistant.turns.events import ReplyId
-from web.wire.commands import Command
+from web.wire.incoming.commands import Command
+from web.wire.outgoing.session_object import Service
 from web.wire.realtime import Realtime
-from web.wire.session_config import Extensions, SessionConfig
-from web.wire.session_object import Service
+from web.wire.values.session_config import Extensions, SessionConfig
 
 SERVICE = Service(
     version="0.1",

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from web.http_api.errors import ApiError
-from web.session_acceptor import SUBPROTOCOL
+from web.limits.session_acceptor import SUBPROTOCOL
 
 API_PREFIX = "/v1"
 

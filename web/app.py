@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from web.access_control import (
+from web.access.access_control import (
     CALLS_PATH,
     REALTIME_PATHS,
     SETUP_PATH,
@@ -30,21 +30,21 @@ from web.access_control import (
     Request,
     is_loopback,
 )
+from web.access.client_secrets import ClientSecrets, secrets_among
+from web.access.cross_origin import is_preflight, preflight_answer, with_origin
+from web.access.rate_limits import loop_rates
 from web.api_paths import NotFound, RealtimeEndpoint
-from web.cross_origin import is_preflight, preflight_answer, with_origin
-from web.health import EngineHealth, readiness
-from web.http_api.client_secrets import ClientSecrets, secrets_among
 from web.http_api.errors import FRESH
-from web.http_api.rate_limits import loop_rates
-from web.metrics import Metrics, watch_loop_lag
+from web.limits.session_acceptor import SessionAcceptor, pass_config
+from web.observation.health import EngineHealth, readiness
+from web.observation.metrics import Metrics, watch_loop_lag
+from web.observation.trace_stream import PATH as TRACES
+from web.observation.trace_stream import TraceStream
 from web.page_api.setup import not_offered
 from web.phone.caller_access import CallerAccess
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
-from web.session_acceptor import SessionAcceptor, pass_config
 from web.shell import PATH as SERVICE_WORKER
 from web.shell import ServiceWorker
-from web.trace_stream import PATH as TRACES
-from web.trace_stream import TraceStream
 
 STATIC = Path(__file__).parent / "static"
 BackgroundTask = Callable[[], Coroutine[Any, Any, None]]

@@ -27,28 +27,28 @@ from assistant.config.loading import Loaded
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
 from audio.machine_load import MachineLoadReader
-from web import descriptors
-from web.acceptor import Acceptor
-from web.access_control import TOKEN_SHAPE, AccessControl, is_easily_guessed
-from web.admission import Admission
+from web.access.access_control import TOKEN_SHAPE, AccessControl, is_easily_guessed
+from web.access.client_secrets import ClientSecrets
 from web.app import make_app
-from web.engine_priority import keep_engines_behind
-from web.garbage import freeze_loaded_objects
-from web.http_api.client_secrets import ClientSecrets
-from web.http_api.routes import api_routes, make_calls
 from web.http_api.serving import ServerState
-from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
-from web.listening_sockets import BACKLOG, listen
-from web.metrics import Metrics
+from web.limits.admission import Admission
+from web.limits.session_acceptor import SessionAcceptor
+from web.limits.session_limits import SessionLimits
+from web.observation.metrics import Metrics
+from web.observation.server_log import LOGGING
 from web.page_api.setup import SetupParts
-from web.server_log import LOGGING
+from web.process import descriptors
+from web.process.engine_priority import keep_engines_behind
+from web.process.garbage import freeze_loaded_objects
+from web.process.stall_watchdog import StallWatchdog
+from web.routes import api_routes, make_calls
 from web.services import ServicesFactory, create_services
-from web.session_acceptor import SessionAcceptor
-from web.session_limits import SessionLimits
-from web.stall_watchdog import StallWatchdog
+from web.sockets.acceptor import Acceptor
+from web.sockets.http_timeouts import TimedHttpProtocol, close_oldest_idle
+from web.sockets.listening_sockets import BACKLOG, listen
+from web.sockets.tls import ServerTls, server_tls
+from web.sockets.websocket_backpressure import BackpressureProtocol
 from web.startup_banner import StartupBanner
-from web.tls import ServerTls, server_tls
-from web.websocket_backpressure import BackpressureProtocol
 
 _log = logging.getLogger(__name__)
 

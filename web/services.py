@@ -18,14 +18,14 @@ from assistant.storage.conversation_store import conversations_path
 from assistant.support.paths import HomeError
 from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
-from web.connection import Connections
-from web.engine_pool import EnginePool
+from web.connections.connection import Connections
+from web.connections.engine_pool import EnginePool
 from web.handover.handovers import Handovers, handovers_of
-from web.health import EngineHealth
-from web.http_api.routes import ApiParts
-from web.metrics import Metrics
-from web.session_acceptor import Converse, confirm_nothing, kept_nowhere, never_resumable, no_room
-from web.trace_stream import TraceStream
+from web.limits.session_acceptor import Converse, confirm_nothing, kept_nowhere, never_resumable, no_room
+from web.observation.health import EngineHealth
+from web.observation.metrics import Metrics
+from web.observation.trace_stream import TraceStream
+from web.routes import ApiParts
 
 _log = logging.getLogger(__name__)
 

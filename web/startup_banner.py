@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant.tls.subjects import lan_addresses
-from web.access_control import is_loopback, is_unspecified
-from web.health import EngineHealth
+from web.access.access_control import is_loopback, is_unspecified
+from web.observation.health import EngineHealth
 from web.qr_code import qr_lines
-from web.tls import ServerTls
+from web.sockets.tls import ServerTls
 
 
 class StartupBanner:

@@ -18,7 +18,7 @@ from audio.microphone import Microphone
 from audio.recording import open_recording
 from audio.units import FRAME_SAMPLES, Pcm
 from audio.wav import WavMicrophone
-from web.client_microphone import ClientMicrophone
+from web.client_audio.client_microphone import ClientMicrophone
 
 
 @dataclass

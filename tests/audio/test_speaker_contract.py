@@ -13,7 +13,7 @@ from virtual_time import run_virtual
 from audio.card.speaker import CardSpeaker
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
-from web.client_speaker import ClientSpeaker
+from web.client_audio.client_speaker import ClientSpeaker
 
 S = REPLY_RATE_HZ
 BLOCK_S = 0.02

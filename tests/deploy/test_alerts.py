@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from assistant.trace.record import Outcome
-from web.metrics import HandoverOutcome, Metrics
-from web.stall_watchdog import Cause
+from web.observation.metrics import HandoverOutcome, Metrics
+from web.process.stall_watchdog import Cause
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 ALERTS: list[dict[str, Any]] = [

@@ -11,7 +11,7 @@ from deploy_manifests import DEPLOY, check_with_schemas, documents_of, kustomiza
 
 from assistant.config.loading import OTHER_VARIABLES, load_settings
 from assistant.config.sources import unknown_variables
-from web.http_api.bodies import MAX_BYTES
+from web.access.body_limits import MAX_BYTES
 
 FOLDER = DEPLOY / "kubernetes"
 MANIFESTS = manifests_of(FOLDER)

@@ -13,9 +13,10 @@ from virtual_time import run_virtual
 from web_server import running_server
 from websockets.asyncio.client import connect
 
-from web import acceptor, descriptors, http_timeouts
-from web.acceptor import Acceptor
-from web.http_timeouts import TimedHttpProtocol, close_oldest_idle, thin_out
+from web.process import descriptors
+from web.sockets import acceptor, http_timeouts
+from web.sockets.acceptor import Acceptor
+from web.sockets.http_timeouts import TimedHttpProtocol, close_oldest_idle, thin_out
 
 IDLE = 400
 

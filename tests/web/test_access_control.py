@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from text_cases import text_cases
 
-from web.access_control import TOKEN_SHAPE, AccessControl, Request, is_loopback, is_unspecified
+from web.access.access_control import TOKEN_SHAPE, AccessControl, Request, is_loopback, is_unspecified
 
 TOKEN = "a-token-of-enough-characters"
 HERE = Request("/v1/realtime", hosts=("127.0.0.1:8765",), peer="127.0.0.1")

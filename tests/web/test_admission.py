@@ -13,11 +13,11 @@ from virtual_time import run_virtual
 from assistant.trace.latency import Stage, StageShare
 from audio.machine_load import MachineLoad
 from audio.queue_wait import QueueWait
-from web.admission import UPDATE_EVERY_S, Admission
-from web.admission_policy import AdmissionPolicy, AdmissionSettings
-from web.load_estimate import WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
-from web.metrics import Metrics
-from web.rolling_estimate import MIN_AT_LEAST
+from web.limits.admission import UPDATE_EVERY_S, Admission
+from web.limits.admission_policy import AdmissionPolicy, AdmissionSettings
+from web.observation.load_estimate import WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
+from web.observation.metrics import Metrics
+from web.observation.rolling_estimate import MIN_AT_LEAST
 
 LIMITS = AdmissionSettings()
 SLOW = LoadFigures(turns=8, response_latency_s=0.812, engine_latency_s=0.410)

@@ -17,8 +17,8 @@ from websockets.typing import Origin, Subprotocol
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
 from web.app import STATIC
-from web.health import EngineState, readiness
-from web.session_limits import LOADING
+from web.limits.session_limits import LOADING
+from web.observation.health import EngineState, readiness
 
 TOKEN = "a-token-of-enough-characters"
 

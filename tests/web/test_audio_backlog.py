@@ -4,9 +4,9 @@ import pytest
 from virtual_time import run_virtual
 
 from assistant.history.items import ItemId
-from web import audio_backlog
-from web.audio_backlog import AudioBacklog, BacklogRoom
-from web.wire.commands import (
+from web.client_audio import audio_backlog
+from web.client_audio.audio_backlog import AudioBacklog, BacklogRoom
+from web.wire.incoming.commands import (
     Append,
     CancelResponse,
     ClearInput,
@@ -16,7 +16,7 @@ from web.wire.commands import (
     ResponseOptions,
     RetrieveItem,
 )
-from web.wire.session_config import AudioFormat
+from web.wire.values.session_config import AudioFormat
 
 COMMIT, CLEAR = CommitInput(None), ClearInput(None)
 CANCEL, RETRIEVE = CancelResponse(None, None), RetrieveItem(None, ItemId("item"))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stopwatch import slowness
 
-from web.event_limits import outline_of
-from web.wire.base64_steps import STEP_CHARS, Base64Steps
-from web.wire.commands import Append, Command
-from web.wire.errors import ProtocolError
-from web.wire.parse import Reader
-from web.wire.session_config import SessionConfig
+from web.wire.incoming.base64_steps import STEP_CHARS, Base64Steps
+from web.wire.incoming.commands import Append, Command
+from web.wire.incoming.event_limits import outline_of
+from web.wire.incoming.parse import Reader
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import SessionConfig
 
 SOUND = os.urandom(3 * STEP_CHARS)
 AUDIO = base64.b64encode(SOUND).decode()

@@ -23,9 +23,9 @@ from wire_client import REPLY, SERVICE, Client
 
 from assistant.events import ChunkSpoken, ReplyStarted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
-from web.wire.commands import CreateItem, CreateResponse, RetrieveItem, UpdateSession
+from web.wire.incoming.commands import CreateItem, CreateResponse, RetrieveItem, UpdateSession
 from web.wire.realtime import Realtime
-from web.wire.session_config import AudioFormat, ServerVad, SessionConfig
+from web.wire.values.session_config import AudioFormat, ServerVad, SessionConfig
 
 BETA = {"OpenAI-Beta": "realtime=v1"}
 SESSION = {

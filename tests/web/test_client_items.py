@@ -14,12 +14,12 @@ from wire_client import SERVICE, Client, Event
 
 from assistant.history.items import ROOT, SoundPart, UserMessage
 from audio.errors import SttError
-from web import recording_transcriber
-from web.recording_transcriber import MAX_WAITING
-from web.running_conversation import RunningConversation
-from web.shared_limits import SharedLimits
+from web.connections.running_conversation import RunningConversation
+from web.connections.shared_limits import SharedLimits
+from web.session import recording_transcriber
+from web.session.recording_transcriber import MAX_WAITING
 from web.wire.realtime import Realtime
-from web.wire.session_config import SessionOffer
+from web.wire.values.session_config import SessionOffer
 
 FAILED = "conversation.item.input_audio_transcription.failed"
 DELTA = "conversation.item.input_audio_transcription.delta"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audio.arrivals import TURN_STALL_S
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
-from web.client_line import ClientLine
+from web.client_audio.client_line import ClientLine
 
 BEGIN_S = 100.0
 

@@ -15,8 +15,8 @@ from assistant.config.mcp_hosts import McpHosts
 from assistant.history.untrusted_results import as_data, client_source
 from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
 from llm.chat import FunctionCall
-from web.http_api import rate_limits
-from web.http_api.rate_limits import Rate
+from web.access import rate_limits
+from web.access.rate_limits import Rate
 
 SCHEMA = '{"type":"object"}'
 WEATHER = McpTool("weather", "The weather at a place.", SCHEMA, '{"readOnlyHint": true}', read_only=True)
@@ -608,7 +608,7 @@ def test_wrong_server_is_refused_by_its_field(server: Event, code: str, param: s
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.wire.mcp_fields.mcp_available", lambda: False)
+    monkeypatch.setattr("web.wire.incoming.mcp_fields.mcp_available", lambda: False)
 
     async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
         await harness.update(tools=[HOME])

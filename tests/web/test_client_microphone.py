@@ -12,7 +12,7 @@ from virtual_time import run_virtual
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, samples_of_ms
-from web.client_microphone import MAX_AHEAD_S, PACE, SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
+from web.client_audio.client_microphone import MAX_AHEAD_S, PACE, SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
 
 FRAME = 480
 """Samples of 20 ms at the wire's sample rate."""

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from web.client_microphone import ClientMicrophone
+from web.client_audio.client_microphone import ClientMicrophone
 
 RATE_HZ = 24_000
 

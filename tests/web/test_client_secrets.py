@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from web.http_api import client_secrets
-from web.http_api.client_secrets import MAX_BYTES, MAX_SECRETS, ClientSecrets
-from web.wire.session_config import SessionConfig
+from web.access import client_secrets
+from web.access.client_secrets import MAX_BYTES, MAX_SECRETS, ClientSecrets
+from web.wire.values.session_config import SessionConfig
 
 PIRATE = SessionConfig(instructions="Speak like a pirate.")
 POET = SessionConfig(instructions="Speak in rhymes.")

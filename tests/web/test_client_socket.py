@@ -10,10 +10,10 @@ from starlette.websockets import WebSocket, WebSocketState
 from virtual_time import run_virtual
 from wire_client import Client
 
-from web import client_socket as lines
-from web.client_socket import YIELD_EVERY_MESSAGES, ClientSocket
-from web.metrics import Metrics
-from web.wire.session_config import SessionConfig
+from web.connections import client_socket as lines
+from web.connections.client_socket import YIELD_EVERY_MESSAGES, ClientSocket
+from web.observation.metrics import Metrics
+from web.wire.values.session_config import SessionConfig
 
 APPEND = '{"type":"input_audio_buffer.append","audio":"AAAAAAAA"}'
 

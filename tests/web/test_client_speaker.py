@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from virtual_time import run_virtual
 
 from audio.units import Pcm, ReplySamples
-from web.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
+from web.client_audio.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
 
 REPLY = "reply"
 AHEAD_MS = 1000

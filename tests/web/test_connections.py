@@ -37,11 +37,14 @@ from assistant.pipeline.session import Session
 from assistant.setup.engine_loader import EngineLoader
 from audio.errors import EngineLoadError
 from audio.units import Pcm
-from web import audio_backlog, client_socket, connection, garbage, serve
-from web.audio_throttle import AudioPacer
-from web.realtime_session import RealtimeSession
-from web.running_conversation import RESUMED_ELSEWHERE
-from web.wire.commands import Command
+from web import serve
+from web.client_audio import audio_backlog
+from web.client_audio.audio_throttle import AudioPacer
+from web.connections import client_socket, connection
+from web.connections.running_conversation import RESUMED_ELSEWHERE
+from web.process import garbage
+from web.session.realtime_session import RealtimeSession
+from web.wire.incoming.commands import Command
 
 TRACED = {"type": "realtime", "repartee": {"events": True}}
 
@@ -85,7 +88,7 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
             assert server.value("repartee_errors_total", where="trace") == 3
 
     run(main())
-    losses = [record.getMessage() for record in caplog.records if record.name == "web.trace_losses"]
+    losses = [record.getMessage() for record in caplog.records if record.name == "web.observation.trace_losses"]
     losses = [said for said in losses if "cannot be written (Not a directory); writing is retried" not in said]
     # One line at once, then one for the rest, instead of a line for each of a thousand conversations.
     where = f"check trace.dir ({folder}) and the free space there"
@@ -128,7 +131,7 @@ def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: 
             assert "ten o'clock" in private
 
     run(main())
-    logged = [record.getMessage() for record in caplog.records if record.name == "web.connection"]
+    logged = [record.getMessage() for record in caplog.records if record.name == "web.connections.connection"]
     (trace,) = tmp_path.rglob("*.jsonl")
     assert logged == [f"conversation {trace.stem}: the voice has died"]
 

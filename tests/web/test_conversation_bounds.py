@@ -8,7 +8,9 @@ from assistant.history import images, prompt_limits
 from assistant.pipeline import out_of_band, reply
 from assistant.support import background_writer
 from audio.stt.whisper import stream
-from web import audio_backlog, client_socket, item_sounds, recording_transcriber
+from web.client_audio import audio_backlog, item_sounds
+from web.connections import client_socket
+from web.session import recording_transcriber
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "serving.md"
 

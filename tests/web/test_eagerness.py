@@ -7,8 +7,8 @@ import pytest
 from assistant.end_of_turn.dictation import NOTHING, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
 from assistant.turns.settings import TurnSettings
-from web.client_settings import turn_settings
-from web.wire.session_config import Eagerness, SemanticVad, SessionConfig
+from web.session.client_settings import turn_settings
+from web.wire.values.session_config import Eagerness, SemanticVad, SessionConfig
 
 LIMITS_MS: dict[Eagerness, float] = {"low": 8000, "medium": 4000, "high": 2000}
 """Longest waits of OpenAI's service."""

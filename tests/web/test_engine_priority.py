@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audio.thread_name import thread_named
-from web.engine_priority import LOWEST, MANY, NICENESS, keep_engines_behind, lower_engine_threads
+from web.process.engine_priority import LOWEST, MANY, NICENESS, keep_engines_behind, lower_engine_threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux")
 

@@ -11,7 +11,7 @@ import pytest
 from session_server import RecordingClient, ScriptedEngineLoader, connected_client, session_server, settings_for
 from websockets.exceptions import ConnectionClosed
 
-from web.event_limits import (
+from web.wire.incoming.event_limits import (
     BURST_BYTES,
     BYTES_PER_S,
     EVENT_BYTES,
@@ -28,7 +28,7 @@ from web.event_limits import (
     is_append,
     refusal,
 )
-from web.wire.errors import ProtocolError
+from web.wire.values.errors import ProtocolError
 
 LIMIT_BYTES = 16 << 20
 SOUND = "A" * 2_000_000

@@ -8,8 +8,8 @@ import pytest
 from virtual_time import run_virtual
 
 from audio.units import REPLY_RATE_HZ
-from web.client_microphone import OWN_FRAMES, ClientMicrophone
-from web.fair_share import PAUSE_PER_WORK, FairShare
+from web.client_audio.client_microphone import OWN_FRAMES, ClientMicrophone
+from web.process.fair_share import PAUSE_PER_WORK, FairShare
 
 FRAME_TAKES_S = 0.002
 

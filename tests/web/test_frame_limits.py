@@ -11,7 +11,7 @@ from session_server import ScriptedEngineLoader, connected_client, session_serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
-from web.frame_limits import (
+from web.sockets.frame_limits import (
     CONTROL_BURST,
     CONTROL_PER_S,
     MAX_FRAGMENTS,
@@ -20,7 +20,7 @@ from web.frame_limits import (
     SMALL_PER_S,
     FrameLimits,
 )
-from web.websocket_backpressure import LINGER_BYTES, BackpressureProtocol
+from web.sockets.websocket_backpressure import LINGER_BYTES, BackpressureProtocol
 
 
 def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from web.frame_turns import PER_ITERATION, SHARE_OF_WAITING, FrameTurns
+from web.process.frame_turns import PER_ITERATION, SHARE_OF_WAITING, FrameTurns
 
 
 async def served_by_iteration(turns: FrameTurns, conversations: int) -> list[list[int]]:

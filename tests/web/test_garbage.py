@@ -6,7 +6,7 @@ import gc
 import pytest
 from virtual_time import run_virtual
 
-from web.garbage import COLLECT_AFTER_S, LOOK_S, LOOKS, MAX_ENDED, GarbageCollection, freeze_loaded_objects
+from web.process.garbage import COLLECT_AFTER_S, LOOK_S, LOOKS, MAX_ENDED, GarbageCollection, freeze_loaded_objects
 
 
 @pytest.fixture(autouse=True)

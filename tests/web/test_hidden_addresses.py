@@ -8,7 +8,7 @@ import pytest
 from llm_server import serving
 from session_server import connected_client, real_engines, session_server
 
-from web.wire.hidden_addresses import HIDDEN, without_addresses
+from web.wire.outgoing.hidden_addresses import HIDDEN, without_addresses
 
 
 @pytest.mark.parametrize(

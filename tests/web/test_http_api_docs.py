@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from web.access_control import CALLS_PATH
-from web.http_api.bodies import MAX_BYTES
-from web.http_api.routes import MODELS_PATH
+from web.access.access_control import CALLS_PATH
+from web.access.body_limits import MAX_BYTES
 from web.page_api.model_pulls import PATH as LISTED_MODELS_PATH
+from web.routes import MODELS_PATH
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").split("## HTTP endpoints\n")[1].split("\n## ")[0]

@@ -27,8 +27,9 @@ from simulation import ScriptedVoice
 from starlette.requests import Request
 
 from audio.tts import Chunk
+from web.access.body_limits import MAX_JSON_BYTES, MAX_UPLOAD_BYTES, SPEECH_PATH, TRANSCRIPTIONS_PATH
 from web.http_api import bodies, transcriptions
-from web.http_api.bodies import MAX_JSON_BYTES, MAX_UPLOAD_BYTES, SPEECH_PATH, TRANSCRIPTIONS_PATH, BodyReader
+from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 
 TOKEN = "a-token-of-enough-characters"

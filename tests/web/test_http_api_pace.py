@@ -12,12 +12,13 @@ from virtual_time import run_virtual
 from web_server import ScriptedEnginePool
 
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
+from web.client_audio.recording_segments import SEGMENT_S, cut, quietest
 from web.http_api import transcriptions
 from web.http_api.bodies import BodyReader
 from web.http_api.serving import GIVE_WAY_S, AudioSlots, ServerState
 from web.http_api.speech import AHEAD_S, Speech
-from web.http_api.transcriptions import SEGMENT_S, Transcriptions, cut, quietest
-from web.session_limits import SessionLimits
+from web.http_api.transcriptions import Transcriptions
+from web.limits.session_limits import SessionLimits
 
 SENTENCES = ["one two three four five six seven eight nine ten."] * 4
 """2 s of sound each, made within 10 ms."""

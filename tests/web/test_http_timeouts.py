@@ -10,8 +10,8 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 from virtual_time import run_virtual
 
-from web.http_timeouts import REQUEST_TIMEOUT_S, TimedHttpProtocol
-from web.websocket_backpressure import BackpressureProtocol
+from web.sockets.http_timeouts import REQUEST_TIMEOUT_S, TimedHttpProtocol
+from web.sockets.websocket_backpressure import BackpressureProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 ANSWER_S = 3 * REQUEST_TIMEOUT_S

@@ -8,9 +8,17 @@ import pytest
 from assistant.history.items import ItemId
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples
-from web.item_sounds import MAX_BYTES, MAX_ITEM_S, MAX_ITEMS, MAX_SPEECH_FRAMES, RECENT_FRAMES, ItemSounds, SpeechTape
-from web.wire.item_sound import with_sounds
-from web.wire.session_config import SessionConfig
+from web.client_audio.item_sounds import (
+    MAX_BYTES,
+    MAX_ITEM_S,
+    MAX_ITEMS,
+    MAX_SPEECH_FRAMES,
+    RECENT_FRAMES,
+    ItemSounds,
+    SpeechTape,
+)
+from web.wire.items.item_sound import with_sounds
+from web.wire.values.session_config import SessionConfig
 
 A, B = ItemId("a"), ItemId("b")
 

@@ -25,8 +25,8 @@ from assistant.history.items import ItemId, UserMessage
 from assistant.storage import conversation_export
 from assistant.storage.conversation_export import message_objects
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
-from web.kept_conversation import GONE, NOT_OFFERED
 from web.page_api import conversations
+from web.session.kept_conversation import GONE, NOT_OFFERED
 
 MINE, OTHER = "a" * 40, "b" * 40
 PATH = "/v1/repartee/conversations"

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from web.log_writer import LOST, MAX_LINES, LogWriter
-from web.server_log import LOGGING
+from web.observation.log_writer import LOST, MAX_LINES, LogWriter
+from web.observation.server_log import LOGGING
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 20.0
@@ -114,7 +114,7 @@ def test_lines_that_a_full_disk_does_not_take_are_counted() -> None:
 def test_unread_log_does_not_keep_the_program_from_ending() -> None:
     program = f"""
 import logging.config, sys
-from web.server_log import LOGGING
+from web.observation.server_log import LOGGING
 logging.config.dictConfig(LOGGING)
 for _ in range({3 * MAX_LINES}):
     logging.warning("x" * 200)
@@ -130,4 +130,4 @@ sys.exit(3)
 def test_server_logs_in_a_thread() -> None:
     handlers = LOGGING["handlers"]
     assert isinstance(handlers, dict)
-    assert {one["class"] for one in handlers.values()} == {"web.log_writer.LogWriter"}
+    assert {one["class"] for one in handlers.values()} == {"web.observation.log_writer.LogWriter"}

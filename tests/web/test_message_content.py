@@ -9,13 +9,13 @@ from image_files import data_url, jpeg, png
 
 from assistant.history.items import AssistantMessage, ItemId, SoundPart, SystemMessage, TextPart, UserMessage
 from llm.chat import Image
-from web.wire.commands import CreateItem
-from web.wire.errors import ProtocolError
-from web.wire.image_field import MAX_IMAGE_BYTES
-from web.wire.message_content import MAX_RECORDING_S
-from web.wire.parse import Reader
-from web.wire.session_config import AudioFormat, SessionConfig, SessionOffer
-from web.wire.sound_field import Recording
+from web.wire.incoming.commands import CreateItem
+from web.wire.incoming.parse import Reader
+from web.wire.items.image_field import MAX_IMAGE_BYTES
+from web.wire.items.message_content import MAX_RECORDING_S
+from web.wire.items.sound_field import Recording
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import AudioFormat, SessionConfig, SessionOffer
 
 Json = dict[str, Any]
 

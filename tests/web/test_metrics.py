@@ -15,8 +15,8 @@ from assistant.events import ReplySent, ReplyStopped
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
 from assistant.turns.events import ReplyId
 from audio.queue_wait import QueueWait
-from web.health import EngineState
-from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
+from web.observation.health import EngineState
+from web.observation.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
 
 
 def test_lookups_in_the_answer_cache_are_counted_by_their_outcome() -> None:

@@ -19,7 +19,7 @@ from session_server import settings_for
 from assistant.config.edit import ConfigFile
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from web.access_control import AccessControl
+from web.access.access_control import AccessControl
 from web.page_api.setup import SetupParts
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]

@@ -53,7 +53,7 @@ ONLY_IN_TERMINALS = (
     "assistant/replay/",
     "assistant/storage/conversation_store.py",  # `ConversationStore.open`, which only `talk --resume` calls
     "assistant/support/background_writer.py",  # its callers name what is written
-    "assistant/trace/",  # so does `web/connection.py`
+    "assistant/trace/",  # so does `web/connections/connection.py`
     "web/remote/",
 )
 """Code whose problems do not reach the page as they are."""

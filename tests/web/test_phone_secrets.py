@@ -12,11 +12,11 @@ from session_server import ScriptedEngineLoader, SessionServer, session_server, 
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from web.http_api.client_secrets import ClientSecrets
+from web.access.client_secrets import ClientSecrets
+from web.limits.session_acceptor import passed_config
 from web.phone.caller_access import CallerAccess
 from web.phone.session import config_of_call
-from web.session_acceptor import passed_config
-from web.wire.session_config import AudioFormat, SemanticVad, SessionConfig, SessionKind
+from web.wire.values.session_config import AudioFormat, SemanticVad, SessionConfig, SessionKind
 
 TOKEN = "a-token-of-the-test-server"
 CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'

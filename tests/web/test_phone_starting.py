@@ -8,7 +8,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 from virtual_time import run_virtual
 
-from web.metrics import Metrics
+from web.observation.metrics import Metrics
 from web.phone.endpoint import MAX_STARTING, START_TIMEOUT_S, PhoneEndpoint
 
 TOKEN = "token-of-the-server"

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from audio.thread_name import thread_named
-from web.process_usage import ENGINE_THREADS, ProcessorTime, ProcessorTimes, ProcessUsage, resident_bytes
+from web.process.process_usage import ENGINE_THREADS, ProcessorTime, ProcessorTimes, ProcessUsage, resident_bytes
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -112,7 +112,7 @@ def test_usage_is_unknown_without_proc(tmp_path: Path, stat: str | None) -> None
 
 MEMORY = """
 from prometheus_client import CollectorRegistry
-from web.process_usage import ProcessUsage
+from web.process.process_usage import ProcessUsage
 
 sessions = 0
 registry = CollectorRegistry()

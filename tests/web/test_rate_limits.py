@@ -9,13 +9,13 @@ import pytest
 from session_server import ScriptedEngineLoader, session_server, settings_for
 from starlette.types import Message, Receive, Scope, Send
 
-from web.access_control import AccessControl
+from web.access import rate_limits
+from web.access.access_control import AccessControl
+from web.access.client_secrets import ClientSecrets
+from web.access.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
 from web.app import _Gate
-from web.http_api import rate_limits
-from web.http_api.client_secrets import ClientSecrets
-from web.http_api.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
-from web.metrics import Metrics
-from web.wire.session_config import SessionConfig
+from web.observation.metrics import Metrics
+from web.wire.values.session_config import SessionConfig
 
 
 @dataclass

@@ -22,8 +22,8 @@ from audio import g711
 from audio.arrivals import TURN_STALL_S
 from audio.units import Pcm
 from llm.chat import NO_LIMIT, Message
-from web.session_limits import RATE_ALLOWANCE
-from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad
+from web.limits.session_limits import RATE_ALLOWANCE
+from web.wire.values.session_config import Eagerness, Extensions, Profile, SemanticVad
 
 # ---- speech ----
 

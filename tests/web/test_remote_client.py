@@ -20,7 +20,7 @@ from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Pcm, Samples
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
-from web.remote.pending_text import MAX_WAITING
+from web.remote.conversation.pending_text import MAX_WAITING
 from web.remote.talk import (
     NEVER_SENT,
     NOT_CONNECTED,

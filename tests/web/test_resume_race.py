@@ -6,10 +6,10 @@ from typing import cast
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from web.client_socket import ClientSocket
-from web.realtime_session import RealtimeSession
-from web.running_conversation import RESUMED_ELSEWHERE, RunningConversation
-from web.session_acceptor import arrival_of, mark_arrival
+from web.connections.client_socket import ClientSocket
+from web.connections.running_conversation import RESUMED_ELSEWHERE, RunningConversation
+from web.limits.session_acceptor import arrival_of, mark_arrival
+from web.session.realtime_session import RealtimeSession
 from web.wire.realtime import Realtime
 
 SOCKET, REALTIME = cast("WebSocket", None), cast("Realtime", None)

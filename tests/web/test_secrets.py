@@ -11,7 +11,7 @@ import pytest
 from llm_server import serving
 from session_server import SpokenEngineLoader, connected_client, session_server, settings_for
 
-from web.server_log import LogFormatter
+from web.observation.server_log import LogFormatter
 
 API_KEY = "sk-canary-of-the-service"
 QUERY_KEY = "canary-in-the-query"

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from web.http_api.rate_limits import Kind
+from web.access.rate_limits import Kind
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "security.md"

@@ -28,9 +28,9 @@ from websockets.typing import Origin
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
-from web.listening_sockets import listen
+from web.observation.server_log import LogFilter
 from web.serve import proxies_of, token_of
-from web.server_log import LogFilter
+from web.sockets.listening_sockets import listen
 
 ROOT = Path(__file__).parent.parent.parent
 TOKEN = "a-token-of-enough-characters"
@@ -362,7 +362,7 @@ def test_server_continues_if_its_output_is_closed() -> None:
             False,
         ),  # a second signal
         ("uvicorn.error", "Traceback ...\n  await receive()\nOSError: no space\n", True),
-        ("web.engine_pool", "gave up: asyncio.exceptions.CancelledError", True),
+        ("web.connections.engine_pool", "gave up: asyncio.exceptions.CancelledError", True),
         ("uvicorn.error", "ASGI callable returned without completing handshake.", False),
     ],
     ids=["cancelled request", "disk error", "other logger", "incomplete handshake"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from web.server_log import (
+from web.observation.server_log import (
     HIDDEN,
     LOG_EVERY_S,
     LOGGING,
@@ -121,7 +121,9 @@ def test_library_logs_one_line_a_minute_from_each_place() -> None:
 
 
 def test_lines_of_this_program_are_limited_and_the_last_one_says_so() -> None:
-    lines = [logged(f"a session was refused: {n}", name="web.session_acceptor") for n in range(MAX_OWN_LINES + 9)]
+    lines = [
+        logged(f"a session was refused: {n}", name="web.limits.session_acceptor") for n in range(MAX_OWN_LINES + 9)
+    ]
     assert lines[0] == "a session was refused: 0"
     assert lines[MAX_OWN_LINES - 1].endswith(f" (at most {MAX_OWN_LINES} such lines are logged a minute)")
     assert lines[MAX_OWN_LINES:] == [""] * 9

@@ -8,7 +8,7 @@ from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import Settings, SkillsSection, TraceSection
 from audio.errors import EngineLoadError
-from web.metrics import Metrics
+from web.observation.metrics import Metrics
 from web.services import create_services
 
 COLLECTOR = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))

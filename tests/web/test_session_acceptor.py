@@ -12,9 +12,9 @@ from uvicorn.protocols.utils import ClientDisconnected
 from virtual_time import run_virtual
 from web_server import ScriptedEnginePool
 
-from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
-from web.session_limits import CloseNotice, LoadLimit, SessionLimits, busy
+from web.limits.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.limits.session_limits import CloseNotice, LoadLimit, SessionLimits, busy
+from web.observation.metrics import Metrics
 
 
 class Client:

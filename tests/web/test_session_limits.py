@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from web import session_limits
-from web.session_limits import RATE_ALLOWANCE, AudioThrottle, CloseNotice, SessionLimits
+from web.limits import session_limits
+from web.limits.session_limits import RATE_ALLOWANCE, AudioThrottle, CloseNotice, SessionLimits
 
 CLOSE_ERRORS = [
     session_limits.LOADING,

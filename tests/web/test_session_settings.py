@@ -20,12 +20,13 @@ from audio.frame import Frame
 from audio.stt import TokenProbability
 from audio.units import Pcm
 from audio.vad import Vad, VadResult
-from web import client_microphone
-from web.client_settings import turn_settings
-from web.wire.commands import UpdateSession
-from web.wire.parse import Reader
+from web.client_audio import client_microphone
+from web.session.client_settings import turn_settings
+from web.wire.incoming.commands import UpdateSession
+from web.wire.incoming.parse import Reader
+from web.wire.outgoing.session_object import SessionDescription, session_object
 from web.wire.realtime import Realtime
-from web.wire.session_config import (
+from web.wire.values.session_config import (
     Extensions,
     PromptReference,
     ServerVad,
@@ -35,7 +36,6 @@ from web.wire.session_config import (
     Tracing,
     Truncation,
 )
-from web.wire.session_object import SessionDescription, session_object
 
 OFFER = SessionOffer(
     prompts={"support": "You help customers of {{company}}.", "plain": "Be kind."}, max_history_tokens=2000

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from audio.machine_load import LoadReader, MachineLoad
-from web import stall_watchdog
-from web.stall_watchdog import BEAT_S, CHECK_S, LOG_EVERY_S, STALL_S, Cause, StallWatchdog
+from web.process import stall_watchdog
+from web.process.stall_watchdog import BEAT_S, CHECK_S, LOG_EVERY_S, STALL_S, Cause, StallWatchdog
 
 DEADLINE_S = 60.0
 

@@ -18,8 +18,8 @@ from websockets.asyncio.client import connect
 from assistant.trace.record import TurnRecord
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.subscription import subscribe
-from web import trace_stream
-from web.trace_stream import MAX_FOLLOWERS, MAX_WAITING
+from web.observation import trace_stream
+from web.observation.trace_stream import MAX_FOLLOWERS, MAX_WAITING
 
 TOKEN = "a-token-of-enough-characters"
 

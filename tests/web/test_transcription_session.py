@@ -12,11 +12,11 @@ from wire_client import SERVICE, Event, check_shape, unknown_fields
 from assistant.events import InterimWords, SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import ItemId, UserMessage
 from assistant.turns.settings import EndsTurn, TurnSettings
-from web.client_settings import turn_settings
-from web.wire.commands import UpdateSession
+from web.session.client_settings import turn_settings
+from web.wire.incoming.commands import UpdateSession
+from web.wire.outgoing.stable_transcript import StableTranscript
 from web.wire.realtime import Realtime
-from web.wire.session_config import Delay, SemanticVad, ServerVad, SessionConfig
-from web.wire.stable_transcript import StableTranscript
+from web.wire.values.session_config import Delay, SemanticVad, ServerVad, SessionConfig
 
 USER = ItemId("item_1")
 TRANSCRIPTION = SessionConfig(kind="transcription")

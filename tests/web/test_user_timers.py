@@ -10,7 +10,7 @@ import pytest
 from session_server import RecordingClient, SessionServer, connected_client, real_engines, session_server
 
 from assistant.setup.user_timers import timer_keeper
-from web.http_api.client_secrets import PREFIX
+from web.access.client_secrets import PREFIX
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(180)]
 

@@ -22,7 +22,7 @@ from session_server import (
 )
 from websockets.asyncio.client import connect
 
-from web import connection
+from web.connections import connection
 
 pytestmark = [
     pytest.mark.slow,

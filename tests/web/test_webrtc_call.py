@@ -19,13 +19,13 @@ from assistant.config.home_settings import HomeSection
 from assistant.home.connection import HomeConnection
 from assistant.support.json_http import JsonHttp
 from web.http_api.errors import ApiError
-from web.session_acceptor import is_guest, pass_config
-from web.session_offer import engines_for
+from web.limits.session_acceptor import is_guest, pass_config
+from web.session.session_offer import engines_for
 from web.webrtc import call as webrtc_call
 from web.webrtc.call import Call, limit_unfinished
 from web.webrtc.calls import _scope_of
 from web.webrtc.session import config_of_form
-from web.wire.session_config import SessionConfig, SessionOffer
+from web.wire.values.session_config import SessionConfig, SessionOffer
 
 
 class Channel:

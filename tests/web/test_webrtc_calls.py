@@ -28,7 +28,7 @@ from webrtc_caller import WebRtcCaller, has_network, in_call, offered
 
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api import bodies
-from web.session_limits import CloseNotice, busy
+from web.limits.session_limits import CloseNotice, busy
 from web.webrtc import call as webrtc_call
 from web.webrtc import calls as webrtc_calls
 from web.webrtc.candidates import with_checked_candidates

@@ -12,7 +12,7 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from web.websocket_backpressure import (
+from web.sockets.websocket_backpressure import (
     FRAMES_AT_ONCE,
     LINGER_BYTES,
     MAX_BYTES,

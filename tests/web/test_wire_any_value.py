@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 
 from assistant.config.mcp_hosts import McpHosts
-from web.wire.commands import Command
-from web.wire.errors import ProtocolError
-from web.wire.parse import Reader
-from web.wire.session_config import SessionConfig, SessionKind, SessionOffer
+from web.wire.incoming.commands import Command
+from web.wire.incoming.parse import Reader
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import SessionConfig, SessionKind, SessionOffer
 
 OFFER = SessionOffer(prompts={"support": "You help customers of {{company}}."}, images=True)
 

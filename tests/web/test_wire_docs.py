@@ -7,9 +7,9 @@ from typing import get_args
 from openai.types.realtime import realtime_client_event, realtime_server_event
 
 from web.webrtc.bridge import CALL_EVENTS
-from web.wire.errors import CODES, Refusal
-from web.wire.parse import CLIENT_EVENTS
-from web.wire.server_events import SERVER_EVENTS
+from web.wire.incoming.parse import CLIENT_EVENTS
+from web.wire.outgoing.server_events import SERVER_EVENTS
+from web.wire.values.errors import CODES, Refusal
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")

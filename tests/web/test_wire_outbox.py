@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from web.wire.outbox import Outbox
+from web.wire.outgoing.outbox import Outbox
 
 
 @pytest.mark.parametrize(

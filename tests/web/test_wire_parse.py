@@ -19,7 +19,7 @@ from assistant.history.items import (
     UserMessage,
 )
 from assistant.turns.events import ReplyId
-from web.wire.commands import (
+from web.wire.incoming.commands import (
     Append,
     CancelBackground,
     CancelResponse,
@@ -38,10 +38,10 @@ from web.wire.commands import (
     TruncateItem,
     UpdateSession,
 )
-from web.wire.errors import ProtocolError
-from web.wire.parse import CLIENT_EVENTS, MAX_APPEND_BYTES, Reader
-from web.wire.reply_ids import UNKNOWN_REPLY
-from web.wire.session_config import AudioFormat, SessionConfig
+from web.wire.incoming.parse import CLIENT_EVENTS, MAX_APPEND_BYTES, Reader
+from web.wire.values.errors import ProtocolError
+from web.wire.values.reply_ids import UNKNOWN_REPLY
+from web.wire.values.session_config import AudioFormat, SessionConfig
 
 Json = dict[str, Any]
 CONFIG = SessionConfig()

@@ -28,7 +28,7 @@ from assistant.events import (
 from assistant.history.items import AssistantMessage, FunctionCallItem, Item, ItemId, UserMessage
 from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
-from web.wire.commands import (
+from web.wire.incoming.commands import (
     Append,
     CancelBackground,
     CancelResponse,
@@ -46,8 +46,8 @@ from web.wire.commands import (
     TruncateItem,
     UpdateSession,
 )
-from web.wire.errors import ProtocolError
-from web.wire.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
 
 Why = Literal["voice", "went on", "requested", "stuck", "client"]
 

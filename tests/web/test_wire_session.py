@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from wire_client import SERVICE, Client, check_shape
 
 from llm.chat import Function
-from web.wire.commands import CreateResponse, ResponseOptions, UpdateSession
-from web.wire.errors import ProtocolError
-from web.wire.parse import Reader
-from web.wire.session_config import (
+from web.wire.incoming.commands import CreateResponse, ResponseOptions, UpdateSession
+from web.wire.incoming.parse import Reader
+from web.wire.outgoing.session_object import SessionDescription, session_object
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import (
     AudioFormat,
     Extensions,
     Profile,
@@ -22,7 +23,6 @@ from web.wire.session_config import (
     Tracing,
     Truncation,
 )
-from web.wire.session_object import SessionDescription, session_object
 
 Json = dict[str, Any]
 TOOL = {"type": "function", "name": "get_time", "description": "The time.", "parameters": {"type": "object"}}

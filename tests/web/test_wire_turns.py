@@ -40,11 +40,11 @@ from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
-from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
-from web.wire.item_order import MAX_ITEMS, ItemOrder
-from web.wire.responses import MAX_RESPONSES
-from web.wire.server_events import SERVER_EVENTS
-from web.wire.session_config import AudioFormat, Extensions, SessionConfig
+from web.wire.incoming.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
+from web.wire.items.item_order import MAX_ITEMS, ItemOrder
+from web.wire.outgoing.responses import MAX_RESPONSES
+from web.wire.outgoing.server_events import SERVER_EVENTS
+from web.wire.values.session_config import AudioFormat, Extensions, SessionConfig
 
 USER, ASSISTANT, SECOND = ItemId("item_u"), ItemId("item_a"), ItemId("item_u2")
 AGAIN = ReplyId(1, 2)

@@ -1,1 +1,4 @@
-"""Hands conversations over to other gateways, through Redis."""
+"""Hands conversations over to other gateways, through Redis.
+
+May import `access`, `limits`, `observation`, `session` and `wire`.
+"""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from web.handover.handovers import Handovers
 from web.handover.snapshot import Snapshot
-from web.session_limits import RESUMING, SessionRefusedError
+from web.limits.session_limits import RESUMING, SessionRefusedError
 
 CLAIMS = 3
 """Claims of one connection, if the other gateway writes between them."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
-from web.access_control import is_easily_guessed
+from web.access.access_control import is_easily_guessed
 from web.handover.sealing import Seal, SealError, token_hash
 from web.handover.snapshot import (
     VERSION,
@@ -25,8 +25,8 @@ from web.handover.snapshot import (
     encoded_config,
 )
 from web.handover.store import HandoverStore, Refused, Renewed, StoreError
-from web.metrics import Metrics
-from web.wire.session_config import SessionConfig
+from web.observation.metrics import Metrics
+from web.wire.values.session_config import SessionConfig
 
 WATCH_EVERY_S = 5.0
 """Interval at which Redis is checked, also without any conversation."""

@@ -14,8 +14,8 @@ from web.handover.claims import Claimed
 from web.handover.handovers import Handovers
 from web.handover.keeper import RENEW_EVERY_S, HandoverKeeper
 from web.handover.snapshot import Snapshot
-from web.realtime_session import RealtimeSession
-from web.wire.session_config import SessionConfig
+from web.session.realtime_session import RealtimeSession
+from web.wire.values.session_config import SessionConfig
 
 
 def keeper_of(

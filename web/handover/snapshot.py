@@ -28,7 +28,7 @@ from assistant.skills.stored_timers import StoredTimer
 from assistant.tools.client_mcp import ClientServer, ToolFilter
 from llm.chat import CallExtra, Function, FunctionCall, Image
 from web.handover.codec import Codec, CodecError
-from web.wire.session_config import (
+from web.wire.values.session_config import (
     AudioFormat,
     Extensions,
     Keeping,

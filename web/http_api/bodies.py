@@ -5,10 +5,9 @@ A body is read only after access control has allowed the request. While it is no
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from python_multipart.multipart import parse_options_header
@@ -16,47 +15,12 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from web.access_control import CALLS_PATH
-from web.event_limits import MAX_VALUES, has_too_many_values
+from web.access.access_control import CALLS_PATH
+from web.access.body_limits import FORM_BYTES, MAX_BYTES, MAX_JSON_BYTES, MAX_UPLOAD_BYTES
 from web.http_api.errors import ApiError
-from web.wire.fields import FieldError
-from web.wire.parse import object_of
-
-SECRETS_PATH = "/v1/realtime/client_secrets"
-SESSIONS_PATH = "/v1/realtime/sessions"
-TRANSCRIPTION_SESSIONS_PATH = "/v1/realtime/transcription_sessions"
-SPEECH_PATH = "/v1/audio/speech"
-TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
-SETUP_TEST_PATH = "/v1/repartee/setup/test"
-SETUP_SAVE_PATH = "/v1/repartee/setup/save"
-CONVERSATION_TITLE_PATH = "/v1/repartee/conversation_title"
-MODEL_PULL_PATH = "/v1/repartee/models/pull"
-RESTART_PATH = "/v1/repartee/restart"
-
-MAX_JSON_BYTES = 1_000_000
-"""As for an event of the WebSocket without sound."""
-MAX_UPLOAD_BYTES = 25 << 20
-"""Longest recording; the limit of OpenAI's service."""
-MAX_SETUP_BYTES = 16 << 10
-_FORM_BYTES = 64 << 10
-"""Room for the other fields of a form and its boundaries."""
-
-MAX_BYTES: Mapping[str, int] = MappingProxyType(
-    {
-        SECRETS_PATH: MAX_JSON_BYTES,
-        SESSIONS_PATH: MAX_JSON_BYTES,
-        TRANSCRIPTION_SESSIONS_PATH: MAX_JSON_BYTES,
-        CALLS_PATH: MAX_JSON_BYTES,
-        SPEECH_PATH: MAX_JSON_BYTES,
-        TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
-        SETUP_TEST_PATH: MAX_SETUP_BYTES,
-        SETUP_SAVE_PATH: MAX_SETUP_BYTES,
-        CONVERSATION_TITLE_PATH: MAX_SETUP_BYTES,
-        MODEL_PULL_PATH: MAX_SETUP_BYTES,
-        RESTART_PATH: MAX_SETUP_BYTES,
-    }
-)
-"""Longest body by path. Bodies of other paths are ignored."""
+from web.wire.incoming.event_limits import MAX_VALUES, has_too_many_values
+from web.wire.incoming.parse import object_of
+from web.wire.values.fields import FieldError
 
 READ_AND_DROPPED = 2
 """A body of up to this many times the limit is read and dropped: a client that still sends does not see an answer."""
@@ -75,11 +39,6 @@ MAX_FIELDS = 64
 MAX_TEXTS = 8
 """Fields of a form of texts that may be sent as files."""
 MAX_FIELD_BYTES = 16 << 10
-
-
-def takes_body(method: str, path: str) -> bool:
-    """Returns whether the body of such a request is read."""
-    return method == "POST" and path in MAX_BYTES
 
 
 @dataclass(slots=True)
@@ -172,7 +131,7 @@ class Form:
 class _InMemoryParser(MultiPartParser):
     """Never writes what a user said to the disk."""
 
-    spool_max_size = MAX_UPLOAD_BYTES + _FORM_BYTES
+    spool_max_size = MAX_UPLOAD_BYTES + FORM_BYTES
 
 
 async def _items(request: Request, *, max_files: int, max_part_size: int) -> list[tuple[str, UploadFile | str]]:

@@ -7,7 +7,7 @@ server's own; the headers of the response say which these are. Any other name mu
 from collections.abc import Iterable
 
 from web.http_api.errors import ApiError
-from web.wire.fields import IDENTIFIER, Check, Field, checked, listed, wrong_value
+from web.wire.values.fields import IDENTIFIER, Check, Field, checked, listed, wrong_value
 
 OWN = "repartee"
 """Stands for whatever the server uses."""

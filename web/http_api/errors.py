@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from starlette.responses import JSONResponse
 
-from web.session_limits import CloseNotice
-from web.wire.fields import FieldError
+from web.limits.session_limits import CloseNotice
+from web.wire.values.fields import FieldError
 
 FRESH: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store"})
 

@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Send
 
-from web.health import EngineHealth
 from web.http_api.errors import ApiError
 from web.http_api.serving import respond
+from web.observation.health import EngineHealth
 
 REALTIME_MODEL = "repartee"
 """The conversation as a whole: what the address of a Realtime connection may name."""

@@ -11,16 +11,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Send
 
+from web.access.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS, ClientSecrets
+from web.access.rate_limits import RateLimits
 from web.http_api.bodies import BodyReader
-from web.http_api.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS, ClientSecrets
 from web.http_api.errors import ApiError
-from web.http_api.rate_limits import RateLimits
 from web.http_api.serving import ServerState, check_rate, respond
-from web.wire import beta
-from web.wire.fields import Field, FieldError, Refusals, checked, one_of, whole
-from web.wire.session_config import SessionConfig
-from web.wire.session_fields import updated
-from web.wire.session_object import Service, SessionDescription, session_object
+from web.wire.incoming.session_fields import updated
+from web.wire.outgoing.session_object import Service, SessionDescription, session_object
+from web.wire.values import beta
+from web.wire.values.fields import Field, FieldError, Refusals, checked, one_of, whole
+from web.wire.values.session_config import SessionConfig
 
 
 def _any_value(value: object, _path: str) -> object:

@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from web.health import EngineHealth, is_ready
+from web.access.rate_limits import Kind, RateLimits
 from web.http_api.errors import FRESH, ApiError
-from web.http_api.rate_limits import Kind, RateLimits
-from web.session_limits import DRAINING, LOADING, SessionLimits
+from web.limits.session_limits import DRAINING, LOADING, SessionLimits
+from web.observation.health import EngineHealth, is_ready
 
 SEND_TIMEOUT_S = 30.0
 """Time limit for a client to take the next part of an answer."""

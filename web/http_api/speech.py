@@ -22,7 +22,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
-from web.wire.fields import TEXT, Field, FieldError, Table, checked, hint, number, one_of, text
+from web.wire.values.fields import TEXT, Field, FieldError, Table, checked, hint, number, one_of, text
 
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""

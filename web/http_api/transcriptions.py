@@ -6,24 +6,26 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Send
 
 from assistant.pipeline.no_recognizer import NoRecognizer
 from audio.errors import AudioFileError, EngineError, EngineLoadError
-from audio.stt import PromptedRecognizer, Recognizer, SegmentId, TokenRecognizer
-from audio.units import MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
+from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
+from audio.units import s_of_samples
 from audio.upload_decoder import TooLongError, decoded
+from web.client_audio.recording_segments import CUT_FROM_S, SEGMENT_S, cut, segment_words
 from web.http_api.bodies import BodyReader, Form
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
 from web.http_api.subtitles import srt, vtt
 from web.http_api.word_times import timed_words
-from web.session_settings import logprobs_of
-from web.wire.fields import (
+from web.session.session_settings import logprobs_of
+from web.wire.incoming.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS, MAX_PROMPT_CHARS
+from web.wire.items.items import JsonObject
+from web.wire.values.fields import (
     Field,
     FieldError,
     checked,
@@ -35,22 +37,10 @@ from web.wire.fields import (
     text,
     wrong_value,
 )
-from web.wire.items import JsonObject
-from web.wire.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS, MAX_PROMPT_CHARS
 
 MAX_AUDIO_S = 1800
 """Longest recording."""
 
-SEGMENT_S = 14.0
-"""Longest segment that is decoded at once. A conversation may have to wait for half a decode of it."""
-CUT_FROM_S = 8.0
-"""A segment ends in the quietest moment after this."""
-QUIET_MS = 200
-MIN_SEGMENT_MS = 100
-"""A shorter rest has no word."""
-
-SEGMENT_TIMEOUT_S = 600.0
-"""Time limit for one segment; conversations are served first, and a busy machine is late."""
 LOAD_TIMEOUT_S = 60.0
 
 CUE_S = 6.0
@@ -281,44 +271,6 @@ def _apply_wishes(recognizer: Recognizer, wanted: dict[str, Any]) -> None:
     if isinstance(recognizer, TokenRecognizer):
         timed = _wants_words(wanted)
         recognizer.keep_tokens(wanted=timed or "include" in wanted, timed=timed)
-
-
-async def segment_words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
-    """Returns the words of a segment. Raises EngineError, TimeoutError."""
-    if not pcm.any():
-        return ""
-    segment = recognizer.open(SegmentId(start), lambda _transcript: None)
-    try:
-        segment.feed(pcm)
-        async with asyncio.timeout(SEGMENT_TIMEOUT_S):
-            return (await segment.transcript()).text.strip()
-    finally:
-        segment.cancel()
-
-
-async def cut(
-    parts: AsyncGenerator[Pcm], longest_s: float = SEGMENT_S, from_s: float = CUT_FROM_S
-) -> AsyncGenerator[Pcm]:
-    """Joins parts of a recording to segments of up to `longest_s`, each cut at the quietest moment after `from_s`."""
-    waiting = np.zeros(0, np.int16)
-    async with aclosing(parts):
-        async for part in parts:
-            waiting = np.concatenate([waiting, part])
-            while len(waiting) >= samples_of_s(longest_s):
-                at = quietest(waiting[: samples_of_s(longest_s)], samples_of_s(from_s))
-                yield waiting[:at]
-                waiting = waiting[at:]
-    if len(waiting) >= samples_of_ms(MIN_SEGMENT_MS):
-        yield waiting
-
-
-def quietest(pcm: Pcm, first: int) -> int:
-    """Returns the middle of the quietest 200 ms after a sample."""
-    step = MIC_RATE_HZ // 50
-    steps = pcm[first:].astype(np.float64)
-    steps = steps[: len(steps) // step * step].reshape(-1, step)
-    energy = np.convolve(np.mean(steps**2, axis=1), np.ones(samples_of_ms(QUIET_MS) // step), mode="valid")
-    return first + int(np.argmin(energy)) * step + samples_of_ms(QUIET_MS) // 2
 
 
 async def _events(segments: AsyncGenerator[Segment], heard: _Heard) -> AsyncGenerator[bytes]:

@@ -4,7 +4,7 @@ import re
 
 from audio.stt import Recognizer, TokenRecognizer
 from audio.units import s_of_samples
-from web.wire.items import JsonObject
+from web.wire.items.items import JsonObject
 
 _EDGE = re.compile(r"^[^\w]+|[^\w]+$")
 """Punctuation around a word, which OpenAI's service leaves out."""

@@ -21,11 +21,12 @@ from assistant.storage.conversation_export import as_json, as_markdown, message_
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_search import MAX_QUERY_CHARS, Summary
 from assistant.support.disk_threads import DiskThreads
-from web.http_api.bodies import CONVERSATION_TITLE_PATH, BodyReader
+from web.access.body_limits import CONVERSATION_TITLE_PATH
+from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, respond
-from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
-from web.wire.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
+from web.wire.incoming.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
+from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 PATH = "/v1/repartee/conversations"
 BROWSER_HEADER = "repartee-browser"

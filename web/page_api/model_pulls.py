@@ -26,11 +26,12 @@ from assistant.models.needs import rows
 from assistant.models.pull import PullCancelledError, pull
 from assistant.registry.voices import voice_kinds
 from assistant.setup.derived_settings import needs, use_of_chat_model
-from web.http_api.bodies import MODEL_PULL_PATH, BodyReader
+from web.access.body_limits import MODEL_PULL_PATH
+from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, ServerState, disconnected, respond, stream
 from web.page_api.setup import SetupParts
-from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked
+from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked
 
 PATH = "/v1/repartee/models"
 REPORT_EVERY_S = 0.3

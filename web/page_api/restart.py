@@ -8,11 +8,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Send
 
-from web.http_api.bodies import RESTART_PATH, BodyReader
+from web.access.body_limits import RESTART_PATH
+from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, ServerState, respond
 from web.page_api.setup import SetupParts
-from web.wire.fields import Field, FieldError, Table, checked, flag
+from web.wire.values.fields import Field, FieldError, Table, checked, flag
 
 _WANTED: Table = {"own": Field(flag), "anyway": Field(flag)}
 

@@ -7,7 +7,7 @@ Changing the configuration is allowed to nobody else, also with the token: a tok
 from collections.abc import Mapping, Sequence
 
 from assistant.support.notice import notice
-from web.access_control import is_loopback
+from web.access.access_control import is_loopback
 
 FORWARDING = frozenset(
     {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"}

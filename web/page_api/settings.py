@@ -15,7 +15,7 @@ from assistant.setup.engine_options import OfferedEndpoint, base_of, offered_end
 from assistant.support.notice import code_of
 from web.http_api.serving import ServerState, respond
 from web.page_api.reachable import Reachability
-from web.wire.session_fields import SPEED
+from web.wire.incoming.session_fields import SPEED
 
 PATH = "/v1/repartee/settings"
 

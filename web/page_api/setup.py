@@ -39,13 +39,14 @@ from assistant.config.settings import Settings
 from assistant.registry.voices import voice_kinds
 from assistant.support.notice import code_of, notice
 from llm.discovery import PORTS, FoundServer, discover
-from web.access_control import SETUP_PATH, AccessControl
-from web.access_control import Request as AccessRequest
-from web.http_api.bodies import SETUP_SAVE_PATH, SETUP_TEST_PATH, BodyReader
+from web.access.access_control import SETUP_PATH, AccessControl
+from web.access.access_control import Request as AccessRequest
+from web.access.body_limits import SETUP_SAVE_PATH, SETUP_TEST_PATH
+from web.http_api.bodies import BodyReader
 from web.http_api.errors import FRESH, ApiError
 from web.http_api.serving import Handler, ServerState, respond, unless_client_leaves
 from web.page_api.same_machine import why_not_same_machine
-from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
+from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 COMMAND = "repartee init"
 

@@ -17,8 +17,8 @@ from audio.tts import Voice
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, unless_client_leaves
-from web.wire.fields import listed
-from web.wire.session_fields import SPEED
+from web.wire.incoming.session_fields import SPEED
+from web.wire.values.fields import listed
 
 PATH = "/v1/repartee/voice-sample"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from starlette.types import Scope
 
-from web.http_api.client_secrets import ClientSecrets, secrets_among
-from web.session_acceptor import pass_config, passed_config
+from web.access.client_secrets import ClientSecrets, secrets_among
+from web.limits.session_acceptor import pass_config, passed_config
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.utils import ClientDisconnected
 
-from web.metrics import Metrics
+from web.observation.metrics import Metrics
 from web.phone.bridge import PhoneBridge
 from web.phone.messages import MAX_MESSAGE_CHARS, Connected, PhoneError, Start, Stop, Unknown, parse
 from web.phone.session import mark_as_call
-from web.websocket_backpressure import limit_messages
+from web.sockets.websocket_backpressure import limit_messages
 
 PHONE_PATHS = ("/v1/phone", "/v1/phone/")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from starlette.types import Scope
 
-from web.wire.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
+from web.wire.values.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
 
 _CALL_ID = "repartee.call_id"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from assistant.config.errors import ConfigError
-from web.access_control import is_loopback, is_unspecified
+from web.access.access_control import is_loopback, is_unspecified
 
 PATH = "/v1/realtime"
 

@@ -17,7 +17,7 @@ from websockets.exceptions import (
 )
 
 from web.remote.address import PATH, ServerAddress
-from web.remote.conversation import UnsupportedServerError
+from web.remote.conversation.conversation import UnsupportedServerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ WORDS: Mapping[str, CloseReason] = {
         "ended the conversation because of an error in the server, whose log has the cause", again=True
     ),
 }
-"""Reasons by the code of the server's close notice (web/session_limits.py)."""
+"""Reasons by the code of the server's close notice (web/limits/session_limits.py)."""
 
 BUSY = "server_busy"
 """Code whose message names the figure that is above its limit, and is shown."""

@@ -22,11 +22,11 @@ from audio.microphone import Microphone
 from audio.resample import StreamResampler
 from audio.speaker import Speaker
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
-from web.remote import commands as say
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
-from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
-from web.remote.effects import (
+from web.remote.conversation import commands as say
+from web.remote.conversation.conversation import COMMIT_EMPTY, RemoteConversation, error_code
+from web.remote.conversation.effects import (
     Ducking,
     Effect,
     ListeningSoundReceived,
@@ -37,12 +37,12 @@ from web.remote.effects import (
     SpeechEnded,
     StopPlayback,
 )
-from web.remote.pending_text import MAX_WAITING
-from web.remote.playback import RemotePlayback
-from web.remote.reply_playback import ReplyPlayback
-from web.remote.sent_audio_map import SentAudioMap
+from web.remote.conversation.pending_text import MAX_WAITING
+from web.remote.sound.playback import RemotePlayback
+from web.remote.sound.reply_playback import ReplyPlayback
+from web.remote.sound.sent_audio_map import SentAudioMap
 from web.remote.wire import RemoteWire, ServerLostError
-from web.wire.reply_ids import response_id
+from web.wire.values.reply_ids import response_id
 
 MIN_TURN_MS = 100.0
 """The server refuses shorter turns as an empty buffer."""

@@ -18,7 +18,7 @@ from assistant.support.exception_groups import first_of
 from llm.name_lookup import use_name_lookup
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason, LastError, closed, last_error, why_not
-from web.remote.conversation import UnsupportedServerError
+from web.remote.conversation.conversation import UnsupportedServerError
 
 CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from audio.units import Pcm
-from web.event_limits import refusal
 from web.webrtc.outgoing import OutgoingAudio
+from web.wire.incoming.event_limits import refusal
 
 FIRST_DELAY_S = 0.08
 """From sending a frame to its sound at the client, in a fast network: the client's jitter buffer and its device."""

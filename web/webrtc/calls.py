@@ -17,17 +17,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Scope, Send
 
 from audio.extra import installing
-from web.access_control import CALLS_PATH, REALTIME_PATHS, is_loopback
+from web.access.access_control import CALLS_PATH, REALTIME_PATHS, is_loopback
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import ServerState, respond
-from web.session_acceptor import is_guest, pass_config, passed_config
+from web.limits.session_acceptor import is_guest, pass_config, passed_config
+from web.sockets.websocket_backpressure import set_abort
 from web.webrtc.candidates import with_checked_candidates
 from web.webrtc.offer import check_offer
 from web.webrtc.session import config_of_call, config_of_form
-from web.websocket_backpressure import set_abort
-from web.wire.session_config import SessionConfig
-from web.wire.session_object import Service
+from web.wire.outgoing.session_object import Service
+from web.wire.values.session_config import SessionConfig
 
 if TYPE_CHECKING:
     from web.webrtc.call import Call

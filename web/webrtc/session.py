@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from web.event_limits import MAX_VALUES, has_too_many_values
 from web.http_api.errors import ApiError
-from web.wire.fields import FieldError, Refusals
-from web.wire.parse import object_of
-from web.wire.session_config import AudioFormat, SessionConfig
-from web.wire.session_fields import updated
-from web.wire.session_object import Service
+from web.wire.incoming.event_limits import MAX_VALUES, has_too_many_values
+from web.wire.incoming.parse import object_of
+from web.wire.incoming.session_fields import updated
+from web.wire.outgoing.session_object import Service
+from web.wire.values.fields import FieldError, Refusals
+from web.wire.values.session_config import AudioFormat, SessionConfig
 
 
 def config_of_call(config: SessionConfig) -> SessionConfig:

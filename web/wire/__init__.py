@@ -1,1 +1,4 @@
-"""The OpenAI Realtime protocol, without I/O: converts client messages to commands, and session events to messages."""
+"""The OpenAI Realtime protocol, without I/O: converts client messages to commands, and session events to messages.
+
+May import nothing else of the server.
+"""

@@ -36,8 +36,7 @@ from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
 from assistant.support.notice import Notice
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
-from web.wire.beta import server_event
-from web.wire.commands import (
+from web.wire.incoming.commands import (
     CancelResponse,
     ClearOutput,
     Command,
@@ -49,22 +48,23 @@ from web.wire.commands import (
     TruncateItem,
     UpdateSession,
 )
-from web.wire.errors import ProtocolError, Refusal, refused
-from web.wire.hidden_addresses import record_for_client, without_addresses
-from web.wire.input_events import InputEvents
-from web.wire.item_order import ItemOrder
-from web.wire.item_sound import NO_SOUNDS, with_sounds
-from web.wire.items import JsonObject, item_object
-from web.wire.mcp_events import McpEvents
-from web.wire.out_of_band import OutOfBandResponses
-from web.wire.outbox import Outbox
-from web.wire.parse import Reader
-from web.wire.recording_transcript import tell_transcript
-from web.wire.reply_ids import response_id
-from web.wire.responses import Responses
-from web.wire.server_events import ExtensionType, error_object, list_objects, timer_object
-from web.wire.session_config import SessionConfig
-from web.wire.session_object import Service, SessionDescription, session_object
+from web.wire.incoming.parse import Reader
+from web.wire.items.item_order import ItemOrder
+from web.wire.items.item_sound import NO_SOUNDS, with_sounds
+from web.wire.items.items import JsonObject, item_object
+from web.wire.outgoing.hidden_addresses import record_for_client, without_addresses
+from web.wire.outgoing.input_events import InputEvents
+from web.wire.outgoing.mcp_events import McpEvents
+from web.wire.outgoing.out_of_band import OutOfBandResponses
+from web.wire.outgoing.outbox import Outbox
+from web.wire.outgoing.recording_transcript import tell_transcript
+from web.wire.outgoing.responses import Responses
+from web.wire.outgoing.server_events import ExtensionType, error_object, list_objects, timer_object
+from web.wire.outgoing.session_object import Service, SessionDescription, session_object
+from web.wire.values.beta import server_event
+from web.wire.values.errors import ProtocolError, Refusal, refused
+from web.wire.values.reply_ids import response_id
+from web.wire.values.session_config import SessionConfig
 
 
 class Realtime:

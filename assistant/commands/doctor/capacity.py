@@ -11,9 +11,9 @@ from assistant.config.server_settings import ServerSection
 from assistant.support.process_limits import small_memory_limit
 
 MAX_DESCRIPTORS = 65_536
-"""The server raises its limit of file descriptors to at most this (web/descriptors.py)."""
+"""The server raises its limit of file descriptors to at most this (web/process/descriptors.py)."""
 DESCRIPTORS_EACH = 12
-"""File descriptors of one conversation: 8 of its own, and 4 kept free (web/session_limits.py)."""
+"""File descriptors of one conversation: 8 of its own, and 4 kept free (web/limits/session_limits.py)."""
 DESCRIPTORS_BESIDE = 100
 """File descriptors of libraries, models, listening sockets and idle connections (measured: about 60)."""
 ANSWERS_WITHIN_S = 2.0

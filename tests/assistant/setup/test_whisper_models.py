@@ -14,8 +14,8 @@ from assistant.models.turn_cost import MIN_TURNS, DecodeTime
 from assistant.models.whisper_times import keep_time
 from assistant.setup.engine_loader import EngineLoader
 from audio.stt import ModelRecognizer, Recognizer
-from web.engine_pool import EnginePool
-from web.metrics import Metrics
+from web.connections.engine_pool import EnginePool
+from web.observation.metrics import Metrics
 
 pytestmark = pytest.mark.slow
 

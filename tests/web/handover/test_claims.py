@@ -12,8 +12,8 @@ from assistant.history.history import HistorySnapshot
 from web.handover.claims import claimed_conversation
 from web.handover.handovers import Handovers
 from web.handover.snapshot import Snapshot
-from web.session_limits import SessionRefusedError
-from web.wire.session_config import SessionConfig
+from web.limits.session_limits import SessionRefusedError
+from web.wire.values.session_config import SessionConfig
 
 SNAPSHOT = Snapshot("sess_1", SessionConfig(instructions="Be brief."), HistorySnapshot(), last_turn=3)
 

@@ -17,8 +17,8 @@ from web.handover.handovers import Handovers, handovers_of
 from web.handover.sealing import Seal, token_hash
 from web.handover.snapshot import VERSION, Snapshot
 from web.handover.store import ENDED, PREFIX, SECRETS, HandoverStore, StoreError
-from web.metrics import Metrics
-from web.wire.session_config import SessionConfig
+from web.observation.metrics import Metrics
+from web.wire.values.session_config import SessionConfig
 
 SNAPSHOT = Snapshot("sess_1", SessionConfig(instructions="Be brief."), HistorySnapshot(), last_turn=3)
 

@@ -11,7 +11,7 @@ from assistant.history.history import HistorySnapshot
 from web.handover.handovers import Handovers, Kept
 from web.handover.keeper import REACHABLE, RENEW_EVERY_S, UNREACHABLE, HandoverKeeper
 from web.handover.snapshot import Snapshot
-from web.wire.session_config import SessionConfig
+from web.wire.values.session_config import SessionConfig
 
 SNAPSHOT = Snapshot("sess_1", SessionConfig(), HistorySnapshot())
 

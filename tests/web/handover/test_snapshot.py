@@ -31,7 +31,7 @@ from web.handover import snapshot as snapshot_module
 from web.handover.codec import Codec, CodecError
 from web.handover.sealing import Seal, SealError
 from web.handover.snapshot import CODEC, VERSION, Snapshot, SnapshotError, decoded, encoded
-from web.wire.session_config import (
+from web.wire.values.session_config import (
     AudioFormat,
     Extensions,
     Keeping,

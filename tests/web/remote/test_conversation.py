@@ -33,12 +33,12 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
-from web.remote.commands import update_session
-from web.remote.conversation import RemoteConversation, UnsupportedServerError
-from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
+from web.remote.conversation.commands import update_session
+from web.remote.conversation.conversation import RemoteConversation, UnsupportedServerError
+from web.remote.conversation.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.talk import RemoteTalk
 from web.wire.realtime import Realtime
-from web.wire.session_config import Extensions, SessionConfig
+from web.wire.values.session_config import Extensions, SessionConfig
 
 ALL = SessionConfig(voice="amy", extensions=Extensions(events=True, duck=True, playout=True))
 REPLY, AGAIN = ReplyId(1, 1), ReplyId(1, 2)

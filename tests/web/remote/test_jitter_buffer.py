@@ -1,7 +1,7 @@
 """The size of the buffer before playback."""
 
 from audio.units import reply_samples_of_ms
-from web.remote.jitter_buffer import FIRST_MS, MAX_MS, JitterBuffer
+from web.remote.sound.jitter_buffer import FIRST_MS, MAX_MS, JitterBuffer
 
 
 def test_buffer_grows_after_underruns_and_shrinks_without() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from web.remote.pending_text import MAX_WAITING, PendingText
+from web.remote.conversation.pending_text import MAX_WAITING, PendingText
 
 
 def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:

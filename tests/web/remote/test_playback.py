@@ -9,8 +9,8 @@ from virtual_time import run_virtual
 from assistant.turns.events import ReplyId
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
-from web.remote.playback import RemotePlayback
-from web.remote.reply_playback import ReplyPlayback
+from web.remote.sound.playback import RemotePlayback
+from web.remote.sound.reply_playback import ReplyPlayback
 
 ONE, TWO = ReplyId(1, 1), ReplyId(2, 1)
 PIECE = REPLY_RATE_HZ // 50

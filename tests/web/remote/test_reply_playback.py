@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audio.level import audible_onset
 from audio.units import REPLY_RATE_HZ
-from web.remote.reply_playback import ReplyPlayback
+from web.remote.sound.reply_playback import ReplyPlayback
 
 
 def reply(silence_ms: int = 100, tone_ms: int = 400) -> np.ndarray:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples
-from web.remote.sent_audio_map import SentAudioMap
+from web.remote.sound.sent_audio_map import SentAudioMap
 
 
 def test_audio_without_a_break_maps_directly() -> None:

@@ -18,12 +18,12 @@ from websockets.frames import Close
 
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
-from web.health import EngineState
+from web.limits.session_limits import busy
+from web.observation.health import EngineState
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason, LastError, closed, last_error, why_not
-from web.remote.conversation import UnsupportedServerError
+from web.remote.conversation.conversation import UnsupportedServerError
 from web.remote.wire import RemoteWire, ServerLostError, _Connect
-from web.session_limits import busy
 
 TOKEN = "a-token-of-enough-letters"
 

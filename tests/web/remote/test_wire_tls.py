@@ -16,7 +16,7 @@ from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
 from web.remote.server_trust import client_tls
 from web.remote.wire import RemoteWire, ServerLostError
-from web.tls import ServerTls, server_tls
+from web.sockets.tls import ServerTls, server_tls
 
 TOKEN = "a-token-of-enough-characters"
 

@@ -2,7 +2,7 @@
 
 import { serverText } from "../texts/texts.js";
 
-/** The server's error codes (web/session_limits.py, web/access_control.py) and their names in problems.js. */
+/** The server's error codes (web/limits/session_limits.py, web/access/access_control.py) and their names in problems.js. */
 const BY_ERROR_CODE = {
   server_full: "full",
   server_busy: "overloaded",

@@ -15,7 +15,8 @@ from assistant.commands.doctor.capacity import (
     running_metrics,
 )
 from assistant.config.server_settings import ServerSection
-from web import descriptors, session_limits
+from web.limits import session_limits
+from web.process import descriptors
 
 METRICS = (
     "# HELP repartee_sessions Sessions that are open.\n"

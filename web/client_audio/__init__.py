@@ -1,0 +1,4 @@
+"""The sound of a client: its microphone, its loudspeaker, and the recordings that it sends.
+
+May import `limits`, `process` and `wire`.
+"""

@@ -1,0 +1,190 @@
+"""Keeps the conversation of one client on the server, if the client asks for it, and continues a kept one.
+
+Until a client asks, nothing of its conversation is written.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from starlette.websockets import WebSocket
+
+from assistant.events import Problem, ReplySent, SessionEvent, TurnFinished
+from assistant.history.history import History
+from assistant.history.items import Item, UserMessage, without_resumed_rests
+from assistant.pipeline.session import Session
+from assistant.setup import new_session
+from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
+from assistant.storage.conversation_store import ConversationStore
+from assistant.support.disk_threads import CONVERSATION_THREADS
+from assistant.support.notice import Notice, notice
+from web.limits.session_acceptor import is_guest
+from web.phone.session import call_of
+from web.wire.realtime import Realtime
+from web.wire.values.session_config import Keeping
+
+_log = logging.getLogger(__name__)
+
+MAX_CONTINUED = 500
+"""Items of a kept conversation that the history gets; older ones stay in the file."""
+
+SETTLE_TIMEOUT_S = 5.0
+"""Longest wait of a client's next command for a kept conversation to be read."""
+
+NOT_OFFERED = notice("conversations_not_offered")
+GONE = notice("conversation_gone")
+REMEDY = "choose Nowhere under Keep conversations"
+
+
+@dataclass(slots=True)
+class ConversationKeeper:
+    """Stores the finished turns of one session. Not thread-safe: use it on the event loop.
+
+    Attributes:
+        session: Returns the session.
+        realtime: The client's protocol state.
+        report: Passes an event on to the client.
+        tell: Called when there are messages to send.
+        file: The file; None: the server keeps nothing for this client.
+    """
+
+    session: Callable[[], Session]
+    realtime: Realtime
+    report: Callable[[SessionEvent], None]
+    tell: Callable[[], None]
+    file: ConversationFile | None = None
+    _wanted: Keeping | None = None
+    _store: ConversationStore | None = None
+    _names: set[str] = field(default_factory=set)  # of the running conversation
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)  # no kept conversation is being read
+
+    def __post_init__(self) -> None:
+        self._ready.set()
+
+    def configure(self, wanted: Keeping | None) -> None:
+        """Begins, changes or ends the keeping as the client wants. Takes effect in `run`."""
+        if wanted == self._wanted or (wanted and self._wanted and self._is_same(wanted, self._wanted)):
+            return
+        self._wanted = wanted
+        if self._store is not None:
+            self._store.end()  # what waits is not written either
+            self._store = None
+        if wanted is None:
+            self.realtime.conversation_kept("", kept=False)
+        elif wanted.conversation:
+            self._ready.clear()
+        self._changed.set()
+
+    async def settle(self) -> None:
+        """Waits until the kept conversation is in the history: what the client sends next follows it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                await self._ready.wait()
+
+    def _is_same(self, wanted: Keeping, before: Keeping) -> bool:
+        """Returns whether the running conversation is meant: by its id, or by none."""
+        return wanted.browser == before.browser and wanted.conversation in {"", *self._names}
+
+    def record(self, event: SessionEvent) -> None:
+        """Processes an event of the session."""
+        if self._store is not None:
+            items = self.session().history.items if isinstance(event, TurnFinished | ReplySent) else ()
+            self._store.record(event, items)
+
+    async def stored(self) -> None:
+        """Waits until everything that was said is on disk. The caller sets the deadline."""
+        if self._store is not None:
+            await self._store.settle()
+
+    async def run(self) -> None:
+        """Reads and writes until it is cancelled, and then writes the rest."""
+        while True:
+            self._changed.clear()
+            store = None if self._wanted is None else await self._open(self._wanted)
+            if self._changed.is_set():
+                continue
+            self._ready.set()
+            self._store = store
+            if store is None:
+                await self._changed.wait()
+                continue
+            async with asyncio.TaskGroup() as writing:
+                writer = writing.create_task(store.run(), name="keep conversation")
+                await self._changed.wait()
+                writer.cancel()
+
+    async def _open(self, wanted: Keeping) -> ConversationStore | None:
+        """Returns the store of a new conversation, or of a kept one after adding its items to the history."""
+        if self.file is None:
+            self.realtime.conversation_kept("", kept=False)
+            self.report(Problem(NOT_OFFERED, private=True))
+            return None
+        owner, kept = owner_of_browser(wanted.browser), None
+        if wanted.conversation:
+            try:
+                kept = await asyncio.get_running_loop().run_in_executor(
+                    CONVERSATION_THREADS, self.file.load, owner, wanted.conversation
+                )
+            except ConversationFileError as error:
+                self.realtime.conversation_kept("", kept=False)
+                self._problem(notice("conversation_unkept", reason=error.text))
+                return None
+            if kept is None:
+                self.report(Problem(GONE, private=True))
+        if self._changed.is_set():
+            return None
+        began_at = datetime.now(UTC).isoformat(timespec="seconds")
+        name = new_session.conversation_name()
+        store = ConversationStore(
+            self.file,
+            name,
+            began_at,
+            lambda what: self._problem(notice("conversation_unwritten", reason=what)),
+            owner=owner,
+            resumed=kept,
+            remedy=REMEDY,
+        )
+        self._names = {name, store.name}
+        if kept is not None:
+            self._continue(store, kept)
+        self.realtime.conversation_kept(store.name, kept=True)
+        self.tell()
+        return store
+
+    def _problem(self, what: Notice) -> None:
+        _log.warning("%s", what)
+        self.report(Problem(what))
+
+    def _continue(self, store: ConversationStore, kept: KeptConversation) -> None:
+        history = self.session().history
+        restored = restore(history, newest(without_resumed_rests(kept.items)))
+        store.continue_as(restored)
+        self.realtime.items_restored(restored)
+
+
+def file_for(file: ConversationFile | None, websocket: WebSocket) -> ConversationFile | None:
+    """Returns the file for a client. A telephone caller and the client of a client secret may be anybody: none."""
+    return None if call_of(websocket.scope) is not None or is_guest(websocket.scope) else file
+
+
+def newest(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Returns the newest items, from the beginning of a turn on."""
+    cut = items[-MAX_CONTINUED:]
+    if len(cut) == len(items):
+        return items
+    starts = [at for at, item in enumerate(cut) if isinstance(item, UserMessage) and not item.continues]
+    return cut[starts[0] :] if starts else cut
+
+
+def restore(history: History, items: tuple[Item, ...]) -> list[Item]:
+    """Puts items before those that the history has. Returns them, with new ids where these are taken."""
+    first = history.reserve()
+    is_new = first.endswith("_1") and not history.items
+    restored = list(items) if is_new else [replace(item, id=history.reserve()) for item in items]
+    history.restore([*restored, *history.items])
+    return restored

@@ -1,0 +1,433 @@
+"""Connects a session of the voice pipeline with the Realtime protocol of its client.
+
+    socket ─text─▶ Realtime ─command─▶ RealtimeSession ─▶ Session ─event─▶ RealtimeSession ─▶ Realtime ─text─▶ socket
+
+The session outlives its socket for a while, so that a client that lost its connection can resume it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from assistant.events import (
+    ChunkSpoken,
+    MarkupWritten,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    TurnFinished,
+    UserTurnCommitted,
+    WordsTimed,
+)
+from assistant.pipeline.session import Session
+from assistant.turns.events import ReplyId
+from assistant.turns.settings import TurnSettings
+from audio.arrivals import MAX_BLOCK_S
+from audio.stt import Recognizer
+from audio.units import REPLY_RATE_HZ, Pcm
+from web.client_audio.appended_audio import decoded, length_s
+from web.client_audio.audio_backlog import AudioBacklog
+from web.client_audio.audio_throttle import AudioPacer
+from web.client_audio.client_microphone import ClientMicrophone
+from web.client_audio.client_speaker import ClientSpeaker
+from web.session.client_items import ClientItems
+from web.session.client_settings import reply_options
+from web.session.kept_conversation import ConversationKeeper
+from web.session.mcp_session import McpSession
+from web.session.reply_in_progress import ReplyInProgress
+from web.session.response_requests import OnEnd, OutOfBand, ResponseRequests
+from web.session.session_choices import SessionChoices, choosing
+from web.session.session_settings import apply_settings, logprobs_of
+from web.session.stopped_reply import StoppedReply
+from web.wire.incoming.base64_steps import STEP_CHARS
+from web.wire.incoming.commands import (
+    Append,
+    CancelBackground,
+    CancelResponse,
+    ChangeTimer,
+    ClearInput,
+    ClearOutput,
+    Command,
+    CommitInput,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    PlayoutReport,
+    RemoveListItems,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from web.wire.incoming.transcription_fields import NOISE_REDUCTION
+from web.wire.realtime import Realtime
+from web.wire.values.errors import ProtocolError
+from web.wire.values.session_config import Profile, SessionConfig
+
+MIN_COMMIT_MS = 100
+
+PIECE_MS = 40
+"""A message that is longer than a block of live audio, or was queued, is processed in pieces of this length. A whole
+recording at once is more than the recognizer's queue holds."""
+
+
+@dataclass(slots=True)
+class RealtimeSession:
+    """Executes a client's commands and sends it events. Not thread-safe: use it on the event loop.
+
+    Attributes:
+        realtime: The client's protocol state.
+        session: Set once, right after both objects are created.
+        base: The server's turn-taking settings.
+        profile: The server's setting turn.profile.
+        voice: The name of the voice in use.
+        recognizer: Returns a recognizer for recordings in messages; None: there is none.
+        changed: Called when there are messages to send.
+        on_out_of_band_end: Is told how each out-of-band response has ended.
+        choices: Changes the engines as the client chooses; None: it cannot.
+    """
+
+    realtime: Realtime
+    microphone: ClientMicrophone
+    speaker: ClientSpeaker
+    base: TurnSettings
+    profile: Profile
+    voice: str
+    recognizer: Callable[[], Awaitable[Recognizer]] | None = None
+    changed: Callable[[], None] = lambda: None
+    on_out_of_band_end: OnEnd = lambda _end: None
+    choices: SessionChoices | None = None
+    session: Session = field(init=False)
+    items: ClientItems = field(init=False)
+    responses: ResponseRequests = field(init=False)
+    mcp: McpSession = field(init=False)
+    keeper: ConversationKeeper = field(init=False)
+    _config: SessionConfig = field(init=False)
+    _reply: ReplyInProgress = field(default_factory=ReplyInProgress)
+    _appended_ms: float = 0.0
+    _stopped: StoppedReply | None = None
+
+    def __post_init__(self) -> None:
+        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
+        self.items = ClientItems(
+            self.realtime,
+            lambda: self.session,
+            self.mcp,
+            lambda: self._reply.started,
+            self.recognizer,
+            self._on_transcribed,
+        )
+        self.responses = ResponseRequests(
+            self.realtime,
+            lambda: self.session,
+            self.mcp,
+            lambda: self.items.transcriber.busy,
+            self._in_progress,
+            OutOfBand(lambda: self.session, self.realtime, self._tell, self.on_out_of_band_end),
+        )
+        self.microphone.tape = self.items.tape
+        self.realtime.use_positions(self.microphone.inserted_ms)
+        self.speaker.send = self._send_audio
+        self.speaker.on_duck = self._duck
+        self.microphone.on_problem = self._noise_stays
+        self.microphone.holds_recording = lambda: self._config.takes_recordings and self.session.engines_pending
+
+    async def run(self) -> None:
+        """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
+        async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
+            keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
+            try:
+                await self.session.run()
+            finally:
+                self.items.transcriber.close()
+                keeping.cancel()
+
+    # ---- events of the session ----
+
+    def on_event(self, event: SessionEvent) -> None:
+        """Passes an event of the session on to the client."""
+        self.microphone.on_turn_event(event)
+        self.items.on_event(event)
+        self.keeper.record(event)
+        match event:
+            case ReplyStarted():
+                self._reply.begin(event)
+                if self._stopped is not None:
+                    self._stopped.latest = self._stopped.reply == event.reply
+            case ChunkSpoken() | WordsTimed() | MarkupWritten() | ReplySent():
+                event = self._reply.add(event)
+            case ReplyStopped():
+                self._stopped = StoppedReply(event.reply, {CancelResponse, ClearOutput})
+                if self._reply.started is not None and self._reply.started.reply == event.reply:
+                    self._reply.started = None
+            case TurnFinished() if (
+                self._reply.started is not None and self._reply.started.reply.turn == event.record.turn
+            ):
+                self._reply.started = None
+        if (
+            isinstance(event, UserTurnCommitted)
+            and event.origin == "spoken"
+            and self.realtime.config.turn_detection is not None
+        ):
+            self._appended_ms = 0.0  # the server has committed it
+        self.realtime.on_event(event, reply_request_pending=self.responses.pending)
+        self.changed()
+
+    def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
+        assert isinstance(key, ReplyId)
+        self.realtime.sound(key, pcm)
+        self.items.add_reply_sound(key, pcm)
+        self.changed()
+
+    def _duck(self, key: Hashable, lower: bool) -> None:
+        assert isinstance(key, ReplyId)
+        if lower:
+            self.realtime.duck(key)
+        else:
+            self.realtime.unduck(key)
+        self.changed()
+
+    def _noise_stays(self, why: str) -> None:
+        self.realtime.report(ProtocolError("noise_reduction_failed", why, NOISE_REDUCTION, kind="server_error"))
+        self.changed()
+
+    # ---- listening sounds: it is the session's `SoundOutput` ----
+
+    def chime(self, pcm: Pcm) -> None:
+        """Sends a listening sound, which the client plays at once."""
+        self.realtime.listening_sound(pcm)
+        self.changed()
+
+    def stop_chime(self) -> None:
+        """Tells the client to stop the sound."""
+        self.realtime.listening_sound_stopped()
+        self.changed()
+
+    # ---- the client's commands ----
+
+    async def receive(self, text: str, pacer: AudioPacer) -> bool:
+        """Processes one message of the client. Returns whether it had audio.
+
+        If `pacer` has a backlog, commands that have to wait are put there for `feed`.
+        """
+        sound = False
+        backlog = pacer.backlog
+        for command in await self._commands_of(text):
+            pacer.is_recording = self._config.takes_recordings
+            if isinstance(command, Append):
+                sound = sound or len(command.audio) > 0
+                if backlog is not None and not self._takes_now(command, pacer, backlog):
+                    backlog.put(command)
+                else:
+                    await self._append(command, pacer)
+            elif backlog is not None and backlog.must_wait(command, behind=self.microphone.behind):
+                backlog.put(command)
+            else:
+                await self._execute(command)
+        if not sound:  # audio, fifty messages a second, has no answer
+            self.changed()
+        return sound
+
+    async def _commands_of(self, text: str) -> tuple[Command, ...]:
+        """Parses a message, a large one in steps between which other tasks of the event loop run."""
+        if len(text) <= STEP_CHARS:
+            return self.realtime.receive(text)
+        steps = self.realtime.receive_in_steps(text)
+        while True:
+            await asyncio.sleep(0)
+            try:
+                next(steps)
+            except StopIteration as end:
+                commands: tuple[Command, ...] = end.value
+                return commands
+
+    async def feed(self, pacer: AudioPacer) -> None:
+        """Processes the commands in the backlog of `pacer` until cancelled."""
+        backlog = pacer.backlog
+        assert backlog is not None
+        while True:
+            command = await backlog.first()
+            if isinstance(command, Append):
+                await self._append(command, pacer)
+            else:
+                await self._execute(command)
+                self.changed()
+            backlog.done(command)
+
+    def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(length_s(command))
+
+    async def _append(self, command: Append, pacer: AudioPacer) -> None:
+        rate_hz, backlog = command.format.rate_hz, pacer.backlog
+        whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * command.format.sample_bytes
+        held = backlog is not None and backlog.is_wanted(command)
+        for at in range(0, len(command.audio), length or 1):
+            if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
+                break
+            part = decoded(command.audio[at : at + length], command.format)
+            self._appended_ms += len(part) * 1000 / rate_hz
+            await self.microphone.deliver(part, rate_hz)
+            pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
+
+    async def _execute(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
+        match command:
+            case Append():
+                pass  # handled in `receive` and `feed`
+            case UpdateSession():
+                ends_replies = command.config.kind != self._config.kind
+                self.configure(command.config)
+                await self.keeper.settle()
+                if ends_replies:  # it becomes a transcription session, and the greeting may be playing
+                    self.session.cancel_reply(including_request=True)
+                self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)
+            case CommitInput():
+                await self._commit(command)
+            case ClearInput():
+                await self.microphone.settle()
+                self._appended_ms = 0.0
+                self.session.clear_input()
+                self.realtime.input_cleared()
+            case CreateItem():
+                self.items.create(command)
+            case RetrieveItem():
+                self.items.retrieve(command)
+            case DeleteItem():
+                self.items.delete(command)
+            case TruncateItem():
+                self.items.truncate(command)
+            case CreateResponse():
+                self.responses.create(command)
+            case CancelResponse():
+                self._cancel(command)
+            case ClearOutput():
+                self._clear_output(command)
+            case PlayoutReport():
+                self._played(command)
+            case CancelBackground():
+                self.session.delegated.cancel()
+            case RemoveListItems(keys=keys):
+                self.session.list_display.remove(keys)
+            case ChangeTimer(number=number, action=action):
+                self.session.timer_display.press(action, number, asyncio.get_running_loop().time())
+            case _:
+                assert_never(command)
+
+    def configure(self, config: SessionConfig) -> None:
+        """Applies the client's settings."""
+        apply_settings(self.session, self.base, self.profile, config)
+        self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
+        self.microphone.noise_reduction = config.noise_reduction
+        self._config, self.mcp.session = config, self.session
+        self.keeper.configure(config.keeping)
+        self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
+        self._refresh_tools()
+        if self.choices is not None:
+            self.choices.apply(config, self.session, self.realtime, self._tell)
+        self.speaker.trusts_reports = config.extensions.playout
+        self.speaker.paces = config.extensions.events or config.extensions.playout
+        self.session.timer_display.show_again()
+        self.session.list_display.show_again()
+
+    def _refresh_tools(self) -> None:
+        self.session.reply_options = self.mcp.with_tools(reply_options(self._config))
+
+    def _tell(self) -> None:
+        self.changed()  # another function on each connection
+
+    async def _commit(self, command: CommitInput) -> None:
+        if self._appended_ms < MIN_COMMIT_MS:
+            self.realtime.refuse(command, "input_audio_buffer_commit_empty", buffer_ms=self._appended_ms)
+            return
+        self._appended_ms = 0.0
+        await self.microphone.settle()
+        self.session.end_user_turn()
+
+    def _on_transcribed(self) -> None:
+        self.responses.on_transcribed()
+        self.changed()
+
+    def _in_progress(self) -> ReplyId | None:
+        reply = self._reply.started if self._reply.sent is None else None
+        return None if reply is None else reply.reply
+
+    def _cancel(self, command: CancelResponse) -> None:
+        if self.responses.out_of_band.cancel(command):
+            return
+        request_pending = self.responses.pending
+        if not self._replying(command.reply) and not (request_pending and command.reply is None):
+            if self._stopped is None or not self._stopped.expects(command, command.reply):
+                self.realtime.refuse(command, "response_cancel_not_active")
+            return
+        if command.reply is not None and command.reply != self.session.turns.replying:
+            self.session.stop_earlier_reply(command.reply)
+            self._stopped_by_client(command)
+            return
+        if request_pending:
+            self.responses.drop()
+        self.session.cancel_reply(including_request=True)
+        self._stopped_by_client(command)
+
+    def _clear_output(self, command: ClearOutput) -> None:
+        reply = next(reversed(self.session.active_replies), None)
+        if reply is None and self._stopped is not None and self._stopped.expects(command, None):
+            reply = self._stopped.reply
+        self.session.cancel_reply()
+        self.realtime.output_cleared(command, reply)
+        self._stopped_by_client(command)
+
+    def _stopped_by_client(self, command: CancelResponse | ClearOutput) -> None:
+        """Records that the client's own command has stopped the reply: a second one of its kind is an error."""
+        if self._stopped is not None:
+            self._stopped.harmless.discard(type(command))
+
+    def _replying(self, reply: ReplyId | None) -> bool:
+        return bool(self.session.active_replies) if reply is None else reply in self.session.active_replies
+
+    def _played(self, report: PlayoutReport) -> None:
+        if report.latency_ms is not None:
+            self.session.on_client_latency(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+        self.speaker.report(report.reply, report.played_ms, finished=report.finished)
+
+    # ---- reconnecting ----
+
+    def on_disconnect(self) -> None:
+        """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
+        self.speaker.on_disconnect()
+        self.microphone.on_disconnect()
+        self.responses.on_disconnect()
+        self.changed = self._forget
+
+    def _forget(self) -> None:
+        self.realtime.to_send()
+
+    def resume(self, expires_at_s: int | None, reply: ReplyId | None, received_ms: float | None) -> None:
+        """Continues on another connection: sends the history, then the reply in progress from where the client lost it.
+
+        Args:
+            expires_at_s: Latest end of the session on this connection, in seconds since 1970.
+            reply: The reply of which the client has received a part.
+            received_ms: How much of it the client has received.
+        """
+        self.changed = _do_nothing  # until the new connection sets it
+        self.responses.on_disconnect()
+        under_way = self._reply.started
+        self.realtime.on_reconnect(
+            self.session.history.items,
+            expires_at_s=expires_at_s,
+            heard_ms=self.microphone.received_ms,
+            under_way=None if under_way is None else under_way.item,
+        )
+        for event in self._reply.again():
+            self.realtime.on_event(event)
+        self.items.sends_again = True
+        self.speaker.on_reconnect(reply, received_ms)
+        self.items.sends_again = False
+        if self._reply.sent is not None and under_way is not None:
+            self.realtime.on_event(self._reply.sent)
+
+
+def _do_nothing() -> None:
+    pass

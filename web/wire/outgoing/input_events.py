@@ -1,0 +1,214 @@
+"""Sends the events about the user: speech start and stop, transcripts and committed turns."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import assert_never
+
+from assistant.events import InterimWords, SilenceTimedOut, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.history.items import Item, ItemId, UserMessage
+from web.wire.incoming.commands import CommitInput
+from web.wire.items.item_order import ItemOrder
+from web.wire.items.items import JsonObject, item_object
+from web.wire.outgoing.outbox import Outbox
+from web.wire.outgoing.server_events import error_object
+from web.wire.outgoing.stable_transcript import StableTranscript
+from web.wire.values.errors import ProtocolError, refused
+from web.wire.values.session_config import SessionConfig
+
+LOST_WORDS = ProtocolError(
+    "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
+)
+
+MAX_COMMITS = 16
+"""Commits remembered until their transcripts arrive; turn taking has fewer in progress."""
+
+
+class InputEvents:
+    """Sends events about the user's speech and turns.
+
+    Attributes:
+        committing: The client's commits without a result yet.
+        inserted_before_ms: Returns how much silence was inserted on the line before a position; None: unknown.
+        logprobs: Returns the probabilities of the tokens of the last transcript with this text, if they are known.
+    """
+
+    def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
+        self.committing: deque[CommitInput] = deque(maxlen=MAX_COMMITS)
+        self._outbox = outbox
+        self._order = order
+        self._speech: SpeechStarted | None = None
+        self._announced = False  # the speech was reported to the client
+        self._last_turn: UserTurnCommitted | None = None
+        self._stable: StableTranscript | None = None  # of the speech of a transcription session
+        self.inserted_before_ms: Callable[[float], float] | None = None
+        self.logprobs: Callable[[str], list[JsonObject] | None] = lambda _text: None
+
+    def was_requested(self, turn: int) -> bool:
+        """Returns whether this turn is answered because the client requested it, as far as is known."""
+        return self._last_turn is None or self._last_turn.turn != turn or self._last_turn.origin == "requested"
+
+    def on_event(
+        self,
+        event: SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
+        config: SessionConfig,
+    ) -> None:
+        """Sends the events for an event of the session."""
+        match event:
+            case SpeechStarted():
+                self._start(event, config)
+            case InterimWords(text, rough):
+                self._tell_interim(text, config)
+                if config.extensions.events:
+                    item_id = self._speech.item if self._speech else None
+                    self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
+            case SpeechDiscarded():
+                self._discard_speech(event, config)
+            case SilenceTimedOut():
+                self._time_out(event, config)
+            case UserTurnCommitted():
+                self._commit_turn(event, config)
+            case _:
+                assert_never(event)
+
+    def _tell_interim(self, text: str, config: SessionConfig) -> None:
+        """Sends the words of a transcription session that will not change any more."""
+        if config.kind != "transcription" or not config.transcription or self._speech is None:
+            return
+        if self._stable is None:
+            self._stable = StableTranscript(config.transcription_delay)
+        self._tell_delta(self._speech.item, self._stable.add_interim(text))
+
+    def _tell_delta(self, item: ItemId, delta: str) -> None:
+        if delta:
+            fields: JsonObject = {"item_id": item, "content_index": 0, "delta": delta}
+            self._outbox.add("conversation.item.input_audio_transcription.delta", fields)
+
+    def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
+        self._speech, self._stable = speech, None
+        # A client that detects turns itself gets no speech events, as with OpenAI's service.
+        self._announced = config.turn_detection is not None
+        if self._announced:
+            at_ms = self._position_ms(speech.at_ms, config)
+            self._outbox.add("input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item})
+
+    def _stop(self, at_ms: float | None, known: JsonObject, config: SessionConfig) -> SpeechStarted | None:
+        speech, self._speech = self._speech, None
+        if speech is not None and self._announced:
+            end_ms = self._position_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms), config)
+            stopped: JsonObject = {"audio_end_ms": end_ms, "item_id": speech.item}
+            self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
+        return speech
+
+    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig) -> None:
+        known = self._extension_fields(config, nothing.at_ms)
+        speech = self._stop(nothing.at_ms, known, config)
+        if nothing.item is not None:
+            self._add_spoken(nothing.item, speech, nothing.at_ms, known)
+            self._tell_transcript(nothing.item, config, 0.0, lost=nothing.reason == "stuck")
+        elif speech is not None and self._stable is not None and self._stable.has_sent:
+            # A client that has got words of this item waits for its end.
+            self._tell_transcript(UserMessage(speech.item, "", spoken=True), config, 0.0, lost=False)
+        item_id = speech.item if speech is not None else nothing.item.id if nothing.item is not None else None
+        if item_id is not None and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
+        if nothing.item is None:
+            self._refuse_commit()
+
+    def _time_out(self, silence: SilenceTimedOut, config: SessionConfig) -> None:
+        """Sends the events for the idle timeout: the silence is an item without words."""
+        item_id = silence.item.id
+        at: JsonObject = {
+            "audio_start_ms": self._position_ms(silence.heard_at_ms, config),
+            "audio_end_ms": self._position_ms(silence.at_ms, config),
+        }
+        self._outbox.add("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
+        committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(silence.item)
+        self._tell_transcript(silence.item, config, 0.0, lost=False)
+
+    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig) -> None:
+        self._last_turn = turn
+        known = self._extension_fields(config, turn.speech_end_ms)
+        item = turn.item
+        spoken = item if isinstance(item, UserMessage) and item.spoken else None
+        speech = (
+            self._stop(turn.speech_end_ms, known, config) if turn.origin == "spoken" or spoken is not None else None
+        )
+        if item is None or item.id in self._order:
+            # The user continued without words, or the client created the item itself.
+            if turn.origin == "spoken":
+                self._refuse_commit()
+            return
+        if spoken is None:
+            self._add_item(item)
+            return
+        self._add_spoken(spoken, speech, turn.speech_end_ms, known)
+        began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
+        spoken_ms = max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0))
+        self._tell_transcript(spoken, config, spoken_ms, lost=turn.lost)
+        if not spoken.text and not turn.lost and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
+
+    def _add_spoken(
+        self, item: UserMessage, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject
+    ) -> None:
+        """Sends the events for a spoken item."""
+        if self.committing:
+            self.committing.popleft()
+        committed: JsonObject = {"previous_item_id": self._order.insert(item.id), "item_id": item.id}
+        if known and speech is not None and not self._announced:  # no other event tells where the speech ended
+            committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(item)
+
+    def _add_item(self, item: Item) -> None:
+        previous = self._order.before(item.id) if item.id in self._order else self._order.insert(item.id)
+        shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
+        self._outbox.add("conversation.item.added", shown)
+        self._outbox.add("conversation.item.done", shown)
+
+    def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
+        if not config.transcription:
+            return
+        of_item: JsonObject = {"item_id": item.id, "content_index": 0}
+        if lost:
+            error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
+            self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
+            return
+        stable, self._stable = self._stable, None
+        self._tell_delta(item.id, item.text if stable is None else stable.finish(item.text))
+        usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
+        completed: JsonObject = {**of_item, "transcript": item.text, "usage": usage}
+        if config.logprobs:
+            completed["logprobs"] = self.logprobs(item.text)
+        self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
+
+    def _position_ms(self, at_ms: float, config: SessionConfig) -> int:
+        """Returns a position as the client counts: in the sound that it sent.
+
+        A client that declares `repartee` gets the position on the microphone line, and how much of it is inserted.
+        """
+        if config.extensions.events or self.inserted_before_ms is None:
+            return _whole_ms(at_ms)
+        return _whole_ms(at_ms - self.inserted_before_ms(at_ms))
+
+    def _extension_fields(self, config: SessionConfig, end_ms: float | None) -> JsonObject:
+        """Returns the extension fields about the end of speech."""
+        if end_ms is None or self.inserted_before_ms is None or not config.extensions.events:
+            return {}
+        return {"invented_ms": round(self.inserted_before_ms(end_ms), 1)}
+
+    def _refuse_commit(self) -> None:
+        if self.committing:
+            commit = self.committing.popleft()
+            refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
+            self._outbox.add("error", {"error": error_object(refusal)})
+
+
+def _extension(known: JsonObject) -> JsonObject:
+    return {"repartee": known} if known else {}
+
+
+def _whole_ms(ms: float) -> int:
+    return max(0, round(ms))
