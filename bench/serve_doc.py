@@ -8,6 +8,7 @@ The plots are stored beside the page, with its name as a prefix. The page leaves
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bench.serve_plots import SHOWN, plot
@@ -22,39 +23,32 @@ from bench.serve_table import (
     sweep,
     turns_table,
 )
-from bench.serve_trade import curve_table, engines_table, profiles_table
+from bench.serve_trade import engines_table, profiles_table
 
 BEGIN = "<!-- Written by python -m bench.serve --doc: -->"
 END = "<!-- So far. -->"
 
 _STAGES = """\
-Only time that adds to the latency is listed: work during the wait for silence costs nothing. *Our own share* is spread
-over the stages; `bench/serve_own.py` says how it is computed. *Measured outside, less the trace* is mostly the error of
-the detected end of speech, because the trace counts from there."""
+Only time that adds to the latency is listed. *Our own share* is spread over the stages (`bench/serve_own.py`).
+*Measured outside, less the trace* is mostly the error of the detected end of speech."""
 
 _PROFILES = """\
-`turn.profile` decides how long a silence may last before it ends the turn. The same clips are played to a server
-of each profile. Judge a profile by both columns together."""
+The same clips are played to a server of each profile. Judge a profile by both columns together."""
 
 _CURVE = """\
-Each source of the estimate alone, and all together, with the shipped weights; one point for each threshold. The points
-are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged
-on the same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured
-from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
+One point for each threshold, computed on the same silences: the wait, not the whole latency, without Smart Turn's own
+time. Crosses are measured from outside. The same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
-The first line is the run's own recognizer on the same clips. `whisper-*` are models of the released shapes with random
-weights that return the words of the recordings (`bench/whisper_server.py`). They show what such a model costs a
-conversation, not its accuracy. They predict no punctuation, so the end of turn is estimated with a neutral one."""
+`whisper-*` are models of the released shapes with random weights that return the words of the recordings
+(`bench/whisper_server.py`): what such a model costs a conversation, not its accuracy."""
 
 _SWEEP = """\
-The same clips for each setting of the language model. Its time to the first token overlaps with the wait for silence;
-only the time beyond that wait adds to the latency."""
+The time to the first token overlaps with the wait for silence; only the time beyond it adds to the latency."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire protocol. Recognizer and voice are threads of their own (Whisper,
-espeak-ng, Piper). Other threads: Smart Turn and the trace writer. The client and the language model are not included.
-With eight simultaneous users, the figure is the share of each."""
+Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Without the
+client and the language model. With eight simultaneous users, the figure is the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:
@@ -96,15 +90,15 @@ def _sections(run: Run, name: str) -> Iterator[str]:
         ("Against others", (main_table(run),)),
         ("Turns", (turns_table(run), stages_table(run, "turns"), _picture(_answered(run), name, "latencies"))),
         ("Profiles", (profiles_table(run),)),
-        ("Silence timeout against cut-ins", (curve_table(run), _picture(run.curve, name, "curve"))),
+        ("Silence timeout against cut-ins", (_picture(run.curve, name, "curve"),)),
         ("Interruptions and noise", ("\n".join(interruptions(run)),)),
-        ("Eight at once, and the first turn", ("\n".join(first_and_later_turns(run)), stages_table(run, "sessions"))),
+        ("The first turn", ("\n".join(first_and_later_turns(run)),)),
         ("Speed of the language model", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
         ("Recognizers", (engines_table(run),)),
-        ("Processor time", (cost_table(run),)),
+        ("Processor time", (cost_table(replace(run, costs=tuple(cost for cost in run.costs if not cost.variant))),)),
     ):
         found = [part for part in parts if part]
-        if found and not all(part.startswith("![") for part in found):
+        if found:
             yield f"## {title}"
             yield from found
             if title in _SAID:
