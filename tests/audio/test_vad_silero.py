@@ -12,13 +12,13 @@ import onnxruntime
 import pytest
 import soundfile
 
+from audio import onnx_messages as onnx
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad.cascade.detector import CascadeVad
 from audio.vad.silero.detector import SileroStream, SileroVad
 from audio.vad.silero.network import SileroNetwork, network_path, shared_network
-from bench.vad_network import other_version as other_version_of_network
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_set-timer.wav"
 Floats = npt.NDArray[np.float32]
@@ -91,9 +91,12 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def other_version(tmp_path: Path) -> Path:
-    """Returns a network file of an unknown version."""
+    """Returns a network file of an unknown version: with one more node, whose result is not used."""
+    node = onnx.message(onnx.NODE_INPUT, b"h") + onnx.message(onnx.NODE_OUTPUT, b"unused")
+    node += onnx.message(onnx.NODE_OPERATOR, b"Identity")
     path = tmp_path / "other.onnx"
-    path.write_bytes(other_version_of_network())
+    graph = onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_NODE, node))
+    path.write_bytes(network_path().read_bytes() + graph)
     return path
 
 

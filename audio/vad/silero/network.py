@@ -2,7 +2,7 @@
 
     window ─▶ four spectra ─▶ four convolutions ─▶ LSTM ─▶ speech probability
 
-Another version of the network runs in onnxruntime (bench/vad_network.py compares both).
+Another version of the network runs in onnxruntime.
 """
 
 import importlib.util
