@@ -20,7 +20,7 @@ from assistant.commands.demo import TAPE, demo
 from assistant.config.loading import load_settings
 from assistant.trace.latency import STAGES
 from assistant.trace.waterfall import SHORT_NAMES, nearest_rank
-from bench.pictured import check_recognizer
+from bench.program.pictured import check_recognizer
 
 
 def run_once(out: Path, overrides: list[str]) -> list[dict[str, object]]:

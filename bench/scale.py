@@ -10,9 +10,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from bench.scale_inputs import ABOUT, Inputs
-from bench.scale_tables import breaks_table, capacity_table, choices_table, cost_table, inputs_table, summary
-from bench.turn_taking_doc import document, write_page
+from bench.doc_tables import document, write_page
+from bench.scaling.inputs import ABOUT, Inputs
+from bench.scaling.tables import breaks_table, capacity_table, choices_table, cost_table, inputs_table, summary
 
 PAGE_PARTS = ("summary", "capacity", "cost", "choices", "limits")
 PARTS = (*PAGE_PARTS, "inputs")

@@ -10,7 +10,7 @@ hold (noise into an answer), noise (alone), sessions (eight users at once), warm
 sweep (time to the first token, and token rate), profiles and engines (turns again with other settings), curve (latency
 against cut-ins, for each EOT source alone and all together; computed). In --out: turns.jsonl (a line for each turn,
 with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also prints a table
-beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
+beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serving/doc.py).
 """
 
 import argparse
@@ -27,17 +27,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.controlled_llm import LlmBehaviour
-from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
-from bench.recordings import Recording, read_recordings
-from bench.serve_compare import comparison
-from bench.serve_curve import trade_curve
-from bench.serve_doc import write_page
-from bench.serve_plan import QUICK, Plan, first_turns, play, varied
-from bench.serve_plots import plot
-from bench.serve_rows import PARTS, SCENARIOS, Cost, CurvePoint, Part, Row, Run, Scenario, read, total, write
-from bench.serve_scenarios import Stage
-from bench.serve_table import report
-from bench.serve_variants import ENGINES, PROFILES, Variant, engines_of, of_engine, of_profile, profiles_of
+from bench.conversations.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
+from bench.conversations.recordings import Recording, read_recordings
+from bench.serving.compare import comparison
+from bench.serving.curve import trade_curve
+from bench.serving.doc import write_page
+from bench.serving.plan import QUICK, Plan, first_turns, play, varied
+from bench.serving.plots import plot
+from bench.serving.rows import PARTS, SCENARIOS, Cost, CurvePoint, Part, Row, Run, Scenario, read, total, write
+from bench.serving.scenarios import Stage
+from bench.serving.table import report
+from bench.serving.variants import ENGINES, PROFILES, Variant, engines_of, of_engine, of_profile, profiles_of
 
 MANIFEST = Path("bench/clips/manifest.jsonl")
 TRACES = "traces"
@@ -176,7 +176,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two clips of each kind, once: a smoke test")
     parser.add_argument(
-        "--manifest", type=Path, default=MANIFEST, help="manifest; bench/recordings.py describes the format"
+        "--manifest",
+        type=Path,
+        default=MANIFEST,
+        help="manifest; bench/conversations/recordings.py describes the format",
     )
     parser.add_argument("--out", type=Path, default=Path("out/serve"))
     parser.add_argument("--only", type=parts_of, default=list(PARTS), metavar="PART,…", help=",".join(PARTS))

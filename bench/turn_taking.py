@@ -8,7 +8,7 @@
 
 Computed, not played: the recordings go through the real VAD, recognizer and Smart Turn, and each policy is judged on
 the same silences. To measure a policy of your own, pass a function from evidence to timeout to
-`bench.turn_taking_figures.measured`.
+`bench.turns.figures.measured`.
 """
 
 import argparse
@@ -33,14 +33,14 @@ from assistant.end_of_turn.estimator import (
     silence_timeout_ms,
     turn_end_of,
 )
-from bench.turn_end import moments_of
-from bench.turn_end_clips import Turn
-from bench.turn_end_curve import Wait
-from bench.turn_end_habits import Key, key_of
-from bench.turn_end_manifest import turns
-from bench.turn_end_moments import Moment
-from bench.turn_taking_doc import BEGIN_OVERLAPS, write_page
-from bench.turn_taking_figures import (
+from bench.doc_tables import BEGIN_OVERLAPS, write_page
+from bench.end_of_turn.clips import Turn
+from bench.end_of_turn.curve import Wait
+from bench.end_of_turn.evaluation import moments_of
+from bench.end_of_turn.habits import Key, key_of
+from bench.end_of_turn.manifest import turns
+from bench.end_of_turn.moments import Moment
+from bench.turns.figures import (
     Corpus,
     Figures,
     MainFigures,
@@ -51,10 +51,10 @@ from bench.turn_taking_figures import (
     main_figures,
     outcomes,
 )
-from bench.turn_taking_overlap_table import Outcome as OverlapOutcome
-from bench.turn_taking_overlap_table import table as overlap_table
-from bench.turn_taking_overlaps import overlap_panel
-from bench.turn_taking_table import page_tables, tables
+from bench.turns.overlap_table import Outcome as OverlapOutcome
+from bench.turns.overlap_table import table as overlap_table
+from bench.turns.overlaps import overlap_panel
+from bench.turns.table import page_tables, tables
 
 REPOSITORY = (Path("bench/clips/manifest.jsonl"),)
 PROFILES = {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}

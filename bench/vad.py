@@ -25,7 +25,7 @@ from audio.vad.cascade.detector import CascadeVad
 from audio.vad.silero.detector import SileroVad
 from audio.vad.silero.network import SileroNetwork
 from audio.vad.webrtc.detector import WebrtcVad
-from bench.recordings import SEVERAL_VOICES, read_pcm
+from bench.conversations.recordings import SEVERAL_VOICES, read_pcm
 
 # Many clips start or end within 100 ms of the speech. Noise at their own floor extends them.
 PAD_S = 0.6

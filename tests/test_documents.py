@@ -83,8 +83,8 @@ def test_commands_and_flags_exist(page: Path) -> None:
 @EACH_PAGE
 def test_benches_and_flags_exist(page: Path) -> None:
     wrong = []
-    for name, rest in re.findall(r"python -m bench\.(\w+)([^`\n#]*)", page.read_text(encoding="utf-8")):
-        bench = ROOT / "bench" / f"{name}.py"
+    for name, rest in re.findall(r"python -m bench\.([\w.]+)([^`\n#]*)", page.read_text(encoding="utf-8")):
+        bench = ROOT / "bench" / f"{name.replace('.', '/')}.py"
         flags = re.findall(r"(?<!\S)--[a-z-]+", rest)
         if not bench.exists() or any(f'"{flag}"' not in bench.read_text(encoding="utf-8") for flag in flags):
             wrong.append(name + rest)

@@ -1,7 +1,7 @@
 """Estimates whether the turn is over, and derives the silence timeout from the estimate. Pure.
 
 The probability depends on prosody, the interim transcript and the length of the silence. The weights are fitted
-(`python -m bench.turn_end fit`, docs/lab/turn-taking.md) and stored in weights.json.
+(`python -m bench.end_of_turn.evaluation fit`, docs/lab/turn-taking.md) and stored in weights.json.
 """
 
 import json
@@ -276,7 +276,7 @@ def turn_end_of(weights: Mapping[str, object]) -> FusedEstimator:
     """Builds the estimator from the content of a weights file. Raises KeyError, TypeError, ValueError if malformed."""
     models, reference_ms = weights["models"], weights["reference_ms"]
     if not isinstance(models, dict) or not isinstance(reference_ms, int | float):
-        raise TypeError("the weights hold no models: python -m bench.turn_end fit writes them")
+        raise TypeError("the weights hold no models: python -m bench.end_of_turn.evaluation fit writes them")
     return FusedEstimator({name: _model(found) for name, found in models.items()}, float(reference_ms))
 
 
@@ -284,7 +284,9 @@ def _model(found: Mapping[str, list[str] | list[float] | float]) -> LinearModel:
     names, bias = found["names"], found["bias"]
     rows = [found[name] for name in ("mean", "deviation", "weights")]
     if not isinstance(names, list) or not isinstance(bias, int | float):
-        raise TypeError("a model of the weights has no names or no bias: python -m bench.turn_end fit writes them")
+        raise TypeError(
+            "a model of the weights has no names or no bias: python -m bench.end_of_turn.evaluation fit writes them"
+        )
     mean, deviation, weights = (tuple(map(float, row)) for row in rows if isinstance(row, list))
     return LinearModel(tuple(map(str, names)), mean, deviation, weights, float(bias))
 

@@ -18,7 +18,7 @@ PAUSE_UP_TO_MS = 3000.0
 USUAL_PAUSES_PER_TURN = 1.0
 USUAL_EXCESS_MS = 340.0
 """Prior means: pauses for each turn, and the time in ms by which a pause exceeds PAUSE_FROM_MS. The second is fitted on
-natural pauses: each second of silence adds 2.9 to the logit (`python -m bench.turn_end shifts`)."""
+natural pauses: each second of silence adds 2.9 to the logit (`python -m bench.end_of_turn.evaluation shifts`)."""
 
 _PRIOR_WEIGHT = 5.0  # weight of the prior means, as a number of turns or pauses
 _PRIOR_PAUSING = 0.2  # prior share of turns with a pause

@@ -1,6 +1,6 @@
 """Echo cancellation for open loudspeakers by WebRTC's audio processing, based on the clocks of both cards.
 
-The measurements behind the constants are in docs/lab/echo.md (bench/echo.py).
+The measurements behind the constants are in docs/lab/echo.md (bench/sound/echo.py).
 """
 
 from typing import TYPE_CHECKING

@@ -10,8 +10,8 @@ import pytest
 
 from audio.echo.canceller import LEAD_MS, EchoCanceller
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, s_of_samples
-from bench.echo import reply
-from bench.echo_room import Air, Room
+from bench.sound.echo import reply
+from bench.sound.echo_room import Air, Room
 
 FRAME_S = s_of_samples(FRAME_SAMPLES)
 BLOCK_S = 0.01

@@ -10,7 +10,7 @@ import pytest
 from audio.errors import AudioError
 from audio.noise_reduction import MicrophoneKind, NoiseReduction
 from audio.units import FRAME_SAMPLES, Pcm
-from bench.recordings import read_pcm
+from bench.conversations.recordings import read_pcm
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 

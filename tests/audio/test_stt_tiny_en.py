@@ -16,7 +16,7 @@ from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenProbability, TokenRecogn
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.recognizer import WhisperRecognizer
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
-from bench.recordings import read_pcm
+from bench.conversations.recordings import read_pcm
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 LANGUAGES = RECORDINGS / "languages"

@@ -21,7 +21,7 @@ SHOW = "import os, sys; print([name for name, value in {off!r}.items() if os.env
         "audio.tts.piper.voice",
         "audio.vad.silero.detector",
         "audio.upload_decoder",
-        "bench.recordings",
+        "bench.conversations.recordings",
     ],
 )
 def test_importing_a_module_switches_telemetry_off(module: str) -> None:

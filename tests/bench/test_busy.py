@@ -3,10 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from bench.busy import Load, others
-from bench.busy_figures import BEGIN, HEADS, BusyStep, figures_table, section
-from bench.load_figures import LoadTurn
-from bench.turn_taking_doc import document
+from bench.doc_tables import document
+from bench.under_load.busy import Load, others
+from bench.under_load.busy_figures import BEGIN, HEADS, BusyStep, figures_table, section
+from bench.under_load.load_figures import LoadTurn
 
 TURNS = (
     LoadTurn(0, 400.0, late_ms=3.0),
@@ -30,7 +30,7 @@ def test_row_has_the_measured_values() -> None:
 
 def test_section_fits_into_the_page() -> None:
     page = Path("docs/performance.md").read_text(encoding="utf-8")
-    text = section("python -m bench.busy", "2026-01-01T10:00:00+00:00", 2, ["stt.model=tiny.en"], [STEP])
+    text = section("python -m bench.under_load.busy", "2026-01-01T10:00:00+00:00", 2, ["stt.model=tiny.en"], [STEP])
     assert text in document(page, text, BEGIN)
 
 

@@ -1,4 +1,4 @@
-"""bench.cache: rates of pairs and its tables; with the real embedding model where it is installed."""
+"""bench.language_models.cache: rates of pairs and its tables; with the real embedding model where it is installed."""
 
 import asyncio
 import sys
@@ -6,8 +6,8 @@ import sys
 import pytest
 from cache_parts import LetterEmbedder
 
-from bench.cache import print_rates, print_times, rates
-from bench.cache_pairs import Pair, of_parts, read
+from bench.language_models.cache import print_rates, print_times, rates
+from bench.language_models.cache_pairs import Pair, of_parts, read
 from llm.cache import CacheStoreError
 from llm.cache.e5_embedder import E5Embedder
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from bench.recordings import read_recordings
+from bench.conversations.recordings import read_recordings
 from bench.serve import MANIFEST
 
 ROOT = Path(__file__).parent.parent.parent

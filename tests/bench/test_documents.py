@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from assistant.documents.splitting import split
-from bench.documents import PART_CHARS, ReadingFigures, compare, document, table
+from bench.language_models.documents import PART_CHARS, ReadingFigures, compare, document, table
 
 
 def test_document_has_the_wanted_number_of_parts() -> None:

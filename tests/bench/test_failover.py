@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 from virtual_time import run_virtual
 
-from bench.failover import after_silence, dying, slow_now_and_then
+from bench.language_models.failover import after_silence, dying, slow_now_and_then
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.load import LoadPlan
-from bench.load_figures import (
+from bench.doc_tables import document
+from bench.under_load.load import LoadPlan
+from bench.under_load.load_figures import (
     BEGIN,
     HEADS,
     LoadRun,
@@ -20,7 +21,6 @@ from bench.load_figures import (
     turn_line,
     turns_of,
 )
-from bench.turn_taking_doc import document
 
 TURNS = (
     LoadTurn(0, 400.0, late_ms=3.0, connected_s=60.0),
@@ -33,7 +33,7 @@ TURNS = (
 )
 USE = ServerUse(9.0, 18.0, 1.5, 300.0, 320.0, 4.25, (("server_busy", 1),))
 STEP = LoadStep(4, TURNS, USE, 0.125)
-RUN = LoadRun("python -m bench.load", "2026-01-01T10:00:00+00:00", 2, ("stt.model=tiny.en",), (STEP,))
+RUN = LoadRun("python -m bench.under_load.load", "2026-01-01T10:00:00+00:00", 2, ("stt.model=tiny.en",), (STEP,))
 
 
 def test_figures_of_a_step_count_every_turn_once() -> None:
@@ -63,7 +63,9 @@ def test_unknown_values_are_shown_as_unknown() -> None:
 
 def test_figures_have_the_command_the_time_and_the_settings() -> None:
     text = section(RUN)
-    assert text.startswith("`python -m bench.load`, 2026-01-01 10:00 UTC, 2 cores. Settings: `stt.model=tiny.en`.")
+    assert text.startswith(
+        "`python -m bench.under_load.load`, 2026-01-01 10:00 UTC, 2 cores. Settings: `stt.model=tiny.en`."
+    )
     assert figures_table(RUN) in text
 
 

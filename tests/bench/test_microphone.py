@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.microphone import FADE, MicrophoneSource
+from bench.conversations.microphone import FADE, MicrophoneSource
 
 ROOM = np.arange(100, dtype=np.int16)
 OTHER = np.full(64, -500, np.int16)

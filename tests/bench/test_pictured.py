@@ -7,8 +7,8 @@ import pytest
 
 from assistant.config.settings import Settings
 from assistant.setup.derived_settings import needs
-from bench.pictured import SETUP_RECOGNIZER, check_recognizer
-from bench.talk_picture import ENGINES
+from bench.program.pictured import SETUP_RECOGNIZER, check_recognizer
+from bench.program.talk_picture import ENGINES
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ import pytest
 
 from audio.thread_name import thread_named
 from bench.controlled_llm import LlmBehaviour
-from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
+from bench.conversations.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
 SPIN = "import time\nwhile time.process_time() < 0.15: pass\nprint('spun', flush=True)\ninput()"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audio.units import REPLY_RATE_HZ
-from bench.recordings import Recording, chosen, kind_of, read_recordings, room_of
+from bench.conversations.recordings import Recording, chosen, kind_of, read_recordings, room_of
 
 SHIPPED = Path(__file__).parent.parent / "recordings" / "manifest.jsonl"
 SPEECH = {"file": "a.wav", "speech_start_s": 0.5, "speech_end_s": 1.5}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bench.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
+from bench.language_models.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio.units import REPLY_RATE_HZ, Pcm
-from bench.reply_listener import SPEECH_STARTED, Event, ReplyListener
+from bench.conversations.reply_listener import SPEECH_STARTED, Event, ReplyListener
 
 
 def loud(ms: int) -> Pcm:

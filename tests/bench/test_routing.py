@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.routing import (
+from bench.language_models.routing import (
     STORIES,
     Story,
     Tally,

@@ -10,10 +10,10 @@ import pytest
 
 from assistant.config.settings import DEFAULTS
 from bench.scale import PARTS, inputs_of, texts, written
-from bench.scale_capacity import Capacity, Cost, capacity, cost
-from bench.scale_inputs import ABOUT, SHARES, Inputs
-from bench.scale_limits import breaks_between, gateway_conversations, limits, machine_conversations
-from bench.scale_tables import CHOICES, SIZES
+from bench.scaling.capacity import Capacity, Cost, capacity, cost
+from bench.scaling.inputs import ABOUT, SHARES, Inputs
+from bench.scaling.limits import breaks_between, gateway_conversations, limits, machine_conversations
+from bench.scaling.tables import CHOICES, SIZES
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 USUAL = Inputs()
@@ -73,7 +73,9 @@ def test_measured_inputs_are_those_of_the_performance_page() -> None:
     (row,) = re.findall(r"^\| 16 \|.*$", page, re.MULTILINE)
     loop_s, engines_s, threads_s, memory_mb = (float(cell) for cell in row.split("|")[9:13])
     found = (USUAL.loop_s, USUAL.engines_s, USUAL.threads_s, USUAL.memory_mb)
-    assert found == (loop_s, engines_s, threads_s, memory_mb), "adapt bench/scale_inputs.py, then write the pages again"
+    assert found == (loop_s, engines_s, threads_s, memory_mb), (
+        "adapt bench/scaling/inputs.py, then write the pages again"
+    )
 
 
 def test_session_limit_is_the_default() -> None:

@@ -9,8 +9,8 @@ import pytest
 import soundfile
 from installed_model import TINY_EN_FOLDER
 
-from bench.serve_compare import comparison
-from bench.serve_rows import read
+from bench.serving.compare import comparison
+from bench.serving.rows import read
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPS = ROOT / "bench" / "clips"

@@ -4,9 +4,9 @@ from itertools import groupby
 
 import pytest
 
-from bench.serve_curve import points_of
-from bench.turn_end_moments import AT_MS, Moment
-from bench.turn_end_table import names_of
+from bench.end_of_turn.moments import AT_MS, Moment
+from bench.end_of_turn.table import names_of
+from bench.serving.curve import points_of
 
 
 def moments(turn: int, number: int, label: str, lasts_ms: float, smart: float) -> list[Moment]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.serve_compare import comparison
-from bench.serve_doc import BEGIN, END, document, write_page
-from bench.serve_rows import Cost, CurvePoint, Row, Run, read, write
-from bench.serve_trade import curve_table, engines_table, profiles_table
-from bench.serve_variants import engines_of, of_engine, of_profile, profiles_of
+from bench.serving.compare import comparison
+from bench.serving.doc import BEGIN, END, document, write_page
+from bench.serving.rows import Cost, CurvePoint, Row, Run, read, write
+from bench.serving.trade import curve_table, engines_table, profiles_table
+from bench.serving.variants import engines_of, of_engine, of_profile, profiles_of
 
 RUN = Run(
     "python -m bench.serve",
@@ -120,4 +120,8 @@ def test_variants_are_selected_by_name() -> None:
 
 def test_variant_defines_how_server_is_started(tmp_path: Path) -> None:
     assert of_profile("eager").settings == ("turn.profile=eager",)
-    assert of_engine("whisper-base", tmp_path).program[1:] == ("bench.whisper_server", "base", str(tmp_path))
+    assert of_engine("whisper-base", tmp_path).program[1:] == (
+        "bench.conversations.whisper_server",
+        "base",
+        str(tmp_path),
+    )

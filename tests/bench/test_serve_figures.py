@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.serve_figures import (
+from bench.serving.figures import (
     band_ends_at,
     bargein_figures,
     false_starts_per_minute,
@@ -16,7 +16,7 @@ from bench.serve_figures import (
     sweep_points,
     turn_figures,
 )
-from bench.serve_rows import Cost, Row, total
+from bench.serving.rows import Cost, Row, total
 
 STAGES = (
     "endpoint_wait",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.serve_own import own_ms
+from bench.serving.figures import own_ms
 
 
 def span(name: str, start_ms: float, end_ms: float, *after: str, attempt: int = 1, dropped: bool = False) -> Any:

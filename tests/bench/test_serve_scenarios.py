@@ -5,9 +5,9 @@ import base64
 import numpy as np
 import pytest
 
-from bench.reply_listener import DUCK, SPEECH_STARTED, HeardReply, ReplyListener
-from bench.serve_rows import Row
-from bench.serve_scenarios import interrupted
+from bench.conversations.reply_listener import DUCK, SPEECH_STARTED, HeardReply, ReplyListener
+from bench.serving.rows import Row
+from bench.serving.scenarios import interrupted
 
 BEGIN_S = 12.0
 ASKED_S = 11.0

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bench.serve import parts_of
-from bench.serve_compare import comparison
-from bench.serve_plots import plot
-from bench.serve_rows import Cost, Row, Run, read, write
-from bench.serve_scenarios import was_asked
-from bench.serve_table import conditions, main_table, report
+from bench.serving.compare import comparison
+from bench.serving.plots import plot
+from bench.serving.rows import Cost, Row, Run, read, write
+from bench.serving.scenarios import was_asked
+from bench.serving.table import conditions, main_table, report
 
 RUN = Run(
     "python -m bench.serve",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from installed_model import TINY_EN_FOLDER
 
-from bench.soak import soak, usage_of
-from bench.soak_verdict import Soak, Turn, Usage, verdict
+from bench.under_load.soak import soak, usage_of
+from bench.under_load.soak_verdict import Soak, Turn, Usage, verdict
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
 CONVERSATIONS = 4

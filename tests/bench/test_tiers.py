@@ -4,8 +4,18 @@ import pytest
 from virtual_time import run_virtual
 
 from bench.controlled_llm import LlmBehaviour
-from bench.failover import served
-from bench.tiers import FILE, REPLY, Costs, Labelled, Outcome, ask_all, confusion, confusion_rows, labelled
+from bench.language_models.failover import served
+from bench.language_models.tiers import (
+    FILE,
+    REPLY,
+    Costs,
+    Labelled,
+    Outcome,
+    ask_all,
+    confusion,
+    confusion_rows,
+    labelled,
+)
 
 COSTS = Costs((0.1, 0.4), (2.5, 10.0), (600, 40))
 REQUESTS = labelled(FILE.read_text(encoding="utf-8"))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.turn_end_curve import cost, ended_at, with_real_lengths
-from bench.turn_end_moments import Moment
+from bench.end_of_turn.curve import cost, ended_at, with_real_lengths
+from bench.end_of_turn.moments import Moment
 
 AT_MS = (100, 200, 400, 800)
 

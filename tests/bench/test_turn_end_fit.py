@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.turn_end_fit import area, fitted, folds, held_out, interval, signed
+from bench.end_of_turn.fit import area, fitted, folds, held_out, interval, signed
 
 RNG = np.random.default_rng(5)
 TRUTH = np.array([2.0, -1.0, 0.0])

@@ -14,8 +14,8 @@ from assistant.end_of_turn.estimator import (
     silence_timeout_ms,
 )
 from assistant.end_of_turn.priors import SpeakerPauseStats
-from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
-from bench.turn_end_moments import Moment
+from bench.end_of_turn.habits import Known, estimate_of, key_of, keyed, waits, within_turns
+from bench.end_of_turn.moments import Moment
 
 MOMENT = Moment(0, "s", "", "command", "pause", False, 0, 200, 200.0, 500.0, {}, None, "", False)
 FIRST, SHORT, LAST = (

@@ -10,10 +10,10 @@ import pytest
 import soundfile
 
 from audio.units import MIC_RATE_HZ, ms_of_samples
-from bench.turn_end import check_use
-from bench.turn_end_clips import LEAD_S, TAIL_S, Turn
-from bench.turn_end_manifest import MOST_OF_SPEAKER, rows_of, turns, turns_of
-from bench.turn_end_moments import Moment
+from bench.end_of_turn.clips import LEAD_S, TAIL_S, Turn
+from bench.end_of_turn.evaluation import check_use
+from bench.end_of_turn.manifest import MOST_OF_SPEAKER, rows_of, turns, turns_of
+from bench.end_of_turn.moments import Moment
 
 ROW = {
     "id": "one", "file": "one.wav", "speaker": "somebody", "kind": "command", "source_repo": "an/archive",

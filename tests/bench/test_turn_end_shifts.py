@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.turn_end_clips import Turn
-from bench.turn_end_moments import Moment
-from bench.turn_end_shifts import earlier_pause, excess_ms, paused_shift, silence_shift
+from bench.end_of_turn.clips import Turn
+from bench.end_of_turn.moments import Moment
+from bench.end_of_turn.shifts import earlier_pause, excess_ms, paused_shift, silence_shift
 
 AT_MS = (200, 300, 400, 600, 800, 1200)
 EXCESS_MS = 400.0

@@ -6,9 +6,9 @@ import pytest
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile
 from assistant.end_of_turn.priors import SpeakerPauseStats
-from bench.turn_end_habits import Key, key_of
-from bench.turn_end_moments import Moment
-from bench.turn_end_talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
+from bench.end_of_turn.habits import Key, key_of
+from bench.end_of_turn.moments import Moment
+from bench.end_of_turn.talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
 
 AT_MS = (100, 200, 400, 800)
 PATIENCE = EndOfTurnProfile(200, 400, 800, 1.9, 800)

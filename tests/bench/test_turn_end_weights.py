@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from assistant.end_of_turn.estimator import turn_end_of
-from bench.turn_end import average_weights, averaged
-from bench.turn_end_table import names_of
+from bench.end_of_turn.evaluation import average_weights, averaged
+from bench.end_of_turn.table import names_of
 
 FIRST = {
     "reference_ms": 200, "about": "", "fitted_on": ["b", "a"],

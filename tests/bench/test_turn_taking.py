@@ -10,13 +10,13 @@ import pytest
 
 from assistant.end_of_turn.estimator import fitted_turn_end
 from audio.end_of_turn.prosody_features import Prosody
-from bench.turn_end_clips import Turn
-from bench.turn_end_curve import Wait
-from bench.turn_end_moments import AT_MS, Moment
-from bench.turn_end_table import GIVEN_WEIGHT
+from bench.doc_tables import BEGIN, END, write_page
+from bench.end_of_turn.clips import Turn
+from bench.end_of_turn.curve import Wait
+from bench.end_of_turn.moments import AT_MS, Moment
+from bench.end_of_turn.table import GIVEN_WEIGHT
 from bench.turn_taking import FUSED, result_of, subset
-from bench.turn_taking_doc import BEGIN, END, write_page
-from bench.turn_taking_figures import (
+from bench.turns.figures import (
     Corpus,
     ReplyTiming,
     figures,
@@ -25,7 +25,7 @@ from bench.turn_taking_figures import (
     measured,
     outcomes,
 )
-from bench.turn_taking_table import tables
+from bench.turns.table import tables
 
 PROSODY = dict.fromkeys(Prosody.__dataclass_fields__, 0.0)
 PAUSE = (1000.0, 1600.0)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from audio.units import MIC_RATE_HZ, Samples
-from bench.turn_taking_overlap_clips import Sound
-from bench.turn_taking_overlap_table import Outcome, table
+from bench.turns.overlap_clips import Sound
+from bench.turns.overlap_table import Outcome, table
 
 SOUND = Sound("sentences", "one", "stops", np.zeros(MIC_RATE_HZ, np.int16), Samples(0), Samples(8000), "she")
 COUGH = replace(SOUND, group="coughs", wanted="continues")

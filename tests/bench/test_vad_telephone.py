@@ -9,10 +9,10 @@ from audio.units import MIC_RATE_HZ, Pcm
 from audio.vad.silero.detector import SileroStream, SileroVad
 from audio.vad.silero.network import SileroNetwork
 from audio.vad.silero.telephone_line import TelephoneLine
-from bench.loud_voice import kept, loud_voiced
-from bench.recordings import read_pcm
-from bench.telephone_line import LINES
-from bench.vad_telephone import LONG_GAP_MS, labelled, measured
+from bench.conversations.recordings import read_pcm
+from bench.sound.loud_voice import kept, loud_voiced
+from bench.sound.telephone_line import LINES
+from bench.sound.vad_telephone import LONG_GAP_MS, labelled, measured
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 MANIFEST = RECORDINGS / "manifest.jsonl"

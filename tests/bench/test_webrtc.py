@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("aiortc")
 
-from bench import webrtc
+from bench.network import webrtc
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm
-from bench.recordings import Recording
-from bench.whisper_script import UNKNOWN, Script
+from bench.conversations.recordings import Recording
+from bench.conversations.whisper_script import UNKNOWN, Script
 
 
 def babble(seconds: float, seed: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.serve_rows import read
+from bench.serving.rows import read
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -29,7 +29,7 @@ def test_turn_has_scripted_words_and_costs_a_decode(tmp_path: Path) -> None:
 
 
 def test_unknown_shape_is_rejected() -> None:
-    command = [sys.executable, "-m", "bench.whisper_server", "huge", "manifest.jsonl", "serve"]
+    command = [sys.executable, "-m", "bench.conversations.whisper_server", "huge", "manifest.jsonl", "serve"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 1
     assert "SHAPE (tiny, base, small), MANIFEST" in done.stderr

@@ -43,7 +43,7 @@ from audio.stt import SegmentId
 from audio.tts import Voice
 
 RANDOM_WEIGHTS = "random-weights"
-"""A file of this name in a model's folder marks random weights, whose words mean nothing; bench/engines.py writes
+"""A file of this name in a model's folder marks random weights, whose words mean nothing; bench/sound/engines.py writes
 it."""
 
 WINDOWS = ("adaptive", "full", "dynamic")

@@ -13,7 +13,7 @@ from assistant.pipeline.engines import EngineChoice
 from assistant.trace.latency import STAGES, StageShare
 from assistant.trace.record import TracedAnswer, TurnRecord
 from assistant.turns.events import ReplyId
-from bench.talk_picture import CONVERSATION
+from bench.program.talk_picture import CONVERSATION
 
 (TIMED,) = [event.record for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 

@@ -17,8 +17,8 @@ from audio.echo.half_duplex import HalfDuplex
 from audio.errors import AudioError, EchoUnavailable
 from audio.level import gain_for
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, s_of_samples
-from bench.echo import reply
-from bench.echo_room import Air, Room
+from bench.sound.echo import reply
+from bench.sound.echo_room import Air, Room
 
 FRAME_S = s_of_samples(FRAME_SAMPLES)
 BLOCK = REPLY_RATE_HZ // 100

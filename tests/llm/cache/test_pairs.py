@@ -1,10 +1,10 @@
-"""The lexical gate on the pairs of bench/cache_pairs.tsv: no false hit, and most paraphrases hit."""
+"""The lexical gate on the pairs of bench/language_models/cache_pairs.tsv: no false hit, and most paraphrases hit."""
 
 from dataclasses import replace
 
 import pytest
 
-from bench.cache_pairs import groups_taken_for_the_same, of_parts, read, upper_bound
+from bench.language_models.cache_pairs import groups_taken_for_the_same, of_parts, read, upper_bound
 
 PAIRS = read()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.tiers import FILE, Labelled, confusion, labelled
+from bench.language_models.tiers import FILE, Labelled, confusion, labelled
 from llm.chat import Message
 from llm.routing.request_size import LARGE_FROM, RequestSize, request_size
 from llm.routing.request_words import LANGUAGES, NUMBER_WORDS, QUESTION_WORDS

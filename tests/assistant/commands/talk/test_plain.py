@@ -32,7 +32,7 @@ from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import Outcome
 from assistant.turns.events import ReplyId
-from bench.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
+from bench.program.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
 
 FIT = {"keys": True, "terminal": True, "encoding": "utf-8"}
 
@@ -358,7 +358,7 @@ def test_thread_waiting_for_input_does_not_keep_the_program() -> None:
     code = (
         "import asyncio\n"
         "from assistant.commands.talk.plain import TalkPlain\n"
-        "from bench.talk_picture import STATUS, ScriptedControls\n"
+        "from bench.program.talk_picture import STATUS, ScriptedControls\n"
         "async def run():\n"
         "    plain = TalkPlain(ScriptedControls(STATUS), clock=lambda: '')\n"
         "    try:\n"

@@ -32,7 +32,7 @@ from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import STAGES
 from assistant.turns.events import ReplyId
-from bench.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedControls, picture, placed
+from bench.program.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedControls, picture, placed
 
 Use = Callable[[TalkScreen, Pilot[None], ScriptedControls], Coroutine[Any, Any, None]]
 
@@ -477,7 +477,7 @@ def test_picture_in_the_docs_shows_this_screen() -> None:
     drawn = asyncio.run(picture("speaking", (120, 36), {}))
     kept = Path("docs/talk.svg").read_text(encoding="utf-8")
     assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
-    assert texts(kept) == texts(drawn), "run: python -m bench.talk_picture docs/talk.svg"
+    assert texts(kept) == texts(drawn), "run: python -m bench.program.talk_picture docs/talk.svg"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)

@@ -27,7 +27,7 @@ from assistant.events import (
 from assistant.history.items import ItemId
 from assistant.trace.latency_summary import Latencies, LatencySummary
 from assistant.turns.events import Origin, ReplyId
-from bench.talk_picture import ENGINES, STATUS, WORD_MS, exchange, placed, record
+from bench.program.talk_picture import ENGINES, STATUS, WORD_MS, exchange, placed, record
 
 AT = "14:10:07"
 REPLY = ReplyId(1, 1)

@@ -1,0 +1,4 @@
+"""Screens of the program, and what its commands cost.
+
+May import nothing else of the benches.
+"""

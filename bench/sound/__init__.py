@@ -1,0 +1,4 @@
+"""Detectors, echo cancellation, recognizers and voices.
+
+May import `conversations`, `turns` and `vad`.
+"""
