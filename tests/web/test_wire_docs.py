@@ -16,11 +16,22 @@ PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 ERRORS = PAGE.split("## Errors\n")[1]
 
 
+LISTED = {"Without deviation": "yes", "Not sent": "no", "[Extensions](#extensions)": "yes"}
+"""Beginnings of the sentences below a table that list further events, and whether these are supported."""
+
+
 def table(title: str) -> dict[str, str]:
-    """Returns the events of a section's table, and whether they are supported."""
-    section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].strip().split("\n\n")[0]
+    """Returns the events of a section, in its table or listed below it, and whether they are supported."""
+    section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].split("\n### ")[0]
     rows = re.findall(r"^\| `([a-z_.]+)` \| (yes|no) \|", section, re.MULTILINE)
-    assert len(rows) == len(section.splitlines()) - 2, "a row is not of the form | `event` | yes or no | ... |"
+    assert len(rows) == section.count("\n|") - 2, "a row is not of the form | `event` | yes or no | ... |"
+    rows += [
+        (name, supported)
+        for beginning, supported in LISTED.items()
+        for sentence in re.findall(rf"{re.escape(beginning)}: ([^.]*(?:\.[a-z_][^.]*)*)\.(?:\s|$)", section)
+        for name in re.findall("`([a-z_.]+)`", sentence)
+    ]
+    assert len(rows) == len(dict(rows)), "an event is named twice"
     return dict(rows)
 
 
