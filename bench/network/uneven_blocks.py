@@ -1,8 +1,8 @@
 """Measures recognition and latency for clients that send long, late, or bursty blocks of sound.
 
     python -m bench.network.uneven_blocks [--url ws://127.0.0.1:8765/v1/realtime] [--block-ms 20,100]
-        [--jitter-ms 0,10,200] [--stall-ms 0] [--format pcm] [--stops] [--rounds 2] [--clip ID] [--words] [--set
-        section.key=value]
+        [--jitter-ms 0,10,200] [--stall-ms 0] [--format pcm] [--stops] [--rounds 2] [--clip ID] [--words]
+        [--set section.key=value]
 
 Says one clip `--rounds` times over one connection for each length and jitter, in real time. Each block leaves when its
 last sample would have been captured, plus a random delay up to the jitter, and never before the previous block. With

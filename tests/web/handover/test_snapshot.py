@@ -1,6 +1,7 @@
 """The form of a conversation that is handed over, and its seal."""
 
 import hashlib
+import re
 import typing
 import zlib
 from dataclasses import fields, is_dataclass, replace
@@ -48,7 +49,7 @@ FIELDS_OF_VERSION = {
     3: "e623e54329207c6a",
     4: "7575cf5d2099b942",
     5: "e42a2478d7566923",
-    6: "7593b63daa7e84db",
+    6: "4a9d2e83c911eebc",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 
@@ -182,11 +183,16 @@ def test_every_class_of_a_snapshot_can_be_encoded() -> None:
 
 def test_changed_fields_need_another_version() -> None:
     shapes = [
-        f"{name} {[(one.name, str(one.type)) for one in fields(made)] if is_dataclass(made) else list(made)}"  # type: ignore[call-overload]
+        f"{name} {[(one.name, _bare(one.type)) for one in fields(made)] if is_dataclass(made) else list(made)}"  # type: ignore[call-overload]
         for name, made in sorted(CODEC.classes.items())
     ]
     digest = hashlib.sha256("\n".join(shapes).encode()).hexdigest()[:16]
     assert {VERSION: digest} == {VERSION: FIELDS_OF_VERSION[VERSION]}
+
+
+def _bare(kind: object) -> str:
+    """Returns a type's text without the names of modules, which may change."""
+    return re.sub(r"\b[a-z_]\w*\.", "", str(kind))
 
 
 def _classes_in(kind: object) -> set[type]:
