@@ -160,7 +160,7 @@ async def _watch(lags: list[float]) -> None:
 
 def _random_voice(folder: Path) -> str:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from synthetic_piper import medium_voice  # noqa: PLC0415 - only where no voice is given
+    from support.models.synthetic_piper import medium_voice  # noqa: PLC0415 - only where no voice is given
 
     return str(medium_voice(folder))
 

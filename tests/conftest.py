@@ -18,13 +18,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import installed_model
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
-from signal_dispositions import restore_signals
-from stall_monitor import MIN_STALL_S, StallMonitor
-from stopwatch import Duration, Stopwatch
+from support.clocks.stall_monitor import MIN_STALL_S, StallMonitor
+from support.clocks.stopwatch import Duration, Stopwatch
+from support.models import installed_model
+from support.programs.signal_dispositions import restore_signals
 
 settings.register_profile("gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])

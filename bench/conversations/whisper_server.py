@@ -22,7 +22,7 @@ from bench.conversations.recordings import read_recordings
 from bench.conversations.whisper_script import Script
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
-from synthetic_whisper import SHAPES, as_trained, random_whisper
+from support.models.synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 class ScriptedWhisper(LoadedWhisper):

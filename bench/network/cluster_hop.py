@@ -22,9 +22,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from phrase_whisper import phrase_whisper
-from ray_cluster import ray_cluster
-from synthetic_piper import tone_voice
+from support.models.phrase_whisper import phrase_whisper
+from support.models.synthetic_piper import tone_voice
+from support.servers.ray_cluster import ray_cluster
 
 from assistant.cluster import application
 from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WhisperReplica, local_settings

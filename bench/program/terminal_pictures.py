@@ -20,8 +20,8 @@ from rich.text import Text
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
-from screen_programs import with_cards
-from terminal import Terminal
+from support.programs.screen_programs import with_cards
+from support.programs.terminal import Terminal
 
 # rich's own frame without its web font: a picture in a repository must not fetch anything.
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">

@@ -24,8 +24,8 @@ from assistant.commands.engine_bench.bench import RANDOM_WEIGHTS, Bench, BenchRe
 from assistant.commands.engine_bench.report import tables, write
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
-from synthetic_piper import medium_voice
-from synthetic_whisper import SHAPES, as_trained, random_whisper
+from support.models.synthetic_piper import medium_voice
+from support.models.synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 def run(options: argparse.Namespace, folder: Path, console: Console) -> BenchReport:

@@ -1,7 +1,7 @@
 """LaTeX outside dollar signs, and backslashes that do not begin LaTeX."""
 
 import pytest
-from token_boundaries import speakable_results
+from support.texts.token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 from assistant.text.normalization.reading import spoken

@@ -1,8 +1,8 @@
 """Sentence ends without a following space, and names that contain dots."""
 
 import pytest
-from text_cases import text_cases
-from token_boundaries import chunks_of
+from support.texts.text_cases import text_cases
+from support.texts.token_boundaries import chunks_of
 
 ENDED = {
     "dot": ("Let me think of another one.What do you call that?", "Let me think of another one."),

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from aws_server import own_environment
-from endpoint_services import ALL_KINDS, serving_kind
+from support.services.aws_server import own_environment
+from support.services.endpoint_services import ALL_KINDS, serving_kind
 
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings

@@ -1,7 +1,7 @@
 """SSML in a reply is not spoken."""
 
 import pytest
-from token_boundaries import speakable_results
+from support.texts.token_boundaries import speakable_results
 
 SSML = {
     "break": ('One. <break time="0.5s" /> Two.', "One.\n\nTwo."),

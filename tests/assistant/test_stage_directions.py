@@ -1,7 +1,7 @@
 """Stage directions between sentences are separate chunks; marked words inside a sentence are not."""
 
 import pytest
-from token_boundaries import speakable_results
+from support.texts.token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import onnxruntime
 import pytest
-from gpu_build import GPU_BUILD, pretend_gpu_build
-from synthetic_piper import tone_voice
-from synthetic_smart_turn import counting_network
+from support.models.gpu_build import GPU_BUILD, pretend_gpu_build
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_smart_turn import counting_network
 
 from audio import execution_provider
 from audio.end_of_turn.smart_turn.service import SmartTurnService

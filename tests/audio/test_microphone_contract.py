@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_cards import FakeLibrary, capture, device, run_card
-from virtual_card import write_wav
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.sound.fake_cards import FakeLibrary, capture, device, run_card
+from support.sound.virtual_card import write_wav
 
 from audio.card.microphone import CardMicrophone
 from audio.frame import Frame

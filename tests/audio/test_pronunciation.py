@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
-from synthetic_piper import tone_voice
-from text_cases import text_cases
+from support.models.synthetic_piper import tone_voice
+from support.texts.text_cases import text_cases
 
 from audio.pronunciation import PronouncedWord, Pronunciations, problem
 from audio.tts import Chunk, Voice

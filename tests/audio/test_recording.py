@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from audio.errors import AudioFileError
 from audio.recording import Recording, open_recording

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Hashable
 
 import numpy as np
 import pytest
-from virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop, run_virtual
 
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import Pcm

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
-from fake_cards import FakeLibrary, device, playback, run_card
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
 from audio.card.speaker import CardSpeaker
 from audio.speaker import Speaker, WavSpeaker

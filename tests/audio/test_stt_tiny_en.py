@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from installed_model import TINY_EN_FOLDER
+from support.models.installed_model import TINY_EN_FOLDER
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end

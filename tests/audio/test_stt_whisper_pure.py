@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_whisper import loud, quiet
+from support.models.synthetic_whisper import loud, quiet
 
 from audio.stt.whisper.encoder_window import EncoderWindow, cut_at, encoder_frames
 from audio.stt.whisper.hallucination_filter import (

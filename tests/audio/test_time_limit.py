@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop, run_virtual
 
 from audio.time_limit import time_limit
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import soxr
 from hibari import dsp
-from installed_model import TINY_EN_FOLDER
-from stopwatch import Stopwatch
-from text_cases import text_cases
+from support.clocks.stopwatch import Stopwatch
+from support.models.installed_model import TINY_EN_FOLDER
+from support.texts.text_cases import text_cases
 
 from assistant.commands.engine_bench.words import word_errors
 from audio.errors import EngineLoadError

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stopwatch import Stopwatch
-from synthetic_piper import medium_voice, tone_voice
-from text_cases import text_cases
+from support.clocks.stopwatch import Stopwatch
+from support.models.synthetic_piper import medium_voice, tone_voice
+from support.texts.text_cases import text_cases
 
 from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import ProviderRequest

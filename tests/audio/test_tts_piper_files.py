@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx_graph import OnnxGraph
-from synthetic_piper import tone_voice
+from support.models.onnx_graph import OnnxGraph
+from support.models.synthetic_piper import tone_voice
 
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderRequest

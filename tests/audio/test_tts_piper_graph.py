@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_piper import FRAMES_PER_ID, HOP, SYMBOLS, tone_voice
+from support.models.synthetic_piper import FRAMES_PER_ID, HOP, SYMBOLS, tone_voice
 
 from audio.onnx_messages import NotReadableError, with_output
 from audio.tts.piper.graph import read_graph

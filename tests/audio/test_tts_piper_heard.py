@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import soxr
-from installed_model import JOE_FILE, TINY_EN_FOLDER
+from support.models.installed_model import JOE_FILE, TINY_EN_FOLDER
 
 from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.text.normalization.alignment import align

@@ -11,9 +11,9 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from installed_model import JOE_FILE
-from onnx_graph import OnnxGraph
-from synthetic_piper import small_voice, tone_voice
+from support.models.installed_model import JOE_FILE
+from support.models.onnx_graph import OnnxGraph
+from support.models.synthetic_piper import small_voice, tone_voice
 
 from audio.execution_provider import ProviderRequest
 from audio.onnx_messages import NotReadableError, with_output

@@ -3,8 +3,8 @@
 from contextlib import aclosing
 
 import pytest
-from simulation import ScriptedVoice
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import ScriptedVoice
 
 from audio.errors import TtsError
 from audio.tts import Chunk

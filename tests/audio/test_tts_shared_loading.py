@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from audio.errors import EngineLoadError
 from audio.tts.shared_loading import LOAD_LIMIT_S, SharedLoading

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
-from synthetic_piper import tone_voice
+from support.models.synthetic_piper import tone_voice
 
 from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError

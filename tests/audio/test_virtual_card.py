@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from virtual_card import (
+from support.sound.virtual_card import (
     MICROPHONE,
     SPEAKER,
     VOICE,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from stopwatch import Stopwatch
-from virtual_time import run_virtual
+from support.clocks.stopwatch import Stopwatch
+from support.clocks.virtual_time import run_virtual
 
 from audio.frame import Frame
 from audio.microphone import Microphone

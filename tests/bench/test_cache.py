@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 import pytest
-from cache_parts import LetterEmbedder
+from support.engines.cache_parts import LetterEmbedder
 
 from bench.language_models.cache import print_rates, print_times, rates
 from bench.language_models.cache_pairs import Pair, of_parts, read

@@ -6,8 +6,8 @@ from contextlib import aclosing, asynccontextmanager
 
 import httpx
 import pytest
-from llm_server import ask
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.services.llm_server import ask
 
 from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour, last_asked, tokens_of
 from llm.chat import Finished, Message, RequestSent, Token

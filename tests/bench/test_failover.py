@@ -4,7 +4,7 @@ import asyncio
 from statistics import median
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from bench.language_models.failover import after_silence, dying, slow_now_and_then
 

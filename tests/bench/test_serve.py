@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
-from installed_model import TINY_EN_FOLDER
+from support.models.installed_model import TINY_EN_FOLDER
 
 from bench.serving.compare import comparison
 from bench.serving.rows import read

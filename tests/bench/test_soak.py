@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from installed_model import TINY_EN_FOLDER
+from support.models.installed_model import TINY_EN_FOLDER
 
 from bench.under_load.soak import soak, usage_of
 from bench.under_load.soak_verdict import Soak, Turn, Usage, verdict

@@ -1,7 +1,7 @@
 """The bench of sizes: the labelled requests, and a small run on real sockets in virtual time."""
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from bench.controlled_llm import LlmBehaviour
 from bench.language_models.failover import served

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 
 STORY = " ".join(["Once upon a time there was a very long story that nobody has ever heard to its end."] * 4)
 

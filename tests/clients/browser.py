@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import soundfile
 from clients.environments import CLIENTS
-from page_browser import FLAGS, chromium_path
 from playwright.async_api import async_playwright
+from support.pages.page_browser import FLAGS, chromium_path
 
 PAGE = "<!doctype html><title>client</title>"
 TYPES = {".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".pcm": "application/octet-stream"}

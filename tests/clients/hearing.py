@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-from scripted_engines import SequenceRecognizer
-from session_server import WHAT_TIME, recording
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.session_server import WHAT_TIME, recording
 
 from audio.stt import RecognitionStream, SegmentId, Transcript
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm

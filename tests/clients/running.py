@@ -18,7 +18,7 @@ from clients.browser import browser_report, page_server
 from clients.environments import CLIENTS, node_modules_of, python_of
 from clients.hearing import QuestionRecognizer
 from clients.networks import STALL_S, stalling_calls_port, stalling_port, tls_port
-from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
+from support.servers.session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
 PROGRAM_WITHIN_S = 200
 START_WITHIN_S = 30
@@ -143,12 +143,12 @@ def service_settings(llm: str, mcp_port: int) -> list[str]:
 
 @asynccontextmanager
 async def mcp_server() -> AsyncGenerator[int]:
-    """Runs tests/mcp_program.py. Yields its port."""
+    """Runs tests/support/mcp/mcp_program.py. Yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     program = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(CLIENTS.parent / "mcp_program.py"),
+        str(CLIENTS.parent / "support" / "mcp" / "mcp_program.py"),
         str(port),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -2,8 +2,8 @@
 
 import pytest
 from clients.hearing import QuestionRecognizer
-from session_server import WHAT_TIME, recording
 from soxr import resample
+from support.servers.session_server import WHAT_TIME, recording
 
 from audio.stt import SegmentId
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from threaded_http import Quiet, http_server
+from support.services.threaded_http import Quiet, http_server
 
 from deploy import audit
 from deploy.audit import LOCKS, REVIEWED, Pin, main, pins_in, reviewed_in

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy_manifests import DEPLOY, check_with_schemas, documents_of, kustomization, manifests_of, only
+from support.generated.deploy_manifests import (
+    DEPLOY,
+    check_with_schemas,
+    documents_of,
+    kustomization,
+    manifests_of,
+    only,
+)
 
 from assistant.config.loading import OTHER_VARIABLES, load_settings
 from assistant.config.sources import unknown_variables

@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy_manifests import DEPLOY, Manifest, check_with_schemas, documents_of, kustomization, manifests_of, only
+from support.generated.deploy_manifests import (
+    DEPLOY,
+    Manifest,
+    check_with_schemas,
+    documents_of,
+    kustomization,
+    manifests_of,
+    only,
+)
 
 from assistant.cluster.application import services_of
 from assistant.config.loading import OTHER_VARIABLES, load_settings

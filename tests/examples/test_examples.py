@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
-from page_browser import chromium
-from page_server import page_server, speech, write_microphone_wav
 from playwright.sync_api import expect
-from session_server import WHAT_TIME, connected_client, real_engines, session_server
-from threaded_http import Quiet, http_server
+from support.pages.page_browser import chromium
+from support.servers.page_server import page_server, speech, write_microphone_wav
+from support.servers.session_server import WHAT_TIME, connected_client, real_engines, session_server
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
+from support.services.threaded_http import Quiet, http_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 

@@ -1,7 +1,7 @@
 """Validation of addresses, keys and headers at construction."""
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from llm.address import base_url_of, is_loopback, is_private, request_headers, route_url
 

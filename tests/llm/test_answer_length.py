@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from generate_events import token
-from llm_server import HEAD, HELLO, LAST_CHUNK, Server, chunk, event, serving
+from support.services.generate_events import token
+from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Server, chunk, event, serving
 
 from llm.answer_length import LONG_TOKEN_CHARS, SPARE_CHARS, AnswerLength, asked_tokens
 from llm.chat import NO_LIMIT, ChatModel, ChatOptions, Token

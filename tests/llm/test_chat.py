@@ -6,11 +6,9 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import aws_server
 import grpc
-import grpc_server
-import llm_server
 import pytest
+from support.services import aws_server, grpc_server, llm_server
 
 from llm.aws.bedrock import BedrockChat
 from llm.aws.sagemaker import SageMakerChat

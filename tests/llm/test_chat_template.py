@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from chat_templates import DATED, FORGETFUL, GEMMA, HERMES, MISTRAL
 from hypothesis import given
 from hypothesis import strategies as st
+from support.services.chat_templates import DATED, FORGETFUL, GEMMA, HERMES, MISTRAL
 
 from llm.chat import PLAIN, ChatOptions, Function, FunctionCall, Message, Role
 from llm.chat_template import BUILT_IN, ChatTemplate, load_template

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from llm_server import Script, Server, answer, ask, serving, status
-from stopwatch import slowness
-from text_cases import text_cases
+from support.clocks.stopwatch import slowness
+from support.services.llm_server import Script, Server, answer, ask, serving, status
+from support.texts.text_cases import text_cases
 
 from llm.chat import FunctionCall, Message, Token
 from llm.context_limit import estimated_tokens, fitted

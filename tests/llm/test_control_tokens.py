@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 from tokenizers import Tokenizer, models
 
 from llm.control_tokens import ControlTokens, control_tokens_in

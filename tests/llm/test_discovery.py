@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
-from llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
-from stopwatch import Duration, Stopwatch
+from support.clocks.stopwatch import Duration, Stopwatch
+from support.services.llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
 
 from llm.discovery import MAX_BYTES, PORTS, UNKNOWN, FoundServer, discover
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from llm.answer_state import AnswerEvent, AnswerState
 from llm.aws.bedrock_stream import Anthropic, Converse

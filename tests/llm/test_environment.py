@@ -4,7 +4,7 @@ import logging
 
 import httpx
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from llm.environment import environment_of_client, goes_through_proxy, proxy_for
 

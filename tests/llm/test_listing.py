@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from llm_server import Abort, Close, Script, Server, Wait, serving, status
+from support.services.llm_server import Abort, Close, Script, Server, Wait, serving, status
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.listing import MAX_BYTES, Listing, ask

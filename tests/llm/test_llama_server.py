@@ -12,11 +12,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from llama_server import MODEL, LlamaServer, llama_server
-from real_time_conversation import WHAT_TIME
 from rich.console import Console
-from scripted_engines import script_recognizer
-from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
+from support.conversations.real_time_conversation import WHAT_TIME
+from support.engines.scripted_engines import script_recognizer
+from support.models.synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
+from support.services.llama_server import MODEL, LlamaServer, llama_server
 
 from assistant.commands.demo import demo
 from assistant.commands.llm_endpoints.editing import add

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from synthetic_gguf import ANSWER, write_gguf
+from support.models.synthetic_gguf import ANSWER, write_gguf
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Message, Token
 from llm.errors import LlmBroken, LlmUnreachable

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmTooSlow

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from llm_server import answer, ask, serving
+from support.services.llm_server import answer, ask, serving
 
 from llm.chat import Token
 from llm.errors import LlmError

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from llm.no_proxy import is_covered, read_no_proxy
 

@@ -12,7 +12,8 @@ from contextlib import aclosing, asynccontextmanager
 
 import httpcore
 import pytest
-from llm_server import (
+from support.clocks.stopwatch import Duration, Stopwatch
+from support.services.llm_server import (
     DONE,
     HEAD,
     HEAD_UNTIL_CLOSE,
@@ -32,7 +33,6 @@ from llm_server import (
     status,
     usage,
 )
-from stopwatch import Duration, Stopwatch
 
 from llm import token_deadlines
 from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, RequestSent, SlotAcquired, Token

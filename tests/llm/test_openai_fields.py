@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from llm_server import Script, answer, ask, serving, status
+from support.services.llm_server import Script, answer, ask, serving, status
 
 from llm.chat import Token
 from llm.errors import LlmRefused

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_server import DONE, event, usage
+from support.services.llm_server import DONE, event, usage
 
 from llm import openai_stream
 from llm.answer_text.reasoning_habit import ReasoningHabit

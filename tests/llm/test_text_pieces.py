@@ -5,8 +5,8 @@ import time
 from collections.abc import AsyncGenerator
 
 import pytest
-from llm_server import DONE, event
-from stopwatch import slowness
+from support.clocks.stopwatch import slowness
+from support.services.llm_server import DONE, event
 
 from assistant.text.chunker import Chunker
 from llm.chat import Function, Token

@@ -7,10 +7,10 @@ from contextlib import aclosing
 from datetime import datetime
 
 import pytest
-from chat_templates import DATED
-from generate_events import error, last, token
-from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
-from scripted_answers import ASKED, KEY, Client, base
+from support.services.chat_templates import DATED
+from support.services.generate_events import error, last, token
+from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from support.services.scripted_answers import ASKED, KEY, Client, base
 
 from llm import token_deadlines
 from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token

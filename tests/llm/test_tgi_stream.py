@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from generate_events import error, last, token
 from hypothesis import given
 from hypothesis import strategies as st
+from support.services.generate_events import error, last, token
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from llm_server import DONE, event
+from support.services.llm_server import DONE, event
 
 from llm.chat import ChatOptions, Token
 from llm.openai_messages import options_json

@@ -4,10 +4,10 @@ import json
 
 import jinja2
 import pytest
-from chat_templates import HARMONY_CALLS, LLAMA_CALLS, MISTRAL_CALLS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.services.chat_templates import HARMONY_CALLS, LLAMA_CALLS, MISTRAL_CALLS
+from support.texts.text_cases import text_cases
 
 from llm.answer_text.answer_calls import completed_calls
 from llm.answer_text.call_arguments import cleaned_name, repaired_arguments, valid_arguments

@@ -8,9 +8,9 @@ import socket
 
 import httpx
 import pytest
+from support.clocks.virtual_time import run_virtual
+from support.servers.web_server import running_server
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from virtual_time import run_virtual
-from web_server import running_server
 from websockets.asyncio.client import connect
 
 from web.process import descriptors

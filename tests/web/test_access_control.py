@@ -4,7 +4,7 @@ import hmac
 from dataclasses import replace
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from web.access.access_control import TOKEN_SHAPE, AccessControl, Request, is_loopback, is_unspecified
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from answered_turn import ANSWERED
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.answered_turn import ANSWERED
 
 from assistant.trace.latency import Stage, StageShare
 from audio.machine_load import MachineLoad

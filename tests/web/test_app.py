@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.websockets import WebSocket
-from web_server import RunningServer, ScriptedEnginePool, running_server
+from support.servers.web_server import RunningServer, ScriptedEnginePool, running_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from stopwatch import Stopwatch
+from support.clocks.stopwatch import Stopwatch
 from websockets.exceptions import WebSocketException
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
@@ -32,7 +32,7 @@ SERVER = textwrap.dedent(
     """
     import asyncio, os, sys
     from pathlib import Path
-    from session_server import ScriptedEngineLoader, session_server, settings_for
+    from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
 
     async def main():
         loader = ScriptedEngineLoader(settings_for(Path(sys.argv[1])), os.environ)

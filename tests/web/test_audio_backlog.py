@@ -1,7 +1,7 @@
 """Order and bounds of the queue for audio that is ahead of real time."""
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from assistant.history.items import ItemId
 from web.client_audio import audio_backlog

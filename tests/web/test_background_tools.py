@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, answer, chunk, event
-from llm_server import Server as LlmServer
-from scripted_tools import WEATHER, ScriptedTools
-from session_harness import SessionHarness, run_scene
-from session_server import connected_client, real_engines, session_server
+from support.conversations.session_harness import SessionHarness, run_scene
+from support.engines.scripted_tools import WEATHER, ScriptedTools
+from support.servers.session_server import connected_client, real_engines, session_server
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, answer, chunk, event
+from support.services.llm_server import Server as LlmServer
 
 from llm.chat import FunctionCall
 
 CALL = FunctionCall("call_1", "home_report", "{}")
-PROGRAM = Path(__file__).parent.parent / "mcp_program.py"
+PROGRAM = Path(__file__).parent.parent / "support" / "mcp" / "mcp_program.py"
 
 
 def harness(takes_s: float) -> tuple[SessionHarness, ScriptedTools]:

@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stopwatch import slowness
+from support.clocks.stopwatch import slowness
 
 from web.wire.incoming.base64_steps import STEP_CHARS, Base64Steps
 from web.wire.incoming.commands import Append, Command

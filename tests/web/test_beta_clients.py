@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from session_server import (
+from support.protocol.wire_client import REPLY, SERVICE, Client
+from support.servers.session_server import (
     RecordingClient,
     ScriptedEngineLoader,
     SessionServer,
@@ -19,7 +20,6 @@ from session_server import (
 )
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
-from wire_client import REPLY, SERVICE, Client
 
 from assistant.events import ChunkSpoken, ReplyStarted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage

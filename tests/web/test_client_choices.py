@@ -8,11 +8,17 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
-import llm_server
 import pytest
-from scripted_engines import SequenceRecognizer
-from session_server import RecordingClient, SessionServer, connected_client, real_engines, session_server
-from simulation import ScriptedVoice
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.session_server import (
+    RecordingClient,
+    SessionServer,
+    connected_client,
+    real_engines,
+    session_server,
+)
+from support.services import llm_server
 
 from assistant.config.settings import Settings
 from assistant.models import needs

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_files import data_url, png
-from scripted_engines import SequenceRecognizer
-from session_harness import CONFIG, LONG, TRANSCRIBED, SessionHarness, run_scene
-from wire_client import SERVICE, Client, Event
+from support.conversations.session_harness import CONFIG, LONG, TRANSCRIBED, SessionHarness, run_scene
+from support.engines.scripted_engines import SequenceRecognizer
+from support.protocol.wire_client import SERVICE, Client, Event
+from support.texts.image_files import data_url, png
 
 from assistant.history.items import ROOT, SoundPart, UserMessage
 from audio.errors import SttError

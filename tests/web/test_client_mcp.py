@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from scripted_engines import Answer
-from session_harness import CONFIG, SessionHarness, run_scene
-from wire_client import Client, Event
+from support.conversations.session_harness import CONFIG, SessionHarness, run_scene
+from support.engines.scripted_engines import Answer
+from support.protocol.wire_client import Client, Event
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.history.untrusted_results import as_data, client_source

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 from openai import AsyncOpenAI
-from session_server import real_engines, session_server
+from support.servers.session_server import real_engines, session_server
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parent.parent / "mcp_program.py"
+PROGRAM = Path(__file__).parent.parent / "support" / "mcp" / "mcp_program.py"
 
 
 def calling(name: str, arguments: str) -> Script:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketState
-from virtual_time import run_virtual
-from wire_client import Client
+from support.clocks.virtual_time import run_virtual
+from support.protocol.wire_client import Client
 
 from web.connections import client_socket as lines
 from web.connections.client_socket import YIELD_EVERY_MESSAGES, ClientSocket

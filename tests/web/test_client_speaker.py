@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from audio.units import Pcm, ReplySamples
 from web.client_audio.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker

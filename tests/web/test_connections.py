@@ -17,7 +17,9 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from session_server import (
+from support.clocks.stopwatch import Stopwatch
+from support.conversations.simulation import ScriptedVoice
+from support.servers.session_server import (
     RecordingClient,
     ScriptedEngineLoader,
     SessionServer,
@@ -26,8 +28,6 @@ from session_server import (
     session_server,
     settings_for,
 )
-from simulation import ScriptedVoice
-from stopwatch import Stopwatch
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.protocol import State

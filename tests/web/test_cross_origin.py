@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 import pytest
-from web_server import RunningServer, running_server
+from support.servers.web_server import RunningServer, running_server
 
 from assistant.config.server_settings import ServerSection
 

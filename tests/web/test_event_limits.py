@@ -8,7 +8,13 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from session_server import RecordingClient, ScriptedEngineLoader, connected_client, session_server, settings_for
+from support.servers.session_server import (
+    RecordingClient,
+    ScriptedEngineLoader,
+    connected_client,
+    session_server,
+    settings_for,
+)
 from websockets.exceptions import ConnectionClosed
 
 from web.wire.incoming.event_limits import (

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import numpy as np
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from audio.units import REPLY_RATE_HZ
 from web.client_audio.client_microphone import OWN_FRAMES, ClientMicrophone

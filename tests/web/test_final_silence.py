@@ -1,7 +1,7 @@
 """Turns of `server_vad` with a silence of its own: the sound alone decides where they end, in virtual time."""
 
 import pytest
-from session_harness import TRANSCRIBED, SessionHarness, run_scene
+from support.conversations.session_harness import TRANSCRIBED, SessionHarness, run_scene
 
 SPOKEN = ("one apple", "two pears", "three plums", "four figs")
 

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from session_server import ScriptedEngineLoader, connected_client, session_server, settings_for
+from support.servers.session_server import ScriptedEngineLoader, connected_client, session_server, settings_for
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 

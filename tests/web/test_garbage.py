@@ -4,7 +4,7 @@ import asyncio
 import gc
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from web.process.garbage import COLLECT_AFTER_S, LOOK_S, LOOKS, MAX_ENDED, GarbageCollection, freeze_loaded_objects
 

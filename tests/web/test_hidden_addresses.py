@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from llm_server import serving
-from session_server import connected_client, real_engines, session_server
+from support.servers.session_server import connected_client, real_engines, session_server
+from support.services.llm_server import serving
 
 from web.wire.outgoing.hidden_addresses import HIDDEN, without_addresses
 

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 from openai.types.realtime import RealtimeSessionCreateRequest
-from session_server import (
+from support.servers.session_server import (
     ScriptedEngineLoader,
     SessionServer,
     connected_client,

@@ -14,8 +14,10 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
-from scripted_engines import SequenceRecognizer
-from session_server import (
+from starlette.requests import Request
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.session_server import (
     ScriptedEngineLoader,
     SessionServer,
     connected_client,
@@ -23,8 +25,6 @@ from session_server import (
     session_server,
     settings_for,
 )
-from simulation import ScriptedVoice
-from starlette.requests import Request
 
 from audio.tts import Chunk
 from web.access.body_limits import MAX_JSON_BYTES, MAX_UPLOAD_BYTES, SPEECH_PATH, TRANSCRIPTIONS_PATH

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from scripted_engines import SequenceRecognizer
-from simulation import ScriptedVoice
-from virtual_time import run_virtual
-from web_server import ScriptedEnginePool
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.web_server import ScriptedEnginePool
 
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 from web.client_audio.recording_segments import SEGMENT_S, cut, quietest

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import soundfile
 from openai.types.audio import TranscriptionVerbose
-from scripted_engines import SequenceRecognizer
-from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
-from simulation import ScriptedVoice
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 
 from audio.stream_encoder import FileFormat, StreamEncoder
 from audio.stt import TokenProbability

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine
 import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from support.clocks.virtual_time import run_virtual
 from uvicorn.config import Config
 from uvicorn.server import ServerState
-from virtual_time import run_virtual
 
 from web.sockets.http_timeouts import REQUEST_TIMEOUT_S, TimedHttpProtocol
 from web.sockets.websocket_backpressure import BackpressureProtocol

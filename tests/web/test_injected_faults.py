@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from session_server import (
+from support.servers.session_server import (
     Pace,
     RecordingClient,
     ScriptedEngineLoader,

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from page_browser import chromium, wait_until
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
-from scripted_server import Reply, Script, Server, serving
+from support.pages.page_browser import chromium, wait_until
+from support.servers.scripted_server import Reply, Script, Server, serving
 
 from web.app import STATIC
 from web.shell import service_worker, shell_files

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from session_server import (
+from support.servers.session_server import (
     RecordingClient,
     ScriptedEngineLoader,
     SessionServer,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from complete_lines import complete_lines
-from session_server import RecordingClient, eventually
+from support.programs.complete_lines import complete_lines
+from support.servers.session_server import RecordingClient, eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -33,7 +33,7 @@ SERVER = textwrap.dedent(
     """
     import asyncio, os, sys, time
     from pathlib import Path
-    from session_server import ScriptedEngineLoader, session_server, settings_for
+    from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
     from assistant.storage.conversation_file import ConversationFile
 
     async def main():

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from session_harness import LONG, SessionHarness, run_scene
+from support.conversations.session_harness import LONG, SessionHarness, run_scene
 
 
 def test_client_that_shows_markdown_gets_the_text_as_written() -> None:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from image_files import data_url, jpeg, png
+from support.texts.image_files import data_url, jpeg, png
 
 from assistant.history.items import AssistantMessage, ItemId, SoundPart, SystemMessage, TextPart, UserMessage
 from llm.chat import Image

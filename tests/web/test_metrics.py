@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from answered_turn import ANSWERED as TURN
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.answered_turn import ANSWERED as TURN
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord

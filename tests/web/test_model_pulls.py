@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import program
 import pytest
-from page_asker import Asker, served
-from proxies import free_ports
 from rich.console import Console
+from support.pages.page_asker import Asker, served
+from support.programs import program
+from support.servers.proxies import free_ports
 
 from assistant.models.catalogue import named
 from assistant.models.errors import ModelError

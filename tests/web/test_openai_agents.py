@@ -9,8 +9,16 @@ import pytest
 from agents import function_tool
 from agents.realtime import OpenAIRealtimeWebSocketModel, RealtimeAgent, RealtimeRunner, RealtimeSession
 from agents.realtime.model_inputs import RealtimeModelSendInterrupt
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
-from session_server import WHAT_TIME, Pace, eventually, in_real_time, real_engines, recording, session_server
+from support.servers.session_server import (
+    WHAT_TIME,
+    Pace,
+    eventually,
+    in_real_time,
+    real_engines,
+    recording,
+    session_server,
+)
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 
 from audio.units import REPLY_RATE_HZ, Pcm
 

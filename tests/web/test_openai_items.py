@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_files import data_url, jpeg, png
-from llm_server import answer, serving
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from session_server import ScriptedEngineLoader, SessionServer, real_engines, session_server, settings_for
+from support.servers.session_server import (
+    ScriptedEngineLoader,
+    SessionServer,
+    real_engines,
+    session_server,
+    settings_for,
+)
+from support.services.llm_server import answer, serving
+from support.texts.image_files import data_url, jpeg, png
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, Wait, answer, chunk, event, serving, usage
 from openai import AsyncOpenAI, OpenAI
-from session_server import SessionServer, eventually, real_engines, session_server
+from support.servers.session_server import SessionServer, eventually, real_engines, session_server
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Wait, answer, chunk, event, serving, usage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

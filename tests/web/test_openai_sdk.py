@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 from openai import AsyncOpenAI, NotFoundError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from session_server import (
+from support.servers.session_server import (
     WHAT_TIME,
     Pace,
     ScriptedEngineLoader,
@@ -25,6 +24,7 @@ from session_server import (
     session_server,
     settings_for,
 )
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 
 from audio import g711
 from audio.resample import StreamResampler

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from scripted_engines import SequenceModel
-from session_harness import LAMP, LAMP_TOOL, LONG, SessionHarness, run_scene
-from simulation import ScriptedVoice
-from wire_client import Event
+from support.conversations.session_harness import LAMP, LAMP_TOOL, LONG, SessionHarness, run_scene
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceModel
+from support.protocol.wire_client import Event
 
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.out_of_band import ANSWER_TIMEOUT_S, GIVE_WAY_S, MAX_ANSWERS

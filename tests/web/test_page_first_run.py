@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import llm_server
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_browser import chromium, wait_until
-from page_server import Running, page_server, speech, write_microphone_wav
 from playwright.sync_api import Browser, Page, Request, Route
-from session_server import settings_for
+from support.pages.page_browser import chromium, wait_until
+from support.servers.page_server import Running, page_server, speech, write_microphone_wav
+from support.servers.session_server import settings_for
+from support.services import llm_server
 
 from assistant.config.edit import ConfigFile
 from assistant.config.loading import load_settings

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from page_browser import chromium, wait_until
-from page_server import Running, page_server
 from playwright.sync_api import Browser, Page
+from support.pages.page_browser import chromium, wait_until
+from support.servers.page_server import Running, page_server
 
 from assistant.storage.conversation_file import ConversationFile
 

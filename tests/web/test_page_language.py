@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_browser import chromium
-from page_conversation import dispatch_events
-from page_texts import LANGUAGES, table
 from playwright.sync_api import Browser, Page
-from scripted_server import SETTINGS, Reply, Script, Server, serving
+from support.pages.page_browser import chromium
+from support.pages.page_conversation import dispatch_events
+from support.pages.page_texts import LANGUAGES, table
+from support.servers.scripted_server import SETTINGS, Reply, Script, Server, serving
 
 from assistant.support.notice import notice
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_browser import chromium, wait_until
-from page_server import Running, page_server
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, serving
+from support.pages.page_browser import chromium, wait_until
+from support.servers.page_server import Running, page_server
+from support.servers.scripted_server import Reply, Script, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

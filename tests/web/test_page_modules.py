@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_browser import chromium, load_recording, to_wire
 from playwright.sync_api import Page
-from scripted_server import Reply, Script, serving
+from support.pages.page_browser import chromium, load_recording, to_wire
+from support.servers.scripted_server import Reply, Script, serving
 
 from audio.level import audible_onset
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from other_browsers import BrowserPage, firefox, webkit
-from scripted_server import Reply, Script, Server, serving
-from virtual_card import virtual_card
+from support.pages.other_browsers import BrowserPage, firefox, webkit
+from support.servers.scripted_server import Reply, Script, Server, serving
+from support.sound.virtual_card import virtual_card
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.alone, pytest.mark.timeout(300)]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from page_browser import chromium, wait_until
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, serving
+from support.pages.page_browser import chromium, wait_until
+from support.servers.scripted_server import Reply, Script, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

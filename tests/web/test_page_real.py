@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soxr
-from open_page import OpenPage, gap_ms, opened_page, start_in_recording
-from page_browser import best_correlation, chromium, read_recording, start_recording, wait_until
-from page_server import Speech, page_server, speech, write_microphone_wav
+from support.pages.open_page import OpenPage, gap_ms, opened_page, start_in_recording
+from support.pages.page_browser import best_correlation, chromium, read_recording, start_recording, wait_until
+from support.servers.page_server import Speech, page_server, speech, write_microphone_wav
 
 from audio.level import audible_onset
 from audio.resample import to_pcm

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_browser import chromium, wait_until
-from page_conversation import dispatch_events
-from page_server import Running, page_server
 from playwright.sync_api import Browser, Page
-from scripted_server import SETTINGS, Reply, Script, Server, serving
+from support.pages.page_browser import chromium, wait_until
+from support.pages.page_conversation import dispatch_events
+from support.servers.page_server import Running, page_server
+from support.servers.scripted_server import SETTINGS, Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

@@ -4,10 +4,10 @@ import asyncio
 import socket
 from pathlib import Path
 
-import llm_server
 import pytest
-from page_asker import Asker, served
-from session_server import ScriptedEngineLoader, session_server, settings_for
+from support.pages.page_asker import Asker, served
+from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
+from support.services import llm_server
 
 from assistant.commands.first_run.voices import voice_options
 from web.page_api.same_machine import why_not_same_machine

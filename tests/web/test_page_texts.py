@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page_texts import LANGUAGES, TEXTS, table
+from support.pages.page_texts import LANGUAGES, TEXTS, table
 
 from assistant.support.notice import TEMPLATES
 from web.app import STATIC

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_browser import chromium, wait_until
-from page_conversation import dispatch_events
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, Server, serving
+from support.pages.page_browser import chromium, wait_until
+from support.pages.page_conversation import dispatch_events
+from support.servers.scripted_server import Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

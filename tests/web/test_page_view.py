@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from page_browser import chromium, wait_until
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, Server, serving
+from support.pages.page_browser import chromium, wait_until
+from support.servers.scripted_server import Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

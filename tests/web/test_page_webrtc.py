@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from open_page import OpenPage, gap_ms, opened_page
-from page_browser import chromium, read_recording
-from page_server import page_server, speech, write_microphone_wav
-from webrtc_caller import has_network
+from support.pages.open_page import OpenPage, gap_ms, opened_page
+from support.pages.page_browser import chromium, read_recording
+from support.protocol.webrtc_caller import has_network
+from support.servers.page_server import page_server, speech, write_microphone_wav
 
 from web.webrtc import calls as webrtc_calls
 

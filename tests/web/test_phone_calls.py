@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from phone_caller import CALL, NUMBER, PhoneCaller, calling
-from session_server import (
+from support.protocol.phone_caller import CALL, NUMBER, PhoneCaller, calling
+from support.servers.session_server import (
     WHAT_TIME,
     ScriptedEngineLoader,
     SessionServer,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from phone_caller import CALL
-from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+from support.protocol.phone_caller import CALL
+from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from web.observation.metrics import Metrics
 from web.phone.endpoint import MAX_STARTING, START_TIMEOUT_S, PhoneEndpoint

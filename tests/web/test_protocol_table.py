@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from protocol_answers import Outcomes, probe_all, wrong_client_rows, wrong_server_rows
-from protocol_probe import probed_server
-from protocol_table import ROOT, Row, table
-from realtime_sdk import client_fields, http_requests, server_fields
-from session_server import SessionServer
+from support.protocol.protocol_answers import Outcomes, probe_all, wrong_client_rows, wrong_server_rows
+from support.protocol.protocol_probe import probed_server
+from support.protocol.protocol_table import ROOT, Row, table
+from support.protocol.realtime_sdk import client_fields, http_requests, server_fields
+from support.servers.session_server import SessionServer
 
 TAKEN = {"works", "error", "hint", "ignored"}
 SPEECH = {"model": "repartee", "input": "Hello.", "voice": "alloy"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from session_server import ScriptedEngineLoader, session_server, settings_for
 from starlette.types import Message, Receive, Scope, Send
+from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
 
 from web.access import rate_limits
 from web.access.access_control import AccessControl

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from session_harness import CONFIG, LAMP, LAMP_TOOL, LONG, TRANSCRIBED, SessionHarness, run_scene
-from wire_client import Event
+from support.conversations.session_harness import CONFIG, LAMP, LAMP_TOOL, LONG, TRANSCRIBED, SessionHarness, run_scene
+from support.protocol.wire_client import Event
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
 from assistant.history.items import AssistantMessage, ItemId, UserMessage

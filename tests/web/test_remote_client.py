@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import ScriptedMicrophone
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import ScriptedMicrophone
 
 from assistant.events import Problem, SessionEvent
 from audio.frame import Frame

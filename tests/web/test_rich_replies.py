@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 from axe_playwright_python.sync_playwright import Axe
-from page_browser import chromium, wait_until
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, Server, serving
+from support.pages.page_browser import chromium, wait_until
+from support.servers.scripted_server import Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

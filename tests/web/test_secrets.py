@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from llm_server import serving
-from session_server import SpokenEngineLoader, connected_client, session_server, settings_for
+from support.servers.session_server import SpokenEngineLoader, connected_client, session_server, settings_for
+from support.services.llm_server import serving
 
 from web.observation.server_log import LogFormatter
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import program
 import pytest
-from stopwatch import Stopwatch
+from support.clocks.stopwatch import Stopwatch
+from support.programs import program
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -45,7 +45,7 @@ SCRIPTED = textwrap.dedent(
     from audio.queue_wait import QueueWait
     from web.services import Services
     from web.serve import serve
-    from web_server import ScriptedEnginePool, echo
+    from support.servers.web_server import ScriptedEnginePool, echo
 
     async def stubborn(websocket):
         await websocket.send_text("")

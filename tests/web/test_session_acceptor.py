@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from support.clocks.virtual_time import run_virtual
+from support.servers.web_server import ScriptedEnginePool
 from uvicorn.protocols.utils import ClientDisconnected
-from virtual_time import run_virtual
-from web_server import ScriptedEnginePool
 
 from web.limits.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.limits.session_limits import CloseNotice, LoadLimit, SessionLimits, busy

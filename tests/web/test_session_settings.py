@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted_engines import SequenceRecognizer
-from session_harness import LONG, TRANSCRIBED, SessionHarness, run_scene
-from wire_client import SERVICE, Client
+from support.conversations.session_harness import LONG, TRANSCRIBED, SessionHarness, run_scene
+from support.engines.scripted_engines import SequenceRecognizer
+from support.protocol.wire_client import SERVICE, Client
 
 from assistant.pipeline.idle_prompt import IDLE_PROMPT
 from assistant.turns.settings import RecheckThresholds, TurnSettings

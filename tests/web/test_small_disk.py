@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_server import (
+from support.servers.session_server import (
     RecordingClient,
     ScriptedEngineLoader,
     SessionServer,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from program import REPARTEE
-from session_server import RecordingClient
+from support.programs.program import REPARTEE
+from support.servers.session_server import RecordingClient
 from websockets.asyncio.client import connect
 
 from assistant.storage.conversation_file import ConversationFile, owner_of_browser

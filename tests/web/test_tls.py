@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from certificates import write_pair
 from rich.console import Console
 from starlette.websockets import WebSocket
-from web_server import RunningServer, ScriptedEnginePool, running_server
+from support.servers.certificates import write_pair
+from support.servers.web_server import RunningServer, ScriptedEnginePool, running_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 

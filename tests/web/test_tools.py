@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 from rich.console import Console
-from scripted_engines import script_recognizer
-from session_server import WHAT_TIME, connected_client, real_engines, session_server
+from support.engines.scripted_engines import script_recognizer
+from support.servers.session_server import WHAT_TIME, connected_client, real_engines, session_server
+from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
@@ -23,7 +23,7 @@ from assistant.history.untrusted_results import as_data
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parent.parent / "mcp_program.py"
+PROGRAM = Path(__file__).parent.parent / "support" / "mcp" / "mcp_program.py"
 SERVERS = f"""tools.servers=[{{name = "home", command = "'{sys.executable}' '{PROGRAM}'", only = "weather wait"}}]"""
 
 

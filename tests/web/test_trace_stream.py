@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from session_server import ScriptedEngineLoader, session_server, settings_for
-from simulation import Simulation, Utterance
-from web_server import RunningServer, running_server
+from support.conversations.simulation import Simulation, Utterance
+from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
+from support.servers.web_server import RunningServer, running_server
 from websockets.asyncio.client import connect
 
 from assistant.trace.record import TurnRecord

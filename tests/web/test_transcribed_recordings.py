@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from session_harness import TRANSCRIBED, SessionHarness, run_scene
+from support.conversations.session_harness import TRANSCRIBED, SessionHarness, run_scene
 
 SPOKEN_S, PAUSE_S, TURNS = 1.5, 1.5, 20
 DETECTIONS = [{"type": "server_vad", "silence_duration_ms": 500}, {"type": "server_vad"}, {"type": "semantic_vad"}]

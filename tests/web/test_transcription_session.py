@@ -7,7 +7,7 @@ import pytest
 from openai.types.realtime.realtime_transcription_session_create_response import (
     RealtimeTranscriptionSessionCreateResponse,
 )
-from wire_client import SERVICE, Event, check_shape, unknown_fields
+from support.protocol.wire_client import SERVICE, Event, check_shape, unknown_fields
 
 from assistant.events import InterimWords, SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import ItemId, UserMessage

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from session_server import RecordingClient, SessionServer, connected_client, real_engines, session_server
+from support.servers.session_server import (
+    RecordingClient,
+    SessionServer,
+    connected_client,
+    real_engines,
+    session_server,
+)
 
 from assistant.setup.user_timers import timer_keeper
 from web.access.client_secrets import PREFIX

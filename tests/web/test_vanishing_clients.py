@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from session_server import (
+from support.servers.session_server import (
     RecordingClient,
     ScriptedEngineLoader,
     SessionServer,

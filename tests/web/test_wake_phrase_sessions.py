@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from session_harness import SessionHarness, run_scene
+from support.conversations.session_harness import SessionHarness, run_scene
 
 from assistant.turns.settings import InterruptedBy
 from audio.units import samples_of_s

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from aiortc import RTCCertificate, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport, RTCSctpTransport
 from aiortc.rtcsctptransport import DataChunk
-from scripted_engines import SequenceModel, SequenceRecognizer, engines_of
-from simulation import ScriptedVoice
 from starlette.types import Message
 from starlette.websockets import WebSocket
-from wire_client import SERVICE
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceModel, SequenceRecognizer, engines_of
+from support.protocol.wire_client import SERVICE
 
 from assistant.config.home_settings import HomeSection
 from assistant.home.connection import HomeConnection

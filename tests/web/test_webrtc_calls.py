@@ -13,7 +13,8 @@ import httpx
 import numpy as np
 import pytest
 from openai import AsyncOpenAI
-from session_server import (
+from support.protocol.webrtc_caller import WebRtcCaller, has_network, in_call, offered
+from support.servers.session_server import (
     WHAT_TIME,
     ScriptedEngineLoader,
     SessionServer,
@@ -24,7 +25,6 @@ from session_server import (
     session_server,
     settings_for,
 )
-from webrtc_caller import WebRtcCaller, has_network, in_call, offered
 
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api import bodies

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 import pytest
+from support.clocks.virtual_time import run_virtual
 from uvicorn.config import Config
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.server import ServerState
-from virtual_time import run_virtual
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulation import Simulation, Utterance
-from wire_client import Client
+from support.conversations.simulation import Simulation, Utterance
+from support.protocol.wire_client import Client
 
 from assistant.events import (
     ChunkSpoken,

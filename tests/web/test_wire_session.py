@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_client import SERVICE, Client, check_shape
+from support.protocol.wire_client import SERVICE, Client, check_shape
 
 from llm.chat import Function
 from web.wire.incoming.commands import CreateResponse, ResponseOptions, UpdateSession

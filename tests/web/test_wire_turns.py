@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from answered_turn import ANSWERED
-from wire_client import REPLY, Client, line
+from support.conversations.answered_turn import ANSWERED
+from support.protocol.wire_client import REPLY, Client, line
 
 from assistant.events import (
     ChunkSpoken,

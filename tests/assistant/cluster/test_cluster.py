@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gateway import REPARTEE, Answer, asking, gateway, question
-from phrase_whisper import PHRASE, phrase_whisper
-from ray_cluster import ray_cluster
-from synthetic_piper import tone_voice
-from synthetic_smart_turn import counting_network, padded
+from support.models.phrase_whisper import PHRASE, phrase_whisper
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_smart_turn import counting_network, padded
+from support.servers.gateway import REPARTEE, Answer, asking, gateway, question
+from support.servers.ray_cluster import ray_cluster
 
 from assistant.commands.cluster.command import connection_of
 from assistant.config.loading import load_settings

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_build import pretend_gpu_build
-from phrase_whisper import PHRASE, phrase_whisper
-from synthetic_piper import tone_voice
-from synthetic_smart_turn import counting_network
+from support.models.gpu_build import pretend_gpu_build
+from support.models.phrase_whisper import PHRASE, phrase_whisper
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_smart_turn import counting_network
 
 from assistant.cluster import application
 from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WatchedThread, WhisperReplica, local_settings

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from redis_process import redis_process
+from support.servers.redis_process import redis_process
 from typer.testing import CliRunner, Result
 
 from assistant.commands.cli import app

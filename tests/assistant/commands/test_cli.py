@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from phrase_whisper import phrase_settings
-from program import REPARTEE, repartee
-from trace_samples import DEMO
+from support.conversations.trace_samples import DEMO
+from support.models.phrase_whisper import phrase_settings
+from support.programs.program import REPARTEE, repartee
 
 
 def test_help_names_the_commands() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import repartee
 from rich.console import Console
-from scripted_cluster import INFO
+from support.engines.scripted_cluster import INFO
+from support.programs.program import repartee
 
 from assistant.cluster.application import ServiceStatus
 from assistant.commands.cluster import command

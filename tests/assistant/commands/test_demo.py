@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from installed_model import TINY_EN_FOLDER
+from support.models.installed_model import TINY_EN_FOLDER
 
 import assistant
 from assistant.replay.turns import conversation_of

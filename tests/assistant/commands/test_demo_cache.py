@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import answer, serving
 from rich.console import Console
-from scripted_engines import script_recognizer
+from support.engines.scripted_engines import script_recognizer
+from support.services.llm_server import answer, serving
 
 from assistant.commands import demo_cache
 from assistant.commands.demo import demo

@@ -11,10 +11,10 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from llm_server import Script, Seen, Wait, answer, serving, status
-from real_time_conversation import WHAT_TIME
 from rich.console import Console
-from scripted_engines import script_recognizer
+from support.conversations.real_time_conversation import WHAT_TIME
+from support.engines.scripted_engines import script_recognizer
+from support.services.llm_server import Script, Seen, Wait, answer, serving, status
 
 from assistant.commands.demo import demo
 from assistant.config.errors import ConfigError

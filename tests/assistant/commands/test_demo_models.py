@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic_piper import tone_voice
-from synthetic_whisper import scripted_whisper
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_whisper import scripted_whisper
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 

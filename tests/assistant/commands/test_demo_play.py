@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from fake_cards import FakeLibrary, device, playback, run_card
 from rich.console import Console
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
 from assistant.commands import demo_play
 from assistant.commands.demo_play import play_tape

@@ -5,13 +5,13 @@ import json
 from io import StringIO
 from pathlib import Path
 
-import otlp_collector
 import pytest
-from llm_server import answer, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from real_time_conversation import WHAT_TIME
 from rich.console import Console
-from scripted_engines import script_recognizer
+from support.conversations.real_time_conversation import WHAT_TIME
+from support.engines.scripted_engines import script_recognizer
+from support.services import otlp_collector
+from support.services.llm_server import answer, serving
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings

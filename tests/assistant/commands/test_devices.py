@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from virtual_card import MICROPHONE, SPEAKER, Recorder, found_at, noise, virtual_card, write_wav
+from support.sound.virtual_card import MICROPHONE, SPEAKER, Recorder, found_at, noise, virtual_card, write_wav
 
 from assistant.commands import devices as devices_command
 from assistant.commands.devices import DevicesOptions, devices, meter, tone, verdict

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-import llm_server
-import program
 import pytest
-from program import REPARTEE
 from rich.console import Console
-from terminal import Terminal
+from support.programs import program
+from support.programs.program import REPARTEE
+from support.programs.terminal import Terminal
+from support.services import llm_server
 
 from assistant.commands import init as init_command
 from assistant.commands.first_run.options import InitOptions

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from program import repartee
+from support.programs.program import repartee
 
 from assistant.models.catalogue import MODELS
 

@@ -4,7 +4,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
-from trace_samples import DEMO
+from support.conversations.trace_samples import DEMO
 from typer.testing import CliRunner
 
 from assistant.commands.llm_endpoints.cli import endpoints

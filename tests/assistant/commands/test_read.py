@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from llm_server import Server, answer, serving, status
-from program import REPARTEE, repartee
-from talk_app import talking
-from virtual_card import Recorder, virtual_card, write_wav
+from support.programs.program import REPARTEE, repartee
+from support.programs.talk_app import talking
+from support.services.llm_server import Server, answer, serving, status
+from support.sound.virtual_card import Recorder, virtual_card, write_wav
 
 from assistant.commands.read.command import names_of, reading_settings
 from assistant.config.settings import DEFAULTS

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from program import repartee
-from threaded_http import Quiet, http_server
+from support.programs.program import repartee
+from support.services.threaded_http import Quiet, http_server
 
 VARIABLES = {
     "NEAR_KEY": "canary-of-the-endpoint",

@@ -7,9 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import repartee
 from rich.console import Console
-from trace_samples import DEMO, RECORDINGS, TIME, demo_records, simulated_records, slower, write_trace
+from support.conversations.trace_samples import (
+    DEMO,
+    RECORDINGS,
+    TIME,
+    demo_records,
+    simulated_records,
+    slower,
+    write_trace,
+)
+from support.programs.program import repartee
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import REPARTEE, repartee
-from terminal import Terminal
+from support.programs.program import REPARTEE, repartee
+from support.programs.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the folders and the service manager of Linux")
 

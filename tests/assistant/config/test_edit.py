@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from forbidden_folder import forbid
+from support.programs.forbidden_folder import forbid
 
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import EndpointSection

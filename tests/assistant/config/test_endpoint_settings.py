@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from config_texts import kinds_of
+from support.generated.config_texts import kinds_of
 
 from assistant.config.endpoint_settings import (
     KINDS,

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import config_texts
 import pytest
-from forbidden_folder import forbid
 from hypothesis import given
 from hypothesis import strategies as st
+from support.generated import config_texts
+from support.programs.forbidden_folder import forbid
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError

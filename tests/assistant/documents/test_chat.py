@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from scripted_parts import PartModel, reading_of
-from scripted_tools import ScriptedTools
-from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.engines.scripted_parts import PartModel, reading_of
+from support.engines.scripted_tools import ScriptedTools
 
 from assistant.documents.chat import ReadingChat
 from assistant.documents.reading import Reading

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pdf_files import pdf_of
+from support.texts.pdf_files import pdf_of
 
 from assistant.documents import MAX_CHARS, DocumentError
 from assistant.documents.files import open_file, text_of

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from scripted_parts import PartModel, reading_of, unreachable
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.engines.scripted_parts import PartModel, reading_of, unreachable
 
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection

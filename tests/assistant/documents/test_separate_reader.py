@@ -7,7 +7,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from pdf_files import pdf_of
+from support.texts.pdf_files import pdf_of
 
 from assistant.documents import DocumentError, SplitDocument, separate_reader
 from assistant.documents.files import open_file

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from scripted_parts import PART_CHARS, PartModel, text_of
+from support.engines.scripted_parts import PART_CHARS, PartModel, text_of
 
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection

@@ -6,7 +6,7 @@ import timeit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.completeness import NO_EVIDENCE, completeness
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.questions import NO_QUESTION, Question

@@ -2,7 +2,7 @@
 
 import time
 
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.questions import NO_QUESTION, Question, question_of
 

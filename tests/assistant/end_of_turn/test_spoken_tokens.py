@@ -1,7 +1,7 @@
 """Tests of the tokens of a transcript: digits, letters and words."""
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.dictation_words import dictation_words
 from assistant.end_of_turn.spoken_tokens import tokens_of

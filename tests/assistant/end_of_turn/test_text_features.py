@@ -4,7 +4,7 @@ from math import isfinite
 
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.text_features import text_shape
 

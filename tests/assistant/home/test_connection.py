@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from service_server import TOKEN, Reply, ServiceServer, service_server
-from text_cases import text_cases
+from support.services.service_server import TOKEN, Reply, ServiceServer, service_server
+from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
 from assistant.home import HomeState, ServiceCall

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import faster_whisper.utils
 import pytest
-from forbidden_folder import forbid
-from text_cases import text_cases
+from support.programs.forbidden_folder import forbid
+from support.texts.text_cases import text_cases
 
 from assistant.models.catalogue import KINDS, MODELS, named
 from assistant.models.needs import (

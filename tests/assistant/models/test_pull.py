@@ -19,8 +19,8 @@ import pytest
 from faster_whisper.utils import download_model
 from huggingface_hub import hf_hub_download
 from rich.console import Console
-from stopwatch import Stopwatch
-from threaded_http import Quiet, http_server
+from support.clocks.stopwatch import Stopwatch
+from support.services.threaded_http import Quiet, http_server
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
-from cache_parts import MemoryStore, inline_cache
-from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.engines.cache_parts import MemoryStore, inline_cache
 
 from assistant.turns.settings import TurnSettings
 from llm.cache.answer_cache import PROBLEM

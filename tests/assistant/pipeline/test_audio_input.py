@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from real_time_conversation import RealTimeConversation
-from simulation import (
+from support.clocks.virtual_time import run_virtual
+from support.conversations.real_time_conversation import RealTimeConversation
+from support.conversations.simulation import (
     NOON,
     LoudnessVad,
     ScriptedMicrophone,
@@ -14,7 +15,6 @@ from simulation import (
     Simulation,
     Utterance,
 )
-from virtual_time import run_virtual
 
 from assistant.config.loading import load_settings
 from assistant.events import Problem

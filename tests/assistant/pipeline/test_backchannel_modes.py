@@ -1,7 +1,7 @@
 """A backchannel is a normal turn if a client or the key ends turns."""
 
 import pytest
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.history.items import AssistantMessage
 from assistant.turns.push_to_talk import PushToTalk

@@ -10,11 +10,25 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-import simulation
-from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait, answer, chunk, event, serving, status
-from real_time_conversation import scripted
-from simulation import SimulationResult, Utterance, check_stages
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations import simulation
+from support.conversations.real_time_conversation import scripted
+from support.conversations.simulation import SimulationResult, Utterance, check_stages
+from support.services.llm_server import (
+    DONE,
+    HEAD,
+    LAST_CHUNK,
+    Abort,
+    Drip,
+    Script,
+    Server,
+    Wait,
+    answer,
+    chunk,
+    event,
+    serving,
+    status,
+)
 
 from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings

@@ -9,12 +9,17 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from phrase_whisper import phrase_settings
-from program import repartee
-from real_time_conversation import WHAT_TIME, RealTimeConversation, bare_environment, question_twice
 from rich.console import Console
-from scripted_engines import script_recognizer
-from simulation import SimulationResult, check_stages
+from support.conversations.real_time_conversation import (
+    WHAT_TIME,
+    RealTimeConversation,
+    bare_environment,
+    question_twice,
+)
+from support.conversations.simulation import SimulationResult, check_stages
+from support.engines.scripted_engines import script_recognizer
+from support.models.phrase_whisper import phrase_settings
+from support.programs.program import repartee
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
-from phrase_whisper import phrase_settings
-from program import REPARTEE, repartee
-from real_time_conversation import WHAT_TIME, bare_environment
-from stopwatch import Stopwatch
+from support.clocks.stopwatch import Stopwatch
+from support.conversations.real_time_conversation import WHAT_TIME, bare_environment
+from support.models.phrase_whisper import phrase_settings
+from support.programs.program import REPARTEE, repartee
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import pytest
-from answered_turn import ANSWERED
+from support.conversations.answered_turn import ANSWERED
 
 from assistant.events import Problem, SessionEvent
 from assistant.pipeline.busy_machine import TOLD_EVERY_S, BusyMachine

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from simulation import Simulation, Utterance
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.pipeline.connection_warmer import MAX_KEEP_ALIVES, ConnectionWarmer
 

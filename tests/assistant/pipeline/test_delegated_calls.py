@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
-from scripted_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, calls, last_user
-from simulation import Simulation, SimulationResult, Utterance
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
+from support.engines.scripted_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, calls, last_user
 
 from assistant.events import ReplySent, ReplyStarted, UserTurnCommitted
 from assistant.history.items import AssistantMessage

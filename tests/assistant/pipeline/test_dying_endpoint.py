@@ -4,7 +4,7 @@ import random
 from statistics import median
 
 import pytest
-from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import ScriptedModel, Simulation, SimulationResult, Utterance
 
 from assistant.turns.settings import TurnSettings
 from llm.errors import LlmUnreachable

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_time_conversation import RealTimeConversation
-from simulation import (
+from support.clocks.virtual_time import run_virtual
+from support.conversations.real_time_conversation import RealTimeConversation
+from support.conversations.simulation import (
     NOON,
     LoudnessVad,
     ScriptedMicrophone,
@@ -19,7 +20,6 @@ from simulation import (
     ScriptedVoice,
     Utterance,
 )
-from virtual_time import run_virtual
 
 from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import (

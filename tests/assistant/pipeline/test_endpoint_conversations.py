@@ -5,15 +5,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import grpc
-import grpc_server
-import llm_server
 import pytest
-import simulation
-from aws_server import own_environment, refusal, serving_aws
-from endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
-from llm_server import Abort, status
-from real_time_conversation import scripted
-from simulation import SimulationResult, Utterance, check_stages
+from support.conversations import simulation
+from support.conversations.real_time_conversation import scripted
+from support.conversations.simulation import SimulationResult, Utterance, check_stages
+from support.services import grpc_server, llm_server
+from support.services.aws_server import own_environment, refusal, serving_aws
+from support.services.endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
+from support.services.llm_server import Abort, status
 
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings

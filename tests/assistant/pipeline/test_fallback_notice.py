@@ -4,8 +4,8 @@ import logging
 import random
 
 import pytest
-from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
-from simulation import WORD_MS, ScriptedModel, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import WORD_MS, ScriptedModel, Simulation, SimulationResult, Utterance
+from support.engines.scripted_tools import CallingModel, ScriptedTools, calls, looked_up
 
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
-import simulation
-from loaded_skills import written_skills
-from real_time_conversation import scripted
-from simulation import NOON, Simulation, SimulationResult, Utterance
+from support.conversations import simulation
+from support.conversations.loaded_skills import written_skills
+from support.conversations.real_time_conversation import scripted
+from support.conversations.simulation import NOON, Simulation, SimulationResult, Utterance
 
 from assistant.history.items import AssistantMessage
 from assistant.skills import Running

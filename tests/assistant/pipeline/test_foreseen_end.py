@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from simulation import Simulation, SimulationResult, Utterance
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from audio.stt import Punctuation, Transcript

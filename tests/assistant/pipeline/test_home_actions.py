@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.events import Problem
 from assistant.home import HomeFault, HomeState, ServiceCall

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulation import Simulation, SimulationResult, Utterance
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
 from assistant.end_of_turn.estimator import PATIENT, EndOfTurnEstimate, EndOfTurnEvidence
 from assistant.history.items import AssistantMessage, UserMessage

@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from simulation import ScriptedRecognizer, Simulation, Utterance
+from support.conversations.simulation import ScriptedRecognizer, Simulation, Utterance
 
 from assistant.pipeline.no_recognizer import NoRecognizer
 from audio.stt import SegmentId

@@ -1,8 +1,8 @@
 """With a push-to-talk key, the response latency counts from its release: nobody waits for a reply before."""
 
 import pytest
-from simulation import Simulation, Utterance
-from trace_samples import TIME
+from support.conversations.simulation import Simulation, Utterance
+from support.conversations.trace_samples import TIME
 
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, TurnSettings

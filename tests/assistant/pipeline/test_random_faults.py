@@ -1,4 +1,4 @@
-"""Conversations with random mixtures of faults keep every rule of the design; see tests/random_faults.py.
+"""Conversations with random mixtures of faults keep every rule of the design; see its helper of that name.
 
 `make search` runs 10,000 of them, the gate 300.
 """
@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import settings
-from random_faults import FAULTS, failures_of, run, scenario_of
+from support.conversations.random_faults import FAULTS, failures_of, run, scenario_of
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop, run_virtual
 
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.recognizer import RING_S, RecognizerFeed

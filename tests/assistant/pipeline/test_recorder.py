@@ -1,7 +1,7 @@
 """Tests of the assignment of events to turns, and of the wait between end of turn and commit."""
 
 import pytest
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.transcript_requests import RecognizerRequest

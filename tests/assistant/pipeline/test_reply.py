@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import simulation
-from simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
-from text_cases import text_cases
+from support.conversations import simulation
+from support.conversations.simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
+from support.texts.text_cases import text_cases
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage

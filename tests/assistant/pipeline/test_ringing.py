@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from simulation import Simulation, SimulationResult, Utterance
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
 from assistant.pipeline.ringing import RING_LASTS_S
 from assistant.skills import SetTimer

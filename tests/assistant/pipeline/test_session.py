@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 import pytest
-from simulation import LoudnessVad, ScriptedMicrophone, Simulation, SimulationResult, Utterance
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import LoudnessVad, ScriptedMicrophone, Simulation, SimulationResult, Utterance
 
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage

@@ -10,16 +10,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from conversation_checks import (
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.conversations.conversation_checks import (
     ObservedReply,
     check_history_was_heard,
     check_turn_ends_once,
     check_unconfirmed_reply_is_silent,
     observed_replies,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from simulation import LoudnessVad, Simulation, Utterance
+from support.conversations.simulation import LoudnessVad, Simulation, Utterance
 
 from assistant.events import TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, Item, UserMessage, without_resumed_rests

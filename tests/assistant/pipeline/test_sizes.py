@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
-from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+from support.engines.scripted_tools import CallingModel, ScriptedTools, calls, looked_up
 
 from assistant.history.items import AssistantMessage
 from assistant.turns.settings import RecheckThresholds, TurnSettings

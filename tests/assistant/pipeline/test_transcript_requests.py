@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, draft_transcript, words
+from support.turns.turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, draft_transcript, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect
 from assistant.turns.effects import (

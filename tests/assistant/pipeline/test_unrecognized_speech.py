@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from simulation import LoudnessVad, Simulation, SimulationResult, Utterance
+from support.conversations.simulation import LoudnessVad, Simulation, SimulationResult, Utterance
 
 from assistant.events import ReplyStarted, UserTurnCommitted
 from assistant.pipeline.engines import SessionSettings

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.commands.talk.cards import Cards
 from assistant.commands.talk.command import LocalTalker

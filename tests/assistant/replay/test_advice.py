@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from simulation import Utterance
-from trace_samples import TIME, demo_records, simulated_records, slower, write_trace
+from support.conversations.simulation import Utterance
+from support.conversations.trace_samples import TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace

@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from real_time_conversation import RealTimeConversation
-from simulation import (
+from support.clocks.virtual_time import run_virtual
+from support.conversations.real_time_conversation import RealTimeConversation
+from support.conversations.simulation import (
     NOON,
     LoudnessVad,
     ScriptedMicrophone,
@@ -22,7 +23,6 @@ from simulation import (
     Simulation,
     Utterance,
 )
-from virtual_time import run_virtual
 
 from assistant.end_of_turn.estimator import (
     BALANCED,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from simulation import LoudnessVad, Simulation, Utterance
-from trace_samples import TIME, demo_records, simulated_records
+from support.conversations.simulation import LoudnessVad, Simulation, Utterance
+from support.conversations.trace_samples import TIME, demo_records, simulated_records
 
 from assistant.pipeline.session import Session
 from assistant.replay.course import Change

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from screen_checks import check_end, check_screen, in_terminal
-from screen_programs import with_cards, with_slow_hub
-from trace_samples import DEMO
+from support.conversations.trace_samples import DEMO
+from support.programs.screen_checks import check_end, check_screen, in_terminal
+from support.programs.screen_programs import with_cards, with_slow_hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")]
 

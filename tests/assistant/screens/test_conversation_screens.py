@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from phrase_whisper import phrase_settings
-from screen_checks import check_end, check_screen, in_terminal
-from screen_programs import with_cards
+from support.models.phrase_whisper import phrase_settings
+from support.programs.screen_checks import check_end, check_screen, in_terminal
+from support.programs.screen_programs import with_cards
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from screen_checks import check_end, check_screen, in_terminal
-from screen_programs import with_cards
+from support.programs.screen_checks import check_end, check_screen, in_terminal
+from support.programs.screen_programs import with_cards
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from llm_server import answer, serving
+from support.services.llm_server import answer, serving
 
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import EngineChoice

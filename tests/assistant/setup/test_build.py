@@ -11,11 +11,11 @@ from pathlib import Path
 
 import onnxruntime
 import pytest
-from gpu_build import pretend_gpu_build
-from llm_server import answer, serving
-from phrase_whisper import phrase_settings
-from synthetic_piper import tone_voice
-from synthetic_smart_turn import counting_network
+from support.models.gpu_build import pretend_gpu_build
+from support.models.phrase_whisper import phrase_settings
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_smart_turn import counting_network
+from support.services.llm_server import answer, serving
 
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import AUTO

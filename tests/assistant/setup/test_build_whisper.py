@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from ctranslate2.models import Whisper
-from synthetic_whisper import loud, scripted_whisper, seconds_of
+from support.models.synthetic_whisper import loud, scripted_whisper, seconds_of
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import ComputeType

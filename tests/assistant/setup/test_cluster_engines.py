@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_cluster import INFO, ScriptedCluster
+from support.engines.scripted_cluster import INFO, ScriptedCluster
 
 from assistant.config.loading import load_settings
 from assistant.setup import build

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from scripted_engines import SequenceRecognizer
-from simulation import ScriptedVoice
+from support.conversations.simulation import ScriptedVoice
+from support.engines.scripted_engines import SequenceRecognizer
 
 from assistant.commands.engine_bench.bench import Bench, BenchRow, variants
 from assistant.config.settings import DEFAULTS, Settings

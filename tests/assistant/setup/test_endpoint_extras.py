@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from aws_server import own_environment
-from endpoint_services import ALL_KINDS, Service, serving_kind, table_of
-from llm_server import HELLO, answer, ask, serving, status
+from support.services.aws_server import own_environment
+from support.services.endpoint_services import ALL_KINDS, Service, serving_kind, table_of
+from support.services.llm_server import HELLO, answer, ask, serving, status
 
 from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection

@@ -6,15 +6,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-import aws_server
-import grpc_server
-import llm_server
 import pytest
-from aws_server import own_environment, serving_aws
-from endpoint_services import ALL_KINDS, serving_kind, table_of
-from generate_events import error, last, output, token
-from grpc_server import Hang, Part
-from llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, Wait, chunk
+from support.services import aws_server, grpc_server, llm_server
+from support.services.aws_server import own_environment, serving_aws
+from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
+from support.services.generate_events import error, last, output, token
+from support.services.grpc_server import Hang, Part
+from support.services.llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, Wait, chunk
 
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.llm_settings import LlmSection

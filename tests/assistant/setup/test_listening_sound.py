@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from phrase_whisper import phrase_settings
-from synthetic_piper import tone_voice
+from support.models.phrase_whisper import phrase_settings
+from support.models.synthetic_piper import tone_voice
 
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import Engines

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from aws_server import own_environment
-from endpoint_services import ALL_KINDS, serving_kind, table_of
-from llm_server import ask
+from support.services.aws_server import own_environment
+from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
+from support.services.llm_server import ask
 
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.llm_settings import LlmSection

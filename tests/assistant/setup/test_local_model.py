@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llm_server import answer, serving
-from synthetic_gguf import ANSWER, write_gguf
+from support.models.synthetic_gguf import ANSWER, write_gguf
+from support.services.llm_server import answer, serving
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection

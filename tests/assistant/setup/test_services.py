@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from service_server import TOKEN, service_server
+from support.services.service_server import TOKEN, service_server
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.home_settings import HomeSection, WeatherSection

@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from two_whispers import install_two_whispers
+from support.models.two_whispers import install_two_whispers
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded_skills import loaded_skills, spoken_form
 from num2words import num2words
-from text_cases import text_cases
+from support.conversations.loaded_skills import loaded_skills, spoken_form
+from support.texts.text_cases import text_cases
 
 from assistant.skills import Running, SkillContext, TimerState
 from assistant.skills.en.numerals import NUMERALS

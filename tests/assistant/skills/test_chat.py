@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.skills import REFUSED, Running, SetAlarm, SetTimer, SkillContext, timer_effects
 from assistant.skills.chat import SkillsChat, SkillsFirst

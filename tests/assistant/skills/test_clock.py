@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from loaded_skills import loaded_skills, spoken_form
-from text_cases import text_cases
+from support.conversations.loaded_skills import loaded_skills, spoken_form
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.en.phrases import PHRASES, write_time

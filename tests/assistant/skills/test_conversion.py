@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded_skills import loaded_skills
-from text_cases import text_cases
+from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names

@@ -1,8 +1,8 @@
 """Answers to the assistant's questions, references and several requests, as the effects of committed turns."""
 
 import pytest
-from skill_talk import Talk
-from text_cases import text_cases
+from support.conversations.skill_talk import Talk
+from support.texts.text_cases import text_cases
 
 from assistant.skills.dialog.memory import QUESTION_S
 

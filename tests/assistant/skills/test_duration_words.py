@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded_skills import loaded_skills
-from text_cases import text_cases
+from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SetAlarm, SetTimer, SkillContext, SkillEffect
 from assistant.skills.language import LANGUAGES

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
-from loaded_skills import SpokenSkills
-from service_server import recording
-from text_cases import text_cases
+from support.conversations.loaded_skills import SpokenSkills
+from support.services.service_server import recording
+from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
 from assistant.home import Device, HomeFault, HomeState, ServiceCall

@@ -17,10 +17,10 @@ from hassil.expression import Sequence as WordSequence
 from hassil.intents import Intents, RangeSlotList, TextSlotList
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded_skills import loaded_skills
 from num2words import num2words
-from stopwatch import slowness
-from text_cases import text_cases
+from support.clocks.stopwatch import slowness
+from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import (
     AlarmState,

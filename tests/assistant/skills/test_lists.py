@@ -1,8 +1,8 @@
 """Lists and notes by voice: what is understood, follow-ups, retraction, and what the language model keeps."""
 
 import pytest
-from skill_talk import Talk
-from text_cases import text_cases
+from support.conversations.skill_talk import Talk
+from support.texts.text_cases import text_cases
 
 from assistant.skills.language import load_language
 from assistant.skills.lists.items import AddItems, ListItem, RemoveItems, UserLists, list_names

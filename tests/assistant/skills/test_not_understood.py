@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded_skills import loaded_skills
-from stopwatch import slowness
-from text_cases import text_cases
+from support.clocks.stopwatch import slowness
+from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.skills import no_model_answer

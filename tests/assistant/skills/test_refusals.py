@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from loaded_skills import written_skills
-from text_cases import text_cases
+from support.conversations.loaded_skills import written_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory

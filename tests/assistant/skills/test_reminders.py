@@ -4,8 +4,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from loaded_skills import loaded_skills
-from text_cases import text_cases
+from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import (
     AlarmState,

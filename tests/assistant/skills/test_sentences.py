@@ -8,7 +8,7 @@ import home_assistant_intents
 import pytest
 from hassil.intents import Intents
 from hassil.sample import sample_sentence
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.clock import load_zones

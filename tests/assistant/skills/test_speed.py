@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from skill_talk import Talk
+from support.conversations.skill_talk import Talk
 
 from assistant.skills import QUIETEST_DB, ChangeSpeed, ChangeVolume
 from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects

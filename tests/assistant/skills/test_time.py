@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stopwatch import slowness, walk
+from support.clocks.stopwatch import slowness, walk
 
 from assistant.skills import SkillContext
 from assistant.skills.skills import Skills

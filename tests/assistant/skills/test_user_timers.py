@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from stored_timers import Program, World, alarm, timer
+from support.conversations.stored_timers import Program, World, alarm, timer
 
 from assistant.skills import CancelTimers, PauseTimers, Running
 from assistant.skills.user_timers import CLAIM_TIMEOUT_S, RENEWED_EVERY_S

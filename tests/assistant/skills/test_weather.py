@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from loaded_skills import spoken_form
-from service_server import Reply, ServiceServer, service_server
-from text_cases import text_cases
+from support.conversations.loaded_skills import spoken_form
+from support.services.service_server import Reply, ServiceServer, service_server
+from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import WeatherSection
 from assistant.skills.chat import SkillsChat, SkillsFirst

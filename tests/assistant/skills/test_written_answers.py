@@ -5,8 +5,8 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
-from loaded_skills import written_skills
-from text_cases import text_cases
+from support.conversations.loaded_skills import written_skills
+from support.texts.text_cases import text_cases
 
 from assistant.skills import AlarmState, Running, SetAlarm, SetTimer, SkillContext, TimerState
 from assistant.skills.home_requests import degrees, measured

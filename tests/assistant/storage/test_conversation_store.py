@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
 
 from assistant.events import ReplySent, ReplyStarted, ReplyStopped, TurnFinished
 from assistant.history.history import History

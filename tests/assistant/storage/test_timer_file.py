@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_timers import Program, World, alarm, timer
+from support.conversations.stored_timers import Program, World, alarm, timer
 
 from assistant.skills import CancelTimers, PauseTimers, ResumeTimers, SetAlarm
 from assistant.skills.stored_timers import Pending, StoredTimer, Write

@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 
 import pytest
-from stored_timers import NOON, say_missed, timer
+from support.conversations.stored_timers import NOON, say_missed, timer
 
 from assistant.skills.user_timers import SharedTimers, UserTimers
 from assistant.storage import timer_keeper

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from program import repartee
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
-from trace_samples import DEMO
+from support.conversations.trace_samples import DEMO
+from support.programs.program import repartee
 from typer.core import TyperGroup
 from typer.main import get_group
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from program import REPARTEE
+from support.programs.program import REPARTEE
 
 from assistant.support.process_limits import cause, explanation, refusal
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from phrase_whisper import phrase_settings
-from terminal import Terminal
+from support.models.phrase_whisper import phrase_settings
+from support.programs.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")
 

@@ -5,10 +5,10 @@ import time
 import timeit
 
 import pytest
-from chunker_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.chunker_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
+from support.texts.text_cases import text_cases
 
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.speakable import speakable

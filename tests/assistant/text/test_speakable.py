@@ -6,7 +6,7 @@ import timeit
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.text.speakable import Speakable, speakable
 

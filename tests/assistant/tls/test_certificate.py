@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from certificates import NOW, write_pair
+from support.servers.certificates import NOW, write_pair
 
 from assistant.config.server_settings import ServerSection
 from assistant.tls.certificate import CertificateError, read_certificate

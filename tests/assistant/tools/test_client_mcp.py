@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from threaded_http import Quiet, http_server
+from support.services.threaded_http import Quiet, http_server
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.tools import client_mcp_thread
@@ -22,7 +22,7 @@ from assistant.tools.client_mcp_thread import ClientMcpThread
 from assistant.tools.guarded_lookup import GuardedLookup, RefusedAddressError
 from llm.name_lookup import AddressInfo, NameLookup
 
-PROGRAM = Path(__file__).parents[2] / "mcp_program.py"
+PROGRAM = Path(__file__).parents[2] / "support" / "mcp" / "mcp_program.py"
 
 
 def free_port() -> int:

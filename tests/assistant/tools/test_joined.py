@@ -2,7 +2,7 @@
 
 import asyncio
 
-from scripted_tools import ADD, WEATHER, ScriptedTools
+from support.engines.scripted_tools import ADD, WEATHER, ScriptedTools
 
 from assistant.tools.joined import JoinedTools
 

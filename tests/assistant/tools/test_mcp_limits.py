@@ -14,7 +14,7 @@ from assistant.tools import ToolError
 from assistant.tools.mcp_limits import MAX_BYTES, MAX_VALUES, excess
 from assistant.tools.mcp_tools import McpTools
 
-PROGRAM = Path(__file__).parent.parent.parent / "mcp_flood_program.py"
+PROGRAM = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_flood_program.py"
 
 TOO_MUCH = {
     "million parts": "more than (4 MB|20000 values)",

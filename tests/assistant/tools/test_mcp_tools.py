@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from grpc_server import self_signed
+from support.services.grpc_server import self_signed
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError, mcp_server, mcp_tools
@@ -25,7 +25,7 @@ from llm.environment import CHECK_PROXY
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parent.parent.parent / "mcp_program.py"
+PROGRAM = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_program.py"
 COMMAND = f"'{sys.executable}' '{PROGRAM}'"
 ENVIRON = {"TOOL_SECRET": "open sesame", "OTHER_SECRET": "not for tools"}
 
@@ -232,7 +232,7 @@ def test_connection_that_fails_while_closing_is_stopped(monkeypatch: pytest.Monk
     run(test)
 
 
-BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
+BUSY = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_busy_program.py"
 
 
 def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from scripted_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, as_text, calls, last_user, looked_up
-from simulation import Simulation, SimulationResult, Utterance
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
+from support.engines.scripted_tools import (
+    ADD,
+    WEATHER,
+    CallingModel,
+    Calls,
+    ScriptedTools,
+    as_text,
+    calls,
+    last_user,
+    looked_up,
+)
 
 from assistant.events import FunctionCalled, ReplySent, ReplyStopped
 from assistant.history.history import History

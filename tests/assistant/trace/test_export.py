@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import otlp_collector
 import pytest
-from grpc_server import self_signed
-from llm_server import Close, Drip, Script, Seen, Server, Wait, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import SpanFlags, Status
-from simulation import ScriptedModel, Simulation
-from trace_samples import TIME
+from support.conversations.simulation import ScriptedModel, Simulation
+from support.conversations.trace_samples import TIME
+from support.services import otlp_collector
+from support.services.grpc_server import self_signed
+from support.services.llm_server import Close, Drip, Script, Seen, Server, Wait, serving
 
 from assistant.config.settings import Settings, TraceSection
 from assistant.setup.build import span_export as built

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-import trace_texts
-from simulation import Simulation, Utterance
+from support.conversations.simulation import Simulation, Utterance
+from support.generated import trace_texts
 
 from assistant.trace import record as records
 from assistant.trace.latency import STAGES
@@ -62,7 +62,7 @@ def test_every_record_class_has_a_table() -> None:
 
 def test_documentation_matches_the_schema() -> None:
     written = trace_texts.FIELDS_FILE.read_text(encoding="utf-8")
-    assert written == trace_texts.table(), "run `PYTHONPATH=. python tests/trace_texts.py`"
+    assert written == trace_texts.table(), "run `PYTHONPATH=. python tests/support/generated/trace_texts.py`"
 
 
 def described(title: str) -> set[str]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from simulation import Simulation, Utterance
-from trace_samples import TIME
+from support.conversations.simulation import Simulation, Utterance
+from support.conversations.trace_samples import TIME
 
 from assistant.trace.context import answer_span_id
 from assistant.trace.record import TracedAnswer, TurnRecord

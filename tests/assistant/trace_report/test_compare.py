@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from trace_samples import demo_records, printed, slower
+from support.conversations.trace_samples import demo_records, printed, slower
 
 from assistant.trace_report.compare import Comparison, compare, comparison_table, is_worse, notes
 from assistant.trace_report.facts import facts_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_samples import demo_records, slower, write_trace
+from support.conversations.trace_samples import demo_records, slower, write_trace
 
 from assistant.trace_report import counting as trace_counting
 from assistant.trace_report.counting import Slowest, count_turns, split_files

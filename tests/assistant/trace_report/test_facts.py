@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
-from simulation import Simulation, Utterance
-from trace_samples import TIME, demo_records, simulated_records
+from support.conversations.simulation import Simulation, Utterance
+from support.conversations.trace_samples import TIME, demo_records, simulated_records
+from support.engines.scripted_tools import CallingModel, ScriptedTools, calls, looked_up
 
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.session import Session

@@ -6,8 +6,8 @@ from itertools import chain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import Utterance
-from trace_samples import TIME, demo_records, simulated_records, slower
+from support.conversations.simulation import Utterance
+from support.conversations.trace_samples import TIME, demo_records, simulated_records, slower
 
 from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of

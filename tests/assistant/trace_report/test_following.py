@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from forbidden_folder import forbid
-from trace_samples import DEMO, demo_records, write_trace
+from support.conversations.trace_samples import DEMO, demo_records, write_trace
+from support.programs.forbidden_folder import forbid
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace

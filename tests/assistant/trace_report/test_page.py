@@ -8,8 +8,16 @@ from typing import Literal
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_browser import chromium
-from trace_samples import DEMO, TIME, demo_records, printed, simulated_records, slower, write_trace
+from support.conversations.trace_samples import (
+    DEMO,
+    TIME,
+    demo_records,
+    printed,
+    simulated_records,
+    slower,
+    write_trace,
+)
+from support.pages.page_browser import chromium
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace

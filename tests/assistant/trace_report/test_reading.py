@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from forbidden_folder import forbid
-from trace_samples import DEMO, demo_records, write_trace
+from support.conversations.trace_samples import DEMO, demo_records, write_trace
+from support.programs.forbidden_folder import forbid
 
 from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import TraceError, convert_record, distinct, parse_line, read_records, trace_files

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_samples import DEMO, demo_records, write_trace
+from support.conversations.trace_samples import DEMO, demo_records, write_trace
 
 from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import Record, TraceError

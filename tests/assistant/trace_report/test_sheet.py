@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
-from trace_samples import DEMO
+from support.conversations.trace_samples import DEMO
 
 from assistant.trace_report.counting import count_turns
 from assistant.trace_report.sheet import Sheet

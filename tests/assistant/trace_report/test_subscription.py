@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import httpx
 import pytest
-from grpc_server import self_signed
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
-from trace_samples import DEMO, demo_records
+from support.conversations.trace_samples import DEMO, demo_records
+from support.services.grpc_server import self_signed
+from support.texts.text_cases import text_cases
 
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.subscription import CONTENT_TYPE, stream_url, subscribe

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from trace_samples import DEMO, demo_records, slower, write_trace
+from support.conversations.trace_samples import DEMO, demo_records, slower, write_trace
 
 from assistant.trace.latency import STAGES
 from assistant.trace_report.counting import count_turns

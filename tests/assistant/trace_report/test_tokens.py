@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
-from simulation import ScriptedModel, Simulation, Utterance
-from trace_samples import TIME, demo_records
+from support.conversations.simulation import ScriptedModel, Simulation, Utterance
+from support.conversations.trace_samples import TIME, demo_records
 
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally

@@ -5,8 +5,8 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
-from simulation import Simulation, Utterance
-from trace_samples import RECORDINGS, TIME, demo_records, goldens, simulated_records
+from support.conversations.simulation import Simulation, Utterance
+from support.conversations.trace_samples import RECORDINGS, TIME, demo_records, goldens, simulated_records
 
 from assistant.pipeline.session import Session
 from assistant.trace.latency import STAGES

@@ -1,7 +1,7 @@
 """Tests of greetings and announcements."""
 
 import pytest
-from turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
+from support.turns.turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
 
 from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, RetractReply
 from assistant.turns.events import InputCommitted, ReplyCancelled, ReplyEnded, ReplyId, ReplyRequested

@@ -1,7 +1,7 @@
 """Tests of attempts: when they start, are dropped and committed."""
 
 import pytest
-from turn_scene import FIRST, Scene, at
+from support.turns.turn_scene import FIRST, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, EndOfTurn, PrepareReply

@@ -1,7 +1,7 @@
 """Tests of backchannels, echoes and questions in short texts."""
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.turns.backchannel import (
     ends_with_question,

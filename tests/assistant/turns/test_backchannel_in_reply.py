@@ -1,6 +1,6 @@
 """Tests of backchannels during a reply."""
 
-from turn_scene import Scene, at, has_resumed, interrupt_briefly, words
+from support.turns.turn_scene import Scene, at, has_resumed, interrupt_briefly, words
 
 from assistant.pipeline.transcript_requests import SessionEffects
 from assistant.turns.effects import CommitTurn, PrepareReply, TurnDiscarded

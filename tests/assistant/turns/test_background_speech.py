@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from turn_scene import Scene, at, discards, words
+from support.turns.turn_scene import Scene, at, discards, words
 
 from assistant.pipeline.transcript_requests import SessionEffect
 from assistant.turns.effects import DuckReply, InterruptReply, OpenSegment, TurnStarted

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from turn_scene import FIRST, Scene, at, discards
+from support.turns.turn_scene import FIRST, Scene, at, discards
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

@@ -1,7 +1,7 @@
 """Tests of speech right after the onset of a reply."""
 
 import pytest
-from turn_scene import FIRST, Scene, at, discards, words
+from support.turns.turn_scene import FIRST, Scene, at, discards, words
 
 from assistant.turns.effects import DuckReply, InterruptReply, OpenSegment, RetractReply, TurnStarted, UnduckReply
 from assistant.turns.events import InputCommitted, InterimTranscript, ReplyId, ReplyRequested

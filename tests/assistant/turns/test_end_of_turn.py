@@ -1,7 +1,7 @@
 """Tests of the end of a turn: silence, estimates, limits and missing transcripts."""
 
 import pytest
-from turn_scene import FIRST, SOME_SEGMENT, Scene, at, low_confidence_transcript
+from support.turns.turn_scene import FIRST, SOME_SEGMENT, Scene, at, low_confidence_transcript
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects

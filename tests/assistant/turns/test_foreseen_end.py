@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at
+from support.turns.turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
 from assistant.turns.effects import CommitTurn, DropAttempt, PrepareReply

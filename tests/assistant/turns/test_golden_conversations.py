@@ -2,7 +2,7 @@
 
 from difflib import unified_diff
 
-from random_conversations import conversations, golden_conversations
+from support.turns.random_conversations import conversations, golden_conversations
 
 
 def test_random_conversations_have_the_recorded_effects() -> None:

@@ -1,6 +1,6 @@
 """The idle timeout: the assistant speaks again when the user says nothing after a heard reply."""
 
-from turn_scene import FIRST, Scene
+from support.turns.turn_scene import FIRST, Scene
 
 from assistant.turns.effects import CommitTurn, IdleTimedOut, PrepareReply
 from assistant.turns.event_entries import parse_entries, settings_entry

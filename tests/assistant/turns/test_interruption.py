@@ -1,7 +1,7 @@
 """Tests of overlaps that interrupt a reply, and of those that do not."""
 
 import pytest
-from turn_scene import Scene, at, words
+from support.turns.turn_scene import Scene, at, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, at, words
+from support.turns.turn_scene import FIRST, at, words
 
 from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, Effects, EndOfTurn, PrepareReply, Transcribe
 from assistant.turns.events import FinalTranscript, FrameProcessed, ReplyId, TranscriptExpected

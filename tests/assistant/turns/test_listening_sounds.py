@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from turn_scene import Scene, at, words
+from support.turns.turn_scene import Scene, at, words
 
 from assistant.end_of_turn.estimator import BALANCED, PATIENT, EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect

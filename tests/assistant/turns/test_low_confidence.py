@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
+from support.turns.turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

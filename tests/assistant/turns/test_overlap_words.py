@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import Scene, at, words
+from support.turns.turn_scene import Scene, at, words
 
 from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects
 from assistant.turns.effects import (

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from simulated_session import EffectChecks, Ignored, SimulatedSession
-from turn_scene import words
+from support.turns.simulated_session import EffectChecks, Ignored, SimulatedSession
+from support.turns.turn_scene import words
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import TranscriptRequests

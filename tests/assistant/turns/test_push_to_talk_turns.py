@@ -1,7 +1,7 @@
 """Tests of turn taking with a push-to-talk key."""
 
 import pytest
-from turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
+from support.turns.turn_scene import FIRST, Scene, announcement_count, at, unheard_announcement
 
 from assistant.turns.effects import CommitTurn, EndOfTurn, PrepareReply
 from assistant.turns.events import InputCommitted, KeyPressed, ReplyEnded, ReplyId, ReplyRequested

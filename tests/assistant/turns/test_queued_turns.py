@@ -1,6 +1,6 @@
 """Tests of speech while the transcript of the previous turn is pending."""
 
-from turn_scene import FIRST, Scene, at, last_requested
+from support.turns.turn_scene import FIRST, Scene, at, last_requested
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, Scene, at
+from support.turns.turn_scene import FIRST, Scene, at
 
 from assistant.turns.effects import (
     CommitTurn,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, Scene, at, has_resumed, interrupt_briefly, low_confidence_transcript, words
+from support.turns.turn_scene import FIRST, Scene, at, has_resumed, interrupt_briefly, low_confidence_transcript, words
 
 from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, ResumeReply, RetractReply, TurnDiscarded
 from assistant.turns.events import (

@@ -1,6 +1,6 @@
 """Tests of committed replies that are retracted because the user continues."""
 
-from turn_scene import FIRST, Scene, at
+from support.turns.turn_scene import FIRST, Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

@@ -1,7 +1,7 @@
 """Tests of speech onsets that are not confirmed yet."""
 
 import pytest
-from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
+from support.turns.turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

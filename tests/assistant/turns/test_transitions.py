@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from turn_scene import FIRST, SOME_SEGMENT, Scene, at, words
+from support.turns.turn_scene import FIRST, SOME_SEGMENT, Scene, at, words
 
 from assistant.turns.events import (
     Event,

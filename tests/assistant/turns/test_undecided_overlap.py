@@ -1,7 +1,7 @@
 """Tests of ducking and segments during overlaps that stay undecided."""
 
 import pytest
-from turn_scene import Scene, at
+from support.turns.turn_scene import Scene, at
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.turns.settings import WakePhraseThresholds
 from assistant.turns.wake_phrase import FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate

@@ -7,8 +7,8 @@ from datetime import date
 
 import httpx
 import pytest
-from service_server import Reply, ServiceServer, recording, service_server
-from text_cases import text_cases
+from support.services.service_server import Reply, ServiceServer, recording, service_server
+from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import WeatherSection
 from assistant.support.json_http import JsonHttp, ServiceFault

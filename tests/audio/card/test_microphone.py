@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import numpy as np
 import pytest
-from fake_cards import FakeLibrary, capture, device, run_card
-from virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop, run_virtual
+from support.sound.fake_cards import FakeLibrary, capture, device, run_card
 
 from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.errors import DeviceError

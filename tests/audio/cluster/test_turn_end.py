@@ -4,7 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from scripted_cluster import LOST, ScriptedCluster
+from support.engines.scripted_cluster import LOST, ScriptedCluster
 
 from audio.cluster.turn_end import MAX_WAITING, ClusterTurnEnd
 from audio.cluster.wire import sent_pcm

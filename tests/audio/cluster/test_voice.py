@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import numpy as np
 import pytest
-from scripted_cluster import ScriptedCluster
+from support.engines.scripted_cluster import ScriptedCluster
 
 from audio.cluster.voice import ATTEMPTS, ClusterVoice
 from audio.cluster.wire import sent_chunk

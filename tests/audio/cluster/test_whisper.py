@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted_cluster import INFO, LOST, ScriptedCluster
+from support.engines.scripted_cluster import INFO, LOST, ScriptedCluster
 
 from audio.cluster import whisper
 from audio.cluster.whisper import ClusterWhisper, ClusterWhisperModel

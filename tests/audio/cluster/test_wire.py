@@ -1,7 +1,7 @@
 """Tests of the messages between replicas and gateways, also of a newer version."""
 
 import numpy as np
-from scripted_cluster import INFO
+from support.engines.scripted_cluster import INFO
 
 from audio.cluster.wire import (
     received_chunk,

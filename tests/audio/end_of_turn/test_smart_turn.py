@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from synthetic_smart_turn import counting_network, logit_of
+from support.models.synthetic_smart_turn import counting_network, logit_of
 
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_smart_turn import MELS, counting_network, logit_of
+from support.models.synthetic_smart_turn import MELS, counting_network, logit_of
 
 from audio.end_of_turn.smart_turn.graph import NotSmartTurnError, shortened
 from audio.onnx_messages import NotReadableError, fields, message, number, numbers, text

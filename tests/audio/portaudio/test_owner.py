@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from fake_sounddevice import FakeSounddevice, PortAudioError
+from support.sound.fake_sounddevice import FakeSounddevice, PortAudioError
 
 import audio.portaudio.owner
 from audio.card.stream import Opened, StreamRequest

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_accounts import REGION, Scripted, VirtualWait, fault
-from aws_server import own_environment
+from support.services.aws_accounts import REGION, Scripted, VirtualWait, fault
+from support.services.aws_server import own_environment
 from typer.testing import CliRunner
 
 from assistant.config.loading import load_settings

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_accounts import REGION, account
+from support.services.aws_accounts import REGION, account
 
 from deploy.aws.clients import aws_client
 

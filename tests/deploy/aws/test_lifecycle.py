@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from aws_accounts import VirtualWait
+from support.services.aws_accounts import VirtualWait
 
 from deploy.aws.clients import DeployError
 from deploy.aws.expiry import DELETE_AFTER

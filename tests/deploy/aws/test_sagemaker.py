@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_accounts import REGION, ROLE, Scripted, VirtualWait, account, fault
-from aws_server import REGION as SERVED_REGION
-from aws_server import own_environment
-from endpoint_services import serving_kind
+from support.services.aws_accounts import REGION, ROLE, Scripted, VirtualWait, account, fault
+from support.services.aws_server import REGION as SERVED_REGION
+from support.services.aws_server import own_environment
+from support.services.endpoint_services import serving_kind
 from typer.testing import CliRunner
 
 from assistant.config.loading import load_settings

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stopwatch import slowness
-from text_cases import text_cases
+from support.clocks.stopwatch import slowness
+from support.texts.text_cases import text_cases
 
 from llm.answer_text.answer_filter import AnswerFilter
 from llm.answer_text.reasoning_habit import ReasoningHabit

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_server import (
+from support.services.aws_server import (
     HEAD,
     REGION,
     SECRET,
@@ -27,7 +27,7 @@ from aws_server import (
     usage,
     wrapped,
 )
-from llm_server import HELLO, Abort, Script, Wait, ask, chunk
+from support.services.llm_server import HELLO, Abort, Script, Wait, ask, chunk
 
 from llm import token_deadlines
 from llm.aws.bedrock import BedrockChat

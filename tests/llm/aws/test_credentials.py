@@ -9,9 +9,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from aws_server import KEY_ID, REGION, SECRET, TOKEN, answer, own_environment, refusal, said, serving_aws
-from aws_server import event as bedrock_event
-from llm_server import Wait, ask, serving, status
+from support.services.aws_server import (
+    KEY_ID,
+    REGION,
+    SECRET,
+    TOKEN,
+    answer,
+    own_environment,
+    refusal,
+    said,
+    serving_aws,
+)
+from support.services.aws_server import event as bedrock_event
+from support.services.llm_server import Wait, ask, serving, status
 
 from llm.aws import credentials as aws_credentials
 from llm.aws.bedrock import BedrockChat

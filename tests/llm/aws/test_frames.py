@@ -5,9 +5,9 @@ from itertools import pairwise
 from zlib import crc32
 
 import pytest
-from aws_server import event, fault, frame, part
 from hypothesis import given
 from hypothesis import strategies as st
+from support.services.aws_server import event, fault, frame, part
 
 from llm.aws import frames as aws_frames
 from llm.aws.frames import EventStreamMessage, EventStreamReader

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from aws_server import KEY_ID, REGION, SECRET, TOKEN, own_environment, signature_of
-from llm_server import Seen
-from text_cases import text_cases
+from support.services.aws_server import KEY_ID, REGION, SECRET, TOKEN, own_environment, signature_of
+from support.services.llm_server import Seen
+from support.texts.text_cases import text_cases
 
 from llm.aws.request import BEDROCK, SAGEMAKER, AwsApi, signed_headers
 from llm.aws.service import path_part

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from aws_server import (
+from support.services.aws_server import (
     HEAD,
     REGION,
     SECRET,
@@ -23,7 +23,7 @@ from aws_server import (
     refusal,
     serving_aws,
 )
-from llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
+from support.services.llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
 
 from llm import token_deadlines
 from llm.aws.sagemaker import SageMakerChat

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from cache_parts import LetterEmbedder, MemoryStore, inline_cache
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.engines.cache_parts import LetterEmbedder, MemoryStore, inline_cache
 
 from llm.cache import CacheEntry, Vector
 from llm.cache.answer_cache import FIND_TIMEOUT_S, MAX_LATE, MAX_WAITING, PAUSE_S, PROBLEM, AnswerCache, Lookup

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from cache_parts import MemoryStore, inline_cache
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.engines.cache_parts import MemoryStore, inline_cache
 
 from llm.cache.cached_chat import CachedChat
 from llm.chat import (

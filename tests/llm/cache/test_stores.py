@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from redis_process import redis_process
+from support.servers.redis_process import redis_process
 
 from llm.cache import MAX_FOUND, CacheEntry, CacheStore, CacheStoreError, entry_id
 from llm.cache.redis_store import PREFIX, RedisStore

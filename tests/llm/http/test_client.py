@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from grpc_server import self_signed
-from llm_server import HELLO, Server, answer, ask, serving, status
+from support.services.grpc_server import self_signed
+from support.services.llm_server import HELLO, Server, answer, ask, serving, status
 
 from llm.chat import Token
 from llm.environment import CHECK_PROXY

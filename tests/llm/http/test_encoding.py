@@ -6,7 +6,7 @@ import json
 import tracemalloc
 
 import pytest
-from llm_server import HELLO, Wait, ask, serving
+from support.services.llm_server import HELLO, Wait, ask, serving
 
 from llm.discovery import look
 from llm.errors import LlmBroken

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Image, Message, Size, Token
 from llm.errors import LlmError, LlmUnreachable

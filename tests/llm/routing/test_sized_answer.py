@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from llm.chat import (
     PLAIN,

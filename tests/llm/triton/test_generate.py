@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import partial
 
 import pytest
-from chat_templates import DATED
-from generate_events import output
-from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
-from scripted_answers import ASKED, KEY, Client, base
-from stopwatch import Stopwatch
+from support.clocks.stopwatch import Stopwatch
+from support.services.chat_templates import DATED
+from support.services.generate_events import output
+from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from support.services.scripted_answers import ASKED, KEY, Client, base
 
 from llm import token_deadlines
 from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token

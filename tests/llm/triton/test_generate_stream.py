@@ -4,9 +4,9 @@ import json
 from itertools import pairwise
 
 import pytest
-from generate_events import output
 from hypothesis import given
 from hypothesis import strategies as st
+from support.services.generate_events import output
 
 from llm.answer_state import AnswerEvent
 from llm.chat import Finished, Token

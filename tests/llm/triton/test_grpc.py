@@ -12,11 +12,23 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import grpc
-import llm_server
 import numpy as np
 import pytest
 import tritonclient.grpc.aio as own  # type: ignore[import-untyped]
-from grpc_server import LAST, Fail, Hang, Part, Script, Triton, Wait, answer, relayed, self_signed, serving
+from support.services import llm_server
+from support.services.grpc_server import (
+    LAST,
+    Fail,
+    Hang,
+    Part,
+    Script,
+    Triton,
+    Wait,
+    answer,
+    relayed,
+    self_signed,
+    serving,
+)
 from tritonclient.grpc import InferInput, InferRequestedOutput
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, RequestSent, SlotAcquired, Token

@@ -1,7 +1,7 @@
 """Conversion of status codes and error texts into errors with a remedy."""
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.triton.grpc_failure import failed_in_stream, failed_with_code, is_lost, too_slow_to_connect, unreachable

@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from grpc_server import LAST, Part, response_of
 from hypothesis import given
 from hypothesis import strategies as some
+from support.services.grpc_server import LAST, Part, response_of
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmRefused

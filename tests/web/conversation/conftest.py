@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from page_browser import (
+from playwright.sync_api import Browser, Page
+from support.pages.page_browser import (
     chromium,
     load_recording,
 )
-from page_conversation import (
+from support.pages.page_conversation import (
     SPEECH_BOUNDS_S,
     reply,
 )
-from playwright.sync_api import Browser, Page
-from scripted_server import Script, Server, serving
+from support.servers.scripted_server import Script, Server, serving
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from page_browser import (
+from playwright.sync_api import Page
+from support.pages.page_browser import (
     wait_until,
 )
-from page_conversation import reply, start, start_with_push_to_talk, wait_for_phase
-from playwright.sync_api import Page
-from scripted_server import Server
+from support.pages.page_conversation import reply, start, start_with_push_to_talk, wait_for_phase
+from support.servers.scripted_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 

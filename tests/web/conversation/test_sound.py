@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import soxr
-from page_browser import (
+from playwright.sync_api import Page
+from support.pages.page_browser import (
     PageRecording,
     best_correlation,
     read_recording,
     to_wire,
     wait_until,
 )
-from page_conversation import (
+from support.pages.page_conversation import (
     SPEECH_BOUNDS_S,
     dispatch_events,
     record_phases,
@@ -23,8 +24,7 @@ from page_conversation import (
     start_with_push_to_talk,
     wait_for_phase,
 )
-from playwright.sync_api import Page
-from scripted_server import Server
+from support.servers.scripted_server import Server
 
 # Alone: a busy machine interrupts the rendered sound.
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(180)]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
-from gateways import handovers
-from redis_process import redis_process, running_redis
+from support.servers.gateways import handovers
+from support.servers.redis_process import redis_process, running_redis
 
 from assistant.history.history import HistorySnapshot
 from web.handover.claims import claimed_conversation

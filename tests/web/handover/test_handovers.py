@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from gateways import PATIENT_S, SECRET, SharedRedis, handovers
-from redis_process import redis_process, running_redis
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.servers.gateways import PATIENT_S, SECRET, SharedRedis, handovers
+from support.servers.redis_process import redis_process, running_redis
 
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings

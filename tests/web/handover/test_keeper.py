@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from assistant.history.history import HistorySnapshot
 from web.handover.handovers import Handovers, Kept

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateways import SECRET, TRACED, SharedRedis, gateway, loader, repartee_of, texts_of
-from redis_process import redis_process, running_redis
-from session_server import RecordingClient, connected_client, eventually
+from support.servers.gateways import SECRET, TRACED, SharedRedis, gateway, loader, repartee_of, texts_of
+from support.servers.redis_process import redis_process, running_redis
+from support.servers.session_server import RecordingClient, connected_client, eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -27,7 +27,7 @@ async def gateway_process(folder: Path, url: str) -> AsyncGenerator[tuple[int, a
     """Starts a gateway; yields its port and its process."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(TESTS / "gateway_program.py"),
+        str(TESTS / "support" / "servers" / "gateway_program.py"),
         str(folder),
         url,
         stdout=subprocess.PIPE,

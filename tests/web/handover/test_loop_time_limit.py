@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from web.handover.loop_time_limit import loop_time_limit
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateways import SECRET, TRACED, SharedRedis, gateway, loader, repartee_of, texts_of
-from proxies import HOST, Proxy, haproxy_files, nginx_files, program_of, running_proxy
-from redis_process import redis_process
-from session_server import RecordingClient, SessionServer, eventually
+from support.servers.gateways import SECRET, TRACED, SharedRedis, gateway, loader, repartee_of, texts_of
+from support.servers.proxies import HOST, Proxy, haproxy_files, nginx_files, program_of, running_proxy
+from support.servers.redis_process import redis_process
+from support.servers.session_server import RecordingClient, SessionServer, eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 

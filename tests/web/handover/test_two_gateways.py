@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateways import SECRET, TRACED, SharedRedis, gateway, handovers, loader, repartee_of, texts_of
-from proxies import HOST
-from redis_process import RedisProcess, redis_process, running_redis
-from session_server import RecordingClient, SessionServer, connected_client, eventually
+from support.servers.gateways import SECRET, TRACED, SharedRedis, gateway, handovers, loader, repartee_of, texts_of
+from support.servers.proxies import HOST
+from support.servers.redis_process import RedisProcess, redis_process, running_redis
+from support.servers.session_server import RecordingClient, SessionServer, connected_client, eventually
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from assistant.history.history import HistorySnapshot

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from gateways import TRACED, SharedRedis, gateway, loader
-from redis_process import redis_process
-from session_server import eventually
-from webrtc_caller import WebRtcCaller, has_network, in_call
+from support.protocol.webrtc_caller import WebRtcCaller, has_network, in_call
+from support.servers.gateways import TRACED, SharedRedis, gateway, loader
+from support.servers.redis_process import redis_process
+from support.servers.session_server import eventually
 
 from web.handover import session_snapshot
 

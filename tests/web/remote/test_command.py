@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from phrase_whisper import phrase_settings
-from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
+from support.models.phrase_whisper import phrase_settings
+from support.sound.virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import Cards
 from assistant.commands.talk.keys import TalkControls

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from simulation import ScriptedMicrophone, Simulation, Utterance
-from wire_client import SERVICE
+from support.conversations.simulation import ScriptedMicrophone, Simulation, Utterance
+from support.protocol.wire_client import SERVICE
 
 from assistant.commands.talk import panels
 from assistant.commands.talk.view import View

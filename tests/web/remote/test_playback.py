@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import numpy as np
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
 
 from assistant.turns.events import ReplyId
 from audio.speaker import WavSpeaker

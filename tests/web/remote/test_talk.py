@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from session_server import ScriptedEngineLoader, SessionServer, eventually, session_server, settings_for
-from simulation import ScriptedMicrophone, Utterance
+from support.conversations.simulation import ScriptedMicrophone, Utterance
+from support.servers.session_server import ScriptedEngineLoader, SessionServer, eventually, session_server, settings_for
 
 from assistant.events import (
     ChunkSpoken,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from session_server import eventually
 from starlette.websockets import WebSocket
-from text_cases import text_cases
-from web_server import ScriptedEnginePool, running_server
+from support.servers.session_server import eventually
+from support.servers.web_server import ScriptedEnginePool, running_server
+from support.texts.text_cases import text_cases
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import write_pair
 from starlette.websockets import WebSocket
-from web_server import running_server
+from support.servers.certificates import write_pair
+from support.servers.web_server import running_server
 
 from assistant.config.server_settings import ServerSection
 from web.remote.address import address_of

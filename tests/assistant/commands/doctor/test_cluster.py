@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from scripted_cluster import INFO, ScriptedCluster
+from support.engines.scripted_cluster import INFO, ScriptedCluster
 
 from assistant.cluster.application import ServiceStatus
 from assistant.commands.cluster import command

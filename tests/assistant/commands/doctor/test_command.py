@@ -9,12 +9,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from llm_server import answer, serving
-from phrase_whisper import phrase_settings
-from program import REPARTEE, repartee
 from rich.console import Console
-from synthetic_piper import tone_voice
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.models.phrase_whisper import phrase_settings
+from support.models.synthetic_piper import tone_voice
+from support.programs.program import REPARTEE, repartee
+from support.services.llm_server import answer, serving
 
 from assistant.commands.doctor import command
 from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound

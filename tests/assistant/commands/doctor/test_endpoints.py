@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from endpoint_services import serving_kind
-from llm_server import HEAD, Script, Wait, answer, serving, status
+from support.services.endpoint_services import serving_kind
+from support.services.llm_server import HEAD, Script, Wait, answer, serving, status
 
 from assistant.commands.doctor.endpoints import EndpointProbe, probe
 from assistant.config.endpoint_settings import EndpointSection

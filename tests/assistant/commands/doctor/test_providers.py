@@ -1,7 +1,7 @@
 """Results that show where models on ONNX Runtime compute. No engine runs here."""
 
 import pytest
-from gpu_build import GPU_BUILD
+from support.models.gpu_build import GPU_BUILD
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.providers import provider_findings

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from service_server import TOKEN, Reply, ServiceServer, service_server
+from support.services.service_server import TOKEN, Reply, ServiceServer, service_server
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.services import ServiceProbe, probe, services_section

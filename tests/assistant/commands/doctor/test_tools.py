@@ -14,7 +14,7 @@ from assistant.commands.doctor.tools import ToolProbe, probe, server_findings, t
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.tool_settings import ToolServerSection
 
-PROGRAM = Path(__file__).parent.parent.parent.parent / "mcp_program.py"
+PROGRAM = Path(__file__).parent.parent.parent.parent / "support" / "mcp" / "mcp_program.py"
 COMMAND = f"'{sys.executable}' '{PROGRAM}'"
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:1/v1", model="m")
 TGI = EndpointSection(name="tgi", kind="tgi", url="http://127.0.0.1:1", model="m", template="llama3")

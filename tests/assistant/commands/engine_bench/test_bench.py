@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from phrase_whisper import phrase_whisper
-from program import repartee
-from synthetic_piper import tone_voice
-from synthetic_whisper import scripted_whisper
+from support.models.phrase_whisper import phrase_whisper
+from support.models.synthetic_piper import tone_voice
+from support.models.synthetic_whisper import scripted_whisper
+from support.programs.program import repartee
 
 from assistant.commands.engine_bench import bench as engine_bench
 from assistant.commands.engine_bench.bench import (

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from synthetic_piper import tone_voice
+from support.models.synthetic_piper import tone_voice
 
 from assistant.commands.first_run import voices as first_run_voices
 from assistant.commands.first_run.sample import sample_of

@@ -5,8 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import program
 import pytest
+from support.programs import program
 
 CLOSED = "http://127.0.0.1:9/v1"
 

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from llm_server import Script, serving, status
 from rich.console import Console
+from support.services.llm_server import Script, serving, status
 
 from assistant.commands.llm_endpoints.editing import RESTART, add, remove
 from assistant.commands.llm_endpoints.wanted import NewEndpoint

@@ -5,9 +5,9 @@ import time
 from io import StringIO
 
 import pytest
-from llm_server import Wait, serving, status
 from rich.console import Console
-from stopwatch import Stopwatch
+from support.clocks.stopwatch import Stopwatch
+from support.services.llm_server import Wait, serving, status
 
 from assistant.commands.llm_endpoints.local_search import beside, with_llm_choice
 from assistant.config.loading import load_settings

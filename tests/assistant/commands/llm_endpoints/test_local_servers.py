@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from text_cases import text_cases
+from support.texts.text_cases import text_cases
 
 from assistant.commands.llm_endpoints.local_servers import (
     choose,

@@ -6,9 +6,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from aws_server import own_environment
-from endpoint_services import ALL_KINDS, serving_kind, table_of
-from grpc_server import answer, self_signed, serving
+from support.services.aws_server import own_environment
+from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
+from support.services.grpc_server import answer, self_signed, serving
 
 from assistant.commands.llm_endpoints import probe as endpoint_probe
 from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llm_server import Script, Wait, answer, serving, status
 from rich.console import Console
+from support.services.llm_server import Script, Wait, answer, serving, status
 
 from assistant.commands.llm_endpoints import probe as endpoint_probe
 from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, ProbeAnswer

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import repartee
+from support.programs.program import repartee
 
 from assistant.commands.service.environment_file import parsed, read_environment
 from assistant.commands.service.unit import ServiceError

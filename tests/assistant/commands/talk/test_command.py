@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from talk_app import talking
-from virtual_card import SPEAKER, VOICE, Recorder, VirtualCard, virtual_card, write_wav
+from support.programs.talk_app import talking
+from support.sound.virtual_card import SPEAKER, VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import chime
 from assistant.storage.conversation_file import TERMINAL, ConversationFile

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from installed_model import TINY_EN_FOLDER
-from talk_app import App, talking
-from virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, write_wav
+from support.models.installed_model import TINY_EN_FOLDER
+from support.programs.talk_app import App, talking
+from support.sound.virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, write_wav
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(300)]
 

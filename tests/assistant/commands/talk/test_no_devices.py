@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from talk_app import talking
+from support.programs.talk_app import talking
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 

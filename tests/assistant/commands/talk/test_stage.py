@@ -7,9 +7,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from talk_app import SETTINGS
-from terminal import Terminal
-from virtual_card import VirtualCard, virtual_card
+from support.programs.talk_app import SETTINGS
+from support.programs.terminal import Terminal
+from support.sound.virtual_card import VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from complete_lines import complete_lines
-from phrase_whisper import phrase_settings
-from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
+from support.models.phrase_whisper import phrase_settings
+from support.programs.complete_lines import complete_lines
+from support.sound.virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,

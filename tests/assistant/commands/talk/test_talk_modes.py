@@ -6,8 +6,8 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import Simulation, SimulationResult, Utterance
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
 from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import AssistantMessage, UserMessage

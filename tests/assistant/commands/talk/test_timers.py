@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from talk_app import App, talking
-from virtual_card import VirtualCard, virtual_card
+from support.programs.talk_app import App, talking
+from support.sound.virtual_card import VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,7 +1,7 @@
 """Currencies, abbreviations before numbers, ranges, units as typed, ordinals and inflection."""
 
 import pytest
-from token_boundaries import chunks_of, spoken_results
+from support.texts.token_boundaries import chunks_of, spoken_results
 
 CURRENCIES = {
     "lakh": ("en", "It is ₹5,00,000.", "It is five lakh rupees."),

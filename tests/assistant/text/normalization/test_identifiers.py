@@ -1,7 +1,7 @@
 """Telephone numbers and other identifiers are spoken digit by digit; grouped amounts are not."""
 
 import pytest
-from token_boundaries import spoken_results
+from support.texts.token_boundaries import spoken_results
 
 IDENTIFIERS = {
     "1300": ("en", "Call 1300 555 019 now.", "Call one three zero zero, five five five, zero one nine now."),

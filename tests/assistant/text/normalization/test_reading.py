@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
-from text_cases import plain_text, text_cases
+from support.texts.normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
+from support.texts.text_cases import plain_text, text_cases
 
 from assistant.text.normalization.reading import spoken
 

@@ -1,7 +1,7 @@
 """Minus signs, decimal marks of other languages, and equations with units and currencies."""
 
 import pytest
-from token_boundaries import chunks_of, spoken_results
+from support.texts.token_boundaries import chunks_of, spoken_results
 
 SIGNED = {
     "en decimal": ("en", "It is -1.5 °C now.", "It is minus one point five degrees Celsius now."),

@@ -12,8 +12,8 @@ from typing import Any
 import ctranslate2
 import numpy as np
 import pytest
-from forbidden_folder import forbid
-from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+from support.models.synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+from support.programs.forbidden_folder import forbid
 
 from audio.errors import EngineLoadError, SttError
 from audio.stt import NO_WORD, Punctuation, SegmentId, Transcript

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
-from virtual_time import run_virtual
+from support.clocks.virtual_time import run_virtual
+from support.models.synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio import degradation, hang_detection
 from audio.degradation import Degradation

@@ -1,0 +1,1 @@
+"""Helpers of the tests, by topic; tests import them as `support.TOPIC.MODULE`."""

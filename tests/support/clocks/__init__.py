@@ -1,0 +1,1 @@
+"""Virtual time, durations, and stalls of the machine."""

@@ -1,0 +1,1 @@
+"""Whole conversations in virtual time: the session around scripted engines, and their records."""

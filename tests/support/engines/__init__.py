@@ -1,0 +1,1 @@
+"""Scripted recognizers, voices, detectors, tools and language models."""

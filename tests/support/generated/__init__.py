@@ -1,0 +1,1 @@
+"""Writers of files of the repository that tests compare: tables, settings, manifests."""

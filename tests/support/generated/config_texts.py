@@ -1,0 +1,178 @@
+"""Generates config.toml and the table in docs/configuration.md from assistant/config/settings.py.
+
+`python tests/support/generated/config_texts.py` in the repository's root writes both; tests/assistant/config/ compares
+them.
+"""
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, accepts
+from assistant.config.keys import Key, keys_of
+from assistant.config.settings import DEFAULTS, SECTIONS
+from assistant.config.sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
+from assistant.config.tool_settings import ToolServerSection
+from assistant.config.words import spelled
+
+ROOT = Path(__file__).parents[3]
+CONFIG_FILE = ROOT / "config.toml"
+DOCS_FILE = ROOT / "docs" / "configuration.md"
+
+TABLE_BEGINS = "<!-- Written by tests/support/generated/config_texts.py: -->\n"
+TABLE_ENDS = "<!-- End. -->\n"
+
+_HEAD = (
+    "Repartee's settings: every key with its meaning and its default. Write what you want to change into your own "
+    "file, ~/.config/repartee/config.toml, or name a file with --config. REPARTEE_<SECTION>_<KEY> in the environment "
+    "overrides the files, and the flag --set section.key=value overrides both; `repartee config` shows what is in "
+    "effect and where it comes from."
+)
+_ENDPOINTS_HEAD = (
+    "Services that run a language model; without any, a model on this machine answers (llm.local_model), or else the "
+    "built-in skills. Each [[llm.endpoints]] is one. Keys are never written here: api_key_env names the environment "
+    "variable that holds one."
+)
+_ENDPOINT_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
+_EXAMPLES = (
+    EndpointSection(name="local", url="http://127.0.0.1:8000/v1", model="qwen2.5-7b-instruct"),
+    EndpointSection(name="cloud", url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="OPENAI_API_KEY"),
+)
+
+_TOOL_SERVERS_HEAD = (
+    "MCP servers whose tools the language model may call (docs/tools.md); they need the extra repartee[mcp]. Each "
+    "[[tools.servers]] is one."
+)
+_TOOL_SERVER_DEFAULTS = {field.name: field.default for field in fields(ToolServerSection)}
+_TOOL_SERVER_EXAMPLES = (
+    ToolServerSection(name="notes", command="python -m notes_server --folder notes", env="NOTES_KEY"),
+    ToolServerSection(name="home", url="http://127.0.0.1:8123/mcp", token_env="HOME_TOKEN"),
+)
+
+
+def kinds_of(key: str) -> tuple[EndpointKind, ...]:
+    """Returns the endpoint kinds that have the key."""
+    return tuple(kind for kind in KINDS if accepts(kind, key))
+
+
+def config_toml() -> str:
+    """Returns the complete config.toml."""
+    parts = [_comment(_HEAD)]
+    for section in SECTIONS:
+        values = DEFAULTS.section(section)
+        parts.append(f"\n[{section}]  # {_meaning(type(values))}\n")
+        for key in keys_of(type(values)):
+            parts.append(_comment(_about(key)))
+            parts.append(f"{key.name} = {_value(getattr(values, key.name))}\n")
+        if section == "llm":
+            parts.append(_endpoint_examples())
+        if section == "tools":
+            parts.append(_tool_server_examples())
+    return "".join(parts)
+
+
+def markdown_tables() -> str:
+    """Returns the table of docs/configuration.md: the keys of each section with their defaults."""
+    rows = ["| section | keys and their defaults |\n", "|---|---|\n"]
+    for section in SECTIONS:
+        values = DEFAULTS.section(section)
+        keys = (f"`{key.name}={_shortened(spelled(getattr(values, key.name)))}`" for key in keys_of(type(values)))
+        rows.append(_row(f"[{section}]", keys))
+        if section == "llm":
+            groups = dict.fromkeys(kinds_of(name) for name in ENDPOINT_KEYS)
+            for kinds in sorted(groups, key=lambda kinds: -len(kinds)):
+                names = [name for name in ENDPOINT_KEYS if kinds_of(name) == kinds]
+                whose = "" if kinds == KINDS else f", {', '.join(kinds)}"
+                rows.append(_row("[[llm.endpoints]]", map(_default, names), whose))
+        if section == "tools":
+            defaults = _TOOL_SERVER_DEFAULTS.items()
+            keys = (f"`{name}` (required)" if one is MISSING else f"`{name}={spelled(one)}`" for name, one in defaults)
+            rows.append(_row("[[tools.servers]]", keys))
+    return "".join(rows)
+
+
+def docs_with(tables: str, page: str) -> str:
+    """Returns the page with its table replaced."""
+    before, begins, rest = page.partition(TABLE_BEGINS)
+    _, ends, after = rest.partition(TABLE_ENDS)
+    assert begins
+    assert ends
+    return f"{before}{begins}\n{tables}{ends}{after}"
+
+
+def _endpoint_examples() -> str:
+    parts = ["\n", _comment(_ENDPOINTS_HEAD)]
+    parts += [_comment(f"  {key.name}{_for(key, ' ({})')}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
+    for example in _EXAMPLES:
+        values = {name: getattr(example, name) for name in ENDPOINT_KEYS}
+        told = [name for name, value in values.items() if name == "kind" or value != _ENDPOINT_DEFAULTS[name]]
+        lines = [f"{name} = {_value(values[name])}" for name in told]
+        parts.append(_comment("\n".join(["", "[[llm.endpoints]]", *lines])))
+    return "".join(parts)
+
+
+def _tool_server_examples() -> str:
+    parts = ["\n", _comment(_TOOL_SERVERS_HEAD)]
+    parts += [_comment(f"  {key.name}: {_about(key)}") for key in TOOL_SERVER_KEYS.values()]
+    for example in _TOOL_SERVER_EXAMPLES:
+        values = {name: getattr(example, name) for name in TOOL_SERVER_KEYS}
+        lines = [f"{name} = {_value(one)}" for name, one in values.items() if one != _TOOL_SERVER_DEFAULTS[name]]
+        parts.append(_comment("\n".join(["", "[[tools.servers]]", *lines])))
+    return "".join(parts)
+
+
+def _for(key: Key, form: str) -> str:
+    """Returns the kinds that have the key; "" if all do."""
+    kinds = kinds_of(key.name)
+    return "" if kinds == KINDS else form.format(", ".join(kinds))
+
+
+def _default(name: str) -> str:
+    """Returns an endpoint's key with its default, or with the kinds that require it."""
+    given = _ENDPOINT_DEFAULTS[name]
+    spared = [kind for kind in kinds_of(name) if name not in NEEDED_KEYS[kind]]
+    if not spared or given is MISSING:
+        return f"`{name}` (required)"
+    exception = f" (required, except for {' and '.join(spared)})" if len(spared) < len(kinds_of(name)) else ""
+    return f"`{name}={spelled(given)}`{exception}"
+
+
+def _about(key: Key) -> str:
+    plain = key.kind is bool or key.allowed == "a text"
+    return key.about.text if plain else f"{key.about.text} {key.allowed[0].upper()}{key.allowed[1:]}."
+
+
+def _comment(text: str) -> str:
+    lines = [short for line in text.split("\n") for short in _wrapped(line)]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = "    " if line.startswith(" ") else ""
+    return textwrap.wrap(line, 112, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _value(value: object) -> str:
+    text = spelled(value)
+    if len(text) < 100:
+        return text
+    return '"""\\\n' + "\n".join(f"{line} \\" for line in textwrap.wrap(text[1:-1], 114))[:-2] + '"""'
+
+
+def _meaning(section: type) -> str:
+    return (section.__doc__ or "").partition("\n")[0]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else f'{text[:36]}…"'
+
+
+def _row(section: str, keys: Iterable[str], whose: str = "") -> str:
+    return f"| `{section}`{whose} | {', '.join(keys)} |\n"
+
+
+if __name__ == "__main__":
+    CONFIG_FILE.write_text(config_toml(), encoding="utf-8")
+    page = DOCS_FILE.read_text(encoding="utf-8")
+    DOCS_FILE.write_text(docs_with(markdown_tables(), page), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Small models that tests write, and those that are installed."""

@@ -1,0 +1,1 @@
+"""Browsers, and the page in them."""

@@ -1,0 +1,1 @@
+"""The program in a terminal or in the background, and what is seen of it."""

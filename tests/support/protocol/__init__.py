@@ -1,0 +1,1 @@
+"""Clients that check the Realtime protocol, and its table."""

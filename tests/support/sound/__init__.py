@@ -1,0 +1,1 @@
+"""Sound cards without hardware."""

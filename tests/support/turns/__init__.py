@@ -1,0 +1,1 @@
+"""Turn taking alone: scenes, random conversations, and the session that they need."""
