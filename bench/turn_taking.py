@@ -2,7 +2,7 @@
 
     python -m bench.turn_taking                                   # the recordings of the repository
     python -m bench.turn_taking --field DIR --manifest FILE       # DIR/manifest.jsonl, rows for judging; and others
-    python -m bench.turn_taking --doc docs/performance.md         # also write the tables into the page
+    python -m bench.turn_taking --doc docs/performance.md         # also write the table into the page
     python -m bench.turn_taking --json FILE --weights FILE        # figures as JSON; other weights than the shipped ones
     python -m bench.turn_taking --overlaps --speech DIR           # also what sounds do to a running reply
 
@@ -54,7 +54,7 @@ from bench.turns.figures import (
 from bench.turns.overlap_table import Outcome as OverlapOutcome
 from bench.turns.overlap_table import table as overlap_table
 from bench.turns.overlaps import overlap_panel
-from bench.turns.table import page_tables, tables
+from bench.turns.table import page_table, tables
 
 REPOSITORY = (Path("bench/clips/manifest.jsonl"),)
 PROFILES = {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
@@ -197,7 +197,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
     if options.doc:
-        write_page(page_tables(results[0].total, results[0].curves, results[0].profiles), options.doc)
+        write_page(page_table(results[0].total, results[0].profiles), options.doc)
     if options.overlaps:
         panel = overlap_table(_overlaps(options))
         print(f"\n{panel}")

@@ -30,11 +30,9 @@ def tables(
     )
 
 
-def page_tables(
-    total: Figures, curves: Mapping[str, MainFigures], profiles: Mapping[str, Mapping[str, Figures]]
-) -> str:
-    """Returns two short tables for a page. Arguments as in `tables`."""
-    return "\n".join([_counts(total), "", *_sources(curves), "", *_short(profiles)])
+def page_table(total: Figures, profiles: Mapping[str, Mapping[str, Figures]]) -> str:
+    """Returns a short table of the profiles for a page. Arguments as in `tables`."""
+    return "\n".join([_counts(total), "", *_short(profiles)])
 
 
 def _counts(total: Figures) -> str:
