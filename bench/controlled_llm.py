@@ -40,7 +40,7 @@ class LlmBehaviour:
         tokens_per_s: Token rate after the first token. A token is a word.
         reply: Text of the reply, with {last} and {count}.
         connect_ms: Delay of the first request of a connection. Simulates TCP and TLS setup with a distant server.
-        rtt_ms: Delay of every request, including those that keep a connection warm. Simulates a distant network.
+        rtt_ms: Delay of every request, also of requests that keep a connection warm. Simulates a distant network.
         slow_rate: Share of answers whose first token is delayed by `slow_ms`.
         slow_ms: That delay.
         keepalive_s: Idle time after which a connection is closed. Many servers use 5 s.

@@ -200,7 +200,7 @@ class SizeChosen:
 
 @dataclass(frozen=True, slots=True)
 class OtherSizeAnswers:
-    """An endpoint of the other size answers, because none of the wanted size can. Emitted before its first token."""
+    """An endpoint of the other size answers, because none of this size can. Emitted before its first token."""
 
     by: str
     wanted: Size

@@ -165,7 +165,7 @@ def printable(text: str) -> str:
 
 
 def _revealing_runs(text: str) -> set[str]:
-    """Returns the runs of SHARED_RUN_CHARS letters, except those that consist of COMMON_WORDS only."""
+    """Returns the runs of SHARED_RUN_CHARS letters, except runs of COMMON_WORDS only."""
     letters, revealing = "", list[bool]()
     for word in _WORD.findall(_unescaped(text).casefold()):
         own = _letters(word)

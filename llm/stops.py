@@ -1,7 +1,7 @@
 """Ends an answer at its first stop sequence, which may be split over several tokens. No I/O.
 
 Some services send the stop sequence that ended an answer; others do not support stop sequences. A model that misses its
-end continues with the user's next question. None of this may be spoken.
+end continues with the user's next question. It must not be spoken.
 """
 
 import re

@@ -279,7 +279,7 @@ class _Setup:
         self._say(f"next: repartee talk{more}, or repartee serve{more} for the page")
 
     def _not_chosen(self, own: Settings) -> Settings:
-        """Returns the settings in effect, which the questions offer, without those that options of the command name."""
+        """Returns the settings in effect that the questions offer. Settings from the command's options are left out."""
         given, settings = self.options, self.loaded.settings
         return replace(
             settings,

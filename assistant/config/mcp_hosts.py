@@ -44,7 +44,7 @@ class McpHosts:
         standard = (host, None) in self.entries and port in {None, *DEFAULT_PORTS.values()}
         if standard or (host, port or DEFAULT_PORTS[parts.scheme]) in self.entries:
             return ""
-        return "its host and port are not among those that the operator lists in tools.client_mcp_hosts"
+        return "the operator does not list its host and port in tools.client_mcp_hosts"
 
     def may_connect(self, host: str, address: str) -> bool:
         """Returns whether a connection to this address of a host is allowed.

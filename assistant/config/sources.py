@@ -93,7 +93,7 @@ class SourceReading:
 
 
 def from_environment(environ: Mapping[str, str]) -> SourceReading:
-    """Reads the REPARTEE_ variables. `unknown_variables` reports those that are not settings."""
+    """Reads the REPARTEE_ variables. `unknown_variables` reports variables that are not settings."""
     found = SourceReading()
     for name, dotted in _VARIABLES.items():
         if name in environ:

@@ -71,7 +71,7 @@ def _at(parts: Sequence[Part], places: Iterable[int]) -> tuple[Part, ...]:
 def shared(parts: Sequence[Part], max_chars: int) -> tuple[str, ...]:
     """Returns the beginning of each part's text so that all have at most `max_chars` characters together.
 
-    Each gets an equal share. What short parts do not need goes to the others.
+    Each part gets an equal share. Longer parts also get the characters that short parts do not need.
     """
     lengths = sorted(len(part.text) for part in parts)
     left, share = max_chars, 0

@@ -88,7 +88,7 @@ def _shown(title: str) -> str:
 
 
 def _fitting(blocks: Iterator[Block], max_chars: int) -> Iterator[Block]:
-    """Yields the blocks, those that are too long in pieces."""
+    """Yields the blocks. A block that is too long comes in pieces."""
     for block in blocks:
         if len(block.text) <= max_chars:
             yield block

@@ -275,7 +275,7 @@ class History:
     ) -> str:
         """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them.
 
-        `answer`: the words of the reply, also those that were not synthesized.
+        `answer`: all words of the reply, even if they were not synthesized.
 
         A notice of the program at their beginning is returned, but not stored: the LLM has not said it.
         """

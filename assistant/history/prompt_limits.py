@@ -60,7 +60,7 @@ class HistoryLimits:
 
 
 def outside_prompt(items: Sequence[Item], already_outside: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
-    """Returns the items that are no longer in the prompt, including those that `already_outside` were not.
+    """Returns the items that are no longer in the prompt, including the items `already_outside`.
 
     System messages always stay in the prompt.
     """

@@ -36,7 +36,7 @@ class SpokenTranscript:
 
     Attributes:
         written: The reply as the LLM wrote it, where the user sees its Markdown; None where they do not.
-        whole_answer: The words of the answer, also those that were not synthesized; "" until the reply ends.
+        whole_answer: All words of the answer, even if they were not synthesized; "" until the reply ends.
     """
 
     written: WrittenReply | None = None

@@ -38,5 +38,5 @@ class ListDisplay:
         self._shown, self._any_shown = None, True
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Removes items. Ignores those that are gone."""
+        """Removes items. Ignores items that are gone."""
         self.effects().lists.change(RemoveItems(tuple(keys)))

@@ -131,7 +131,7 @@ class Reply:
         unsynthesized: Text that could not be synthesized.
         unspoken_scripts: Scripts of letters that the voice cannot speak, in order.
         shortened: Whether the rest of a very long word is not spoken.
-        calls: Calls of the client's functions by the LLM, and those that the client has to approve.
+        calls: Calls of the client's functions by the LLM, and calls that the client has to approve.
         finished: How the LLM's answer ended; None before.
         ring: What the reply rings; None for any other reply. It rings until it is stopped.
         pending: What the reply says that is done in the home. Its first audio waits a moment for the confirmation.

@@ -16,7 +16,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 @dataclass(slots=True)
 class SideTasks:
-    """Owns these tasks. Those that are added before the conversation begins wait for it."""
+    """Owns these tasks. Tasks that are added before the conversation begins wait for its beginning."""
 
     report_problem: Callable[[str], None]
     _group: asyncio.TaskGroup | None = None

@@ -161,7 +161,7 @@ class TranscriptRequests:
         return self.turns.phase is Phase.AWAITING_TRANSCRIPT
 
     def _request_settled(self, transcription: _Transcription, at: Samples) -> SessionEffects:
-        """Asks for the settled transcript, unless it is known or awaited, or the recognizer has failed."""
+        """Asks for the settled transcript, unless it is known or requested, or the recognizer has failed."""
         if transcription.settled or transcription.pending or transcription.lost:
             return ()
         transcription.requested_after_ms = ms_of_samples(at - transcription.speech_end)

@@ -180,7 +180,7 @@ class TurnTrace:
     low_confidence: bool = False
     attempts: int = 0
     recheck_span: Span | None = None  # a second transcription that confirmed the words
-    drafted_s: float | None = None  # since when the transcript after a draft is awaited
+    drafted_s: float | None = None  # when the transcript after a draft was requested
     segments: list[SegmentTrace] = field(default_factory=list)
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)

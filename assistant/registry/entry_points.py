@@ -65,7 +65,7 @@ class Registry(Generic[D]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of all engines, without importing them; also of those that turn out to be broken."""
+        """The names of all engines, without importing them; broken ones are included."""
         return tuple(self._points)
 
     def get(self, name: str) -> D | None:

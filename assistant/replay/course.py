@@ -17,7 +17,7 @@ the time at which an answer would have been heard; silence after the end of the 
 """
 
 Change = Callable[[TurnSettings], TurnSettings]
-"""Maps the settings that were in effect to those that are tried."""
+"""Maps the settings that were in effect to the settings to try."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ FALLBACK_NOTICES: Mapping[str, str] = MappingProxyType(
 
 
 def needs(settings: Settings) -> list[Need]:
-    """Returns the models that these settings need on this machine. Engines on a cluster have theirs there."""
+    """Returns the models that these settings need on this machine; engines on a cluster need none here."""
     engine, estimator = measured_recognizer(), turn_end_engine()
     uses_other = settings.stt.engine == CLUSTER or chosen_recognizer(settings) is not engine
     elsewhere = {engine.models.name} if engine.models is not None and uses_other else set()

@@ -198,7 +198,7 @@ class EngineLoader:
 
     @property
     def queue_waits(self) -> Mapping[str, QueueWait]:
-        """The queue waits of the shared engines by stage, `stt` and `tts`; only those that have a queue."""
+        """The queue waits of the shared engines by stage, `stt` and `tts`; engines without a queue are left out."""
         shared: dict[str, object] = {"stt": self.shared_recognizer, "tts": self._voice}
         return {stage: engine.queue_wait for stage, engine in shared.items() if isinstance(engine, QueuedEngine)}
 

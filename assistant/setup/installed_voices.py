@@ -43,7 +43,7 @@ class InstalledVoice:
 
 
 def installed_voices(language: str = "") -> list[InstalledVoice]:
-    """Returns all installed voices, or those that speak a language, the preferred one of each language first."""
+    """Returns the installed voices, of one language or of all, the preferred one of each language first."""
     found = [one for one in _installed() if not language or one.language in {"", language}]
     return sorted(found, key=lambda one: one.preference(language or one.language), reverse=True)
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 LISTENING_SOUNDS: Mapping[str, str] = MappingProxyType({"en": "Mm-hmm.", "de": "Mhm.", "fr": "Mhm.", "es": "Ajá."})
 """Text of the listening sound by language; English for other languages.
 
-`audio.pronunciation.HUMS` has the phonemes of those that engines would spell.
+`audio.pronunciation.HUMS` has phonemes for the sounds that engines would spell.
 """
 
 MAX_MS = 900.0

@@ -30,7 +30,7 @@ class Loading(Protocol):
     async def with_timeout(self, name: str, loading: Awaitable[None], provider: ProviderRequest | None = None) -> None:
         """Waits for a load. Raises EngineLoadError if it takes too long.
 
-        `provider`: where an engine on ONNX Runtime shall compute, which may need a longer time.
+        `provider`: where an engine on ONNX Runtime computes. Some providers take longer to load.
         """
 
     def record_choice(

@@ -1,4 +1,4 @@
-"""Lists all voices with their quality and cost, also those that could be downloaded. Reads the disk."""
+"""Lists all voices with their quality and cost, including voices that can be downloaded. Reads the disk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

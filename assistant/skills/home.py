@@ -24,7 +24,7 @@ _THERMOMETERS: tuple[Kind, ...] = ("climate", "sensor")
 _ASKABLE: tuple[Kind, ...] = (*_SWITCHED, "cover", "garage", "lock")
 
 _KINDS: dict[str, tuple[tuple[Kind, ...], tuple[Kind, ...], tuple[Kind, ...]]] = {
-    # intent: kinds that may be meant, kinds that a place alone means, kinds that "everything" means
+    # intent: allowed kinds, kinds if the user names only a place, kinds if the user says "everything"
     "home_on": (_STARTED, ("light",), ("light",)),
     "home_off": (_SWITCHED, ("light",), _ALL_OFF),
     "home_set": (_SET, ("light",), ("light",)),
@@ -212,7 +212,7 @@ def _as_written(said: str, text: str) -> str:
 
 
 def _kinds_to_set(found: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-    """Returns the kinds that may be set to a number, and those that a place alone means."""
+    """Returns the kinds that can be set to a number, and the kinds that are meant if the user names only a place."""
     aspect = found.values.get("aspect")
     if found.values.get("measure") == "degrees" or aspect == "climate":
         return ("climate",), ("climate",)

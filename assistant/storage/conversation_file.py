@@ -178,7 +178,7 @@ class ConversationFile:
         return Place(place.number, last, len(drafts))
 
     def load(self, owner: str, name: str) -> KeptConversation | None:
-        """Returns a conversation; None if its owner has none of this id. Raises ConversationFileError."""
+        """Returns a conversation; None if this owner has no conversation with this id. Raises ConversationFileError."""
         with self._shared.opened() as database:
             if database is None:
                 return None
@@ -222,7 +222,7 @@ class ConversationFile:
     # ---- all conversations of an owner ----
 
     def summaries(self, owner: str, limit: int, before_s: float | None = None) -> list[Summary]:
-        """Returns the newest conversations; `before_s`: those that changed last before this time.
+        """Returns the newest conversations; `before_s`: only conversations that changed last before this time.
 
         Raises ConversationFileError.
         """
@@ -237,7 +237,7 @@ class ConversationFile:
     def rename(self, owner: str, name: str, title: str) -> str | None:
         """Gives a conversation a title, cut to `MAX_TITLE_CHARS`; "" for the beginning of its first message.
 
-        Returns the title; None if its owner has none of this id. Raises ConversationFileError.
+        Returns the title; None if this owner has no conversation with this id. Raises ConversationFileError.
         """
         with self._shared.opened() as database:
             if database is None:

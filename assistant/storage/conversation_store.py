@@ -239,7 +239,7 @@ class ConversationStore:
         return "the end of the conversation is not stored." if self.is_stored else "the conversation is not stored."
 
     async def run(self) -> None:
-        """Writes queued items until it is cancelled, and then those that are left."""
+        """Writes queued items until it is cancelled, and then the remaining ones."""
         await self._writer.run()
 
     async def _report(self) -> None:

@@ -39,7 +39,7 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
 
 
 def is_among(path: Path, others: Iterable[Path]) -> bool:
-    """Returns whether the path is one of these files, under any name. A file that does not exist is none of them."""
+    """Returns whether the path is one of these files, under any name. False if the file does not exist."""
     for other in others:
         with suppress(OSError):
             if path.samefile(other):

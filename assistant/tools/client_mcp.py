@@ -171,7 +171,7 @@ class ClientTools:
         return tuple(function for function, _, _ in self.offered.values())
 
     def needs_approval(self, name: str) -> bool:
-        """Returns whether a call of this function needs approval; False if it is none of these tools."""
+        """Returns whether a call of this function needs approval; False if it is not one of these tools."""
         if name not in self.offered:
             return False
         _, server, tool = self.offered[name]

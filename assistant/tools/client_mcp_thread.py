@@ -39,7 +39,7 @@ class ClientMcpThread:
     """Implements `ClientServers`. The thread starts with the first server and ends with `aclose`."""
 
     def __init__(self, hosts: McpHosts) -> None:
-        """`hosts`: those that clients may name."""
+        """`hosts`: the hosts that clients may name."""
         self._hosts = hosts
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

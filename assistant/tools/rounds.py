@@ -110,7 +110,7 @@ class ClientCalls(Protocol):
         ...
 
     def needs_approval(self, name: str) -> bool:
-        """Returns whether a call of this function needs approval; False if it is none of these tools."""
+        """Returns whether a call of this function needs approval; False if it is not one of these tools."""
         ...
 
     async def call(self, call: FunctionCall) -> str:

@@ -70,7 +70,7 @@ class TraceFile:
         self._writer.put([record.to_json()])
 
     async def run(self) -> None:
-        """Writes queued records until it is cancelled, and then those that are left."""
+        """Writes queued records until it is cancelled, and then the remaining ones."""
         await self._writer.run()
 
     async def _remove_old(self) -> None:

@@ -75,8 +75,8 @@ class Attempt:
 
     Attributes:
         reply: The id of the reply.
-        expected: The id of the transcript that is awaited; None if none is.
-        settled: The latest transcript, known or awaited, does not change any more.
+        expected: The id of the requested transcript; None without a request.
+        settled: The latest transcript, known or requested, does not change any more.
         words: The transcript so far; None before the first one.
         foreseen_until: It began before the silence, with a draft that covers the speech up to here. None once
             transcripts are requested, as for any other attempt.

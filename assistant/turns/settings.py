@@ -143,7 +143,7 @@ class ListeningSoundThresholds:
 
     after_ms: float = 700.0
     """Silence in ms after which the sound begins, if the turn sounds unfinished. Most pauses within a turn are shorter,
-    and a listener who hums into each of them is felt as hurry."""
+    and a sound in each of them would hurry the user."""
 
     min_time_left_ms: float = 300.0
     """Shortest time in ms until the silence timeout. The sound takes 300 to 500 ms; the reply would cut a later one."""

@@ -227,7 +227,7 @@ class TurnTaking:
     def speech_end_before(self, frame: FrameProcessed) -> Samples | None:
         """Returns the end of speech before the pause that this frame, the next one, belongs to.
 
-        None: there is no attempt, or the frame continues the speech or ends the turn in the midst of it.
+        None: there is no attempt, or the frame continues the speech, or it ends the turn during speech.
         """
         state, settings, vad = self._conversation.state, self.settings, frame.vad
         if not isinstance(state, UserSpeaking) or state.turn.attempt is None or self._answering_changes(state.turn):

@@ -33,7 +33,7 @@ def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProces
 
 
 def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
-    """Handles a frame with speech. A turn that is too long ends in the midst of speech."""
+    """Handles a frame with speech. A turn that is too long ends during speech."""
     settings = conversation.settings
     stopped = turn.end_pause() if vad.possible_end is None else ()
     ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)

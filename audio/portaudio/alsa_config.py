@@ -1,7 +1,7 @@
 """Checks whether ALSA, the sound system of Linux, has a configuration with sound devices.
 
 Without one, libasound aborts any program that lists sound cards (SIGABRT), without a helpful message. The check reads
-the files themselves, not those that they include: what seems to lack a configuration may have one.
+the files themselves, not the files that they include: what seems to lack a configuration may have one.
 """
 
 import re

@@ -25,7 +25,7 @@ _WAITING_JOBS = 64
 would wait for many seconds."""
 
 _Waiting = tuple[float, int, Callable[[E], None], float | None]
-"""A job: when it is due, its number, what it does, and since when its sound is awaited."""
+"""A job: when it is due, its number, what it does, and since when a silent reply waits for it."""
 
 GONE_S = 5.0
 """Time that an abandoned thread has to end before its engine may be loaded again, in seconds."""
@@ -75,7 +75,7 @@ class EngineThread(Generic[E]):
             hangs.
         hang: Decides whether the engine hangs; see `hang_reason`.
         suspect: An unexpected error occurred: the next load must create a new engine.
-        queue_wait: How long the last jobs waited whose sound is awaited.
+        queue_wait: Waiting times of the last jobs for which a silent reply waited.
     """
 
     def __init__(self, name: str, engine: E, times: ThreadTimes | None = None) -> None:
@@ -105,7 +105,7 @@ class EngineThread(Generic[E]):
         """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises TtsError.
 
         A long job in parts submits its next part itself with the due time of that part, so that more urgent jobs run
-        in between. `awaited`: the reply is silent until this job, so its wait counts in `queue_wait`.
+        in between. `awaited`: the reply is silent until this job has sound, so its wait counts in `queue_wait`.
         """
         if self.gave_up:
             raise TtsError(f"{self.name} hung earlier and was abandoned: load the voice again")

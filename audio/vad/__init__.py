@@ -15,7 +15,7 @@ LIKELY_SPEECH = 0.5
 
 DEFAULT_THRESHOLD = LIKELY_SPEECH
 THRESHOLDS = 0.1, 0.95
-"""Least and greatest threshold of a detector. Beyond them everything or nothing would be speech."""
+"""Smallest and largest threshold of a detector. Below, all sound would count as speech, and above, none."""
 
 CERTAIN_SPEECH = 0.75
 """Speech probability from which a frame is certainly speech: understood speech reaches it within 240 ms, noise hardly

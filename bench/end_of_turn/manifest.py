@@ -54,7 +54,7 @@ def rows_of(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> list[dict[
     Args:
         manifest: JSON Lines.
         use: What the turns are for. Rows that name another use are left out; rows without a use take this one.
-        most: Limit on clips of one speaker; those that are kept are evenly spaced.
+        most: Limit on clips of one speaker; the kept clips are evenly spaced.
 
     Raises ValueError for an unknown use.
     """

@@ -92,7 +92,7 @@ class LoadStep:
 
     @property
     def lost(self) -> int:
-        """Connections that broke, without those that were refused."""
+        """Connections that broke; refused ones do not count."""
         return max(0, sum(bool(turn.lost) for turn in self.turns) - self.refused)
 
     @property

@@ -1,7 +1,7 @@
 """Sends POST requests to one service and yields the bytes of the answers as they arrive, without parsing them.
 
 HTTP/1.1 only: httpcore 1.0.9 drops a cancelled HTTP/2 stream without RST_STREAM (`http2.py`, `_response_closed`), so
-the service would continue to generate. Every service notices a closed HTTP/1.1 connection. A cancelled answer thus
+the service would continue to generate. Every service notices a closed HTTP/1.1 connection. So a cancelled answer
 costs one connection; `warm` keeps a spare one.
 """
 

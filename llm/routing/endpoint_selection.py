@@ -175,7 +175,7 @@ class Routing:
             question: The question.
             extra_tokens: Cost of a second request.
             size: Size of the model to ask; None: any.
-            without: Endpoints that are not asked: those that do not have this size or take no images.
+            without: Endpoints that are not asked: they have another size, or take no images.
         """
         best = self._favourites[size] = self.order(now_s, without, size)[0]
         usable = self.breakers[best].closed(now_s)

@@ -180,7 +180,7 @@ class _Requests:
             self._tasks[number].cancel()
 
     async def close(self) -> None:
-        """Closes all requests and waits for them: a cancelled task group would interrupt those that are closing."""
+        """Closes all requests and waits for them: a cancelled task group would interrupt requests that are closing."""
         for task in self._tasks.values():
             if not task.cancelling():
                 task.cancel()

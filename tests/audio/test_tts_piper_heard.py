@@ -1,4 +1,4 @@
-"""The words in the history are those that were heard: speech of a real voice, cut and recognized back."""
+"""The history has exactly the words that were heard: speech of a real voice, cut and recognized back."""
 
 import asyncio
 import re

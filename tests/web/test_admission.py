@@ -226,7 +226,7 @@ def test_conversations_that_begin_together_are_admitted_in_steps() -> None:
         assert refusal is not None
         assert refusal.retry_after_s == LIMITS.settling_s
         clock.now_s += LIMITS.settling_s
-    assert admitted == [8, 8, 8, 12], "at most half of those that run, or eight"
+    assert admitted == [8, 8, 8, 12], "at most half of the running ones, or eight"
 
 
 def test_short_conversations_one_after_another_are_admitted() -> None:
@@ -276,7 +276,7 @@ def test_guide_has_the_limits() -> None:
         f"{LIMITS.engine_latency_s * 1000:.0f} ms",
         f"{LIMITS.loop_lag_s * 1000:.0f} ms",
         f"{LIMITS.queue_wait_s * 1000:.0f} ms",
-        f"{LIMITS.settling_sessions}, or half of those that run",
+        f"{LIMITS.settling_sessions}, or half of the running ones",
     ]
     assert LIMITS.settling_share == 0.5
     assert LIMITS.always_admitted == 2

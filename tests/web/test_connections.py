@@ -239,7 +239,7 @@ def test_losers_of_a_race_for_a_resume_token_hold_nothing(tmp_path: Path) -> Non
             await RecordingClient(winner).request_reply("hello")
             outcomes = await asyncio.gather(*(outcome(socket) for socket in sockets))
             assert sorted(outcomes) == ["held", *[RESUMED_ELSEWHERE] * 11]
-            assert len(loader.recognizers) - made <= 1  # those that are kept ready
+            assert len(loader.recognizers) - made <= 1  # the one that is kept ready
             await winner.close()
             await gone(server)
 

@@ -29,7 +29,7 @@ def preflight_answer(scope: Scope) -> Response:
     """Returns the answer to a preflight request; `with_origin` adds the origin.
 
     It allows the headers that are asked for: clients name themselves in headers of their own, and the server ignores
-    those that it does not know. An allowed page of a public site may also reach a server of the local network.
+    unknown ones. An allowed page of a public site may also reach a server of the local network.
     """
     asked = Headers(scope=scope)
     allowed = {

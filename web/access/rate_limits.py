@@ -31,7 +31,7 @@ class Rate:
 
 Kind = Literal["requests", "client_secrets", "connections", "wrong_keys", "mcp_servers", "mcp_servers_of_all"]
 """The limited things: HTTP requests; those for client secrets; WebSockets of an address; its wrong tokens and client
-secrets; the MCP servers that one conversation names, and those that all conversations name."""
+secrets; the MCP servers of one conversation, and of all conversations."""
 
 RATES: dict[Kind, Rate] = {
     "requests": Rate(120, 10.0),

@@ -199,7 +199,7 @@ class ClientSpeaker:
                 )
 
     def _report_earlier_replies(self) -> None:
-        """Reports the positions of earlier replies and removes those that have finished."""
+        """Reports the positions of earlier replies and removes finished ones."""
         if self._disconnected_s is None:
             for earlier in list(self._earlier_replies):
                 self._report_played(earlier, _loop_s())

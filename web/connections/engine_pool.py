@@ -1,4 +1,4 @@
-"""Keeps the engines of a server: those that all conversations share, and recognizers that are ready to use."""
+"""Keeps the engines of a server: the shared ones of all conversations, and recognizers that are ready to use."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -22,7 +22,7 @@ class AdmissionSettings:
         always_admitted: Conversations that are admitted whatever is measured: so few are not the cause of the load.
         settling_s: Time after its beginning in which a conversation's load is not yet in the figures: about two turns.
         settling_sessions: Conversations that may begin within `settling_s`.
-        settling_share: As a share of those that run, the number that may begin within `settling_s`, if that is more.
+        settling_share: Share of the running conversations that may begin within `settling_s`, if that is more.
         release: Share of its limit below which a figure must fall before conversations are admitted again.
         retry_after_s: Time after which a refused client may try again: half of the half-life of the figures.
     """

@@ -1,6 +1,6 @@
 """Decides whether a request comes from a browser or program on this machine, and from no page of another origin. Pure.
 
-Changing the configuration is allowed to nobody else, also with the token: a token is given to people who may talk.
+Only such a request may change the configuration. The token does not allow it: it is for people who may talk.
 `AccessControl` has checked Host, Origin, address and token of every request already; these rules are narrower.
 """
 
@@ -12,7 +12,7 @@ from web.access.access_control import is_loopback
 FORWARDING = frozenset(
     {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"}
 )
-"""Headers of proxies, besides those that begin with X-Forwarded: behind a proxy, every client has its address."""
+"""Headers of proxies; all that begin with X-Forwarded count, too: behind a proxy, every client has its address."""
 
 _FORWARDED = "x-forwarded"
 

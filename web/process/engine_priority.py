@@ -43,7 +43,7 @@ async def keep_engines_behind(loaded: asyncio.Event, conversations: Callable[[],
 
 
 def lower_engine_threads(threads: Path = _THREADS) -> int:
-    """Lowers the priority of those that have it not yet. Returns their number; 0 on systems other than Linux."""
+    """Lowers the priority of engine threads that still have the usual one. Returns their number; 0 except on Linux."""
     lowered = 0
     with suppress(OSError, AttributeError):  # no /proc, or Windows
         niceness = min(LOWEST, os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) + NICENESS)

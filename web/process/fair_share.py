@@ -1,11 +1,11 @@
-"""Shares the event loop between conversations: whose frames are next, and how fast audio ahead of real time is."""
+"""Shares the event loop between conversations: chooses the next one, and slows down audio ahead of real time."""
 
 import asyncio
 
 from web.process.frame_turns import FrameTurns
 
 PAUSE_PER_WORK = 3.0
-"""Seconds left to other tasks for each second of such processing, which thus takes a quarter of the time."""
+"""Seconds left to other tasks for each second of work on audio ahead of real time: it takes a quarter of the time."""
 
 
 class FairShare:

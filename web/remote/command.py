@@ -38,7 +38,7 @@ async def talk_with(
 
     Args:
         server: The value of `--server`.
-        loaded: The settings. Those that concern the server have no effect.
+        loaded: The settings. Settings of the server have no effect.
         environ: Environment variables: REPARTEE_TOKEN.
         plain: Whether to print plain lines instead of the screen.
         tls_fingerprint: The value of `--tls-fingerprint`.

@@ -182,7 +182,7 @@ def newest(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def restore(history: History, items: tuple[Item, ...]) -> list[Item]:
-    """Puts items before those that the history has. Returns them, with new ids where these are taken."""
+    """Puts items before the items of the history. Returns them, with new ids where these are taken."""
     first = history.reserve()
     is_new = first.endswith("_1") and not history.items
     restored = list(items) if is_new else [replace(item, id=history.reserve()) for item in items]

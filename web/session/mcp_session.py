@@ -69,7 +69,7 @@ class McpSession:
     _running: Counter[str] = field(default_factory=Counter)  # approved calls, by the reply of their request
 
     def configure(self, servers: tuple[ClientServer, ...]) -> None:
-        """Sets the session's servers. Lists the tools of new ones, and disconnects those that are no longer named."""
+        """Sets the session's servers. Lists the tools of new ones, and disconnects servers that are no longer named."""
         self._of_session = servers
         self._leave_others()
         self._list_new(servers)

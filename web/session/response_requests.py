@@ -129,7 +129,7 @@ class ResponseRequests:
                 self.create(command)
 
     def on_disconnect(self) -> None:
-        """Cancels the responses outside of the conversation, also those that wait: their client is gone."""
+        """Cancels the responses outside of the conversation, running or waiting: their client is gone."""
         self._waiting = [command for command in self._waiting if not command.options.out_of_band]
         self.out_of_band.on_disconnect()
 

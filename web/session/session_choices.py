@@ -125,7 +125,7 @@ class SessionChoices:
         return tuple(name for name in names if getattr(self._wish, name) != getattr(self._used, name))
 
     def _has_no_reply(self) -> bool:
-        """Whether no reply is made or played but those that wait for the change."""
+        """Whether no reply is in progress, except replies that wait for the change."""
         return len(self._session.active_replies) <= self.engines.gate.waiting
 
     def _failed(self, wish: EngineWish, error: EngineLoadError) -> None:

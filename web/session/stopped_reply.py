@@ -13,7 +13,7 @@ class StoppedReply:
     Attributes:
         reply: The reply.
         harmless: Kinds of commands that may still arrive and are not errors.
-        latest: Whether no other reply has begun since. A command that names no response then means this one.
+        latest: Whether it is still the latest reply. If so, a command without a response id is for this reply.
     """
 
     reply: ReplyId

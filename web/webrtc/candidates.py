@@ -8,7 +8,7 @@ the server where it is.
 import ipaddress
 
 MAX_CHECKED = 16
-"""Addresses that are checked: those that the client prefers."""
+"""Number of addresses that are checked; the client's preferred ones come first."""
 
 FIRST_PORT = 1024
 """Lower ports belong to services, such as DNS. No WebRTC client uses them."""

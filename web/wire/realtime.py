@@ -213,7 +213,7 @@ class Realtime:
         self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 
     def choices_pending(self, names: Sequence[str]) -> None:
-        """Reports which chosen engines are being loaded; none: those that were chosen are in force."""
+        """Reports which chosen engines are being loaded; none: the choice is in force."""
         self._outbox.add("repartee.choices", {"pending": list(names)})
 
     def input_cleared(self) -> None:

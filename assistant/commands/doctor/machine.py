@@ -36,7 +36,7 @@ IMPORTS: Mapping[str, str] = MappingProxyType(
         "httpx": "httpx",
     }
 )
-"""Module of each distribution, besides those that engines declare. sounddevice has its own section."""
+"""Module of each distribution. Engines declare further ones. sounddevice has its own section."""
 
 IMPORT_LIMIT_S = 8.0
 DEVICES_LIMIT_S = 4.0

@@ -97,7 +97,7 @@ def services_section(settings: Settings, answers: Mapping[str, ProbeResult]) -> 
 
     Args:
         settings: The settings.
-        answers: Results of `probe`, by service; those that are not configured are missing.
+        answers: Results of `probe`, by configured service.
     """
     lines = [
         _finding("home", answers.get("home"), "none is configured: set home.url to use Home Assistant"),

@@ -50,7 +50,7 @@ class Change:
     """A change of the configuration.
 
     Attributes:
-        values: New values by dotted key; only those that differ.
+        values: New values by dotted key; only values that differ.
         endpoint: An endpoint that is added, or replaces the one of its name; None: none.
         private: Whether the endpoint contains a key.
     """

@@ -47,7 +47,7 @@ class LocationRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Locations that answered, fastest first, and those that did not.
+    """Locations that answered, fastest first, and locations that did not.
 
     Attributes:
         rows: Sorted by the median time to the first token.

@@ -95,7 +95,7 @@ async def _write(
 
 
 def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
-    """Removes an endpoint from the file and reports it. Raises ConfigError if there is none of that name."""
+    """Removes an endpoint from the file and reports it. Raises ConfigError if no endpoint has this name."""
     file = file_to_edit(config, environ)
     endpoint = file.remove(name)
     _print(console, f"removed from {file.path}: {_description(endpoint)}")

@@ -38,7 +38,7 @@ _NETWORK, _MODEL, _INK, _FAINT, _GRID = "#8a70e0", "#c763b4", "#222222", "#6f6f6
 
 
 def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, requests: int) -> None:
-    """Prints the table of measured connections, and bars of those that answered; `requests`: per endpoint."""
+    """Prints the table of measured connections, and bars of the endpoints that answered; `requests`: per endpoint."""
     timed = [each for each in measured if each.handshake is not None]
     if not timed:
         return

@@ -80,7 +80,7 @@ class View:
         entries: The transcript.
         chosen: The engines loaded so far.
         last: The last turn with a known latency.
-        latencies: Percentiles of the last turns; those that failed are on their own.
+        latencies: Percentiles of the last turns; failed turns have their own.
         typed_turns: Number of answered turns that were typed, which have no response latency.
         troubles: Number of problems.
         trouble_at: Time of the last problem as text; "" before any.

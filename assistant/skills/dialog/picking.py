@@ -31,7 +31,7 @@ def picked_entries(
     Args:
         entries: The entries in the order in which they were told.
         matches: The dialog templates that match the words.
-        name: The words without those that name no entry.
+        name: The words that name an entry.
         plural_endings: See `Phrases`.
         context: The context of the answer.
     """

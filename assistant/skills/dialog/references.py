@@ -71,7 +71,7 @@ def _kind(subject: Subject) -> Kind | None:
 
 
 def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry, ...]:
-    """Returns the entries that "it" means, of those that are still set."""
+    """Returns the entries that "it" means and that are still set."""
     current = entries_of(context.running, kind)
     if isinstance(subject, EntriesNamed):
         return tuple(one for one in current if one.number in subject.numbers) if subject.numbers else current
@@ -119,7 +119,7 @@ def _other(subject: Subject, found: TemplateMatch, context: SkillContext, reques
 
 
 def _meant(subject: Subject, current: Sequence[Entry], context: SkillContext, requests: Requests) -> tuple[Entry, ...]:
-    """Returns the entries that the last request meant, of those that are still set."""
+    """Returns the entries that the last request meant and that are still set."""
     if not isinstance(subject, EntriesNamed):
         return _entries(subject, "timer" if isinstance(subject, TimerSet) else "alarm", context)
     if subject.numbers:

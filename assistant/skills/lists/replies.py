@@ -291,7 +291,7 @@ def _alike(items: Sequence[ListItem], text: str, language: Language) -> ListItem
 
 
 def _named(items: Sequence[ListItem], text: str, language: Language) -> tuple[ListItem, ...]:
-    """Returns the items with this name, else those that contain its words."""
+    """Returns the items with this name; if there are none, the items that contain its words."""
     endings, said = language.phrases.plural_endings, text.casefold()
     if exact := tuple(one for one in items if is_same_name(one.text.casefold(), said, endings)):
         return exact

@@ -47,7 +47,7 @@ class BareFormulas:
         )
 
     def path(self, text: str, pos: int) -> int:
-        """Speaks all names of a path, even those that look like commands."""
+        """Speaks all names of a path, even if they look like commands."""
         if text[pos] == "\\":
             self._reading.plain.push(" ")
             return pos + 1

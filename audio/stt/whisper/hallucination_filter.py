@@ -16,7 +16,7 @@ _MODERATE_NO_SPEECH = 0.4
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
-"""Weak evidence of hallucination: sufficient only for a known phantom phrase, or if there may be no speech at all."""
+"""Weak evidence of hallucination: sufficient only for a known phantom phrase, or if possibly nobody speaks at all."""
 
 _REPEATS = 4
 """Repetitions of a phrase from which it counts as a decoder loop; people say "no no no" at most."""
@@ -119,7 +119,7 @@ def may_pass_in_full_window(failed_check: str) -> bool:
 def may_pass_with_timestamps(evidence: DecodeResult) -> bool:
     """Returns whether a loop in a short window may end if the decoder writes timestamps (docs/lab/stt.md).
 
-    Not for what may be no speech: there the full window has to confirm the words.
+    Not for sound that is possibly no speech: there the full window has to confirm the words.
     """
     return evidence.no_speech <= _MODERATE_NO_SPEECH
 
@@ -166,8 +166,9 @@ def is_phantom(text: str, language: str) -> bool:
 def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
     """Returns whether the full window confirms that a loop in a short window is hallucinated.
 
-    This is the case if it may be no speech, and the full window loops too, or gives other or hardly any words that fail
-    a check as well. Background voices of a coffee shop behave so. A loop always has a high log-probability.
+    It does if the no-speech probability is more than moderate, and the result of the full window fails a check and is
+    a loop, or has other or very few words. An example is background voices of a coffee shop. The log-probability of a
+    loop is always high.
     """
     if not failed_check(full) or max(short.no_speech, full.no_speech) <= _MODERATE_NO_SPEECH:
         return False

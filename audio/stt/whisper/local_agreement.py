@@ -1,4 +1,4 @@
-"""Finds the stable words of a growing decode: those that two consecutive decodes agree on. No I/O, no clock.
+"""Finds the stable words of a growing decode: the words on which two consecutive decodes agree. No I/O, no clock.
 
 This is local agreement by Liu et al. 2020, used for Whisper by Macháček et al. 2023. The last words of a decode are
 unreliable because their audio was cut off; the next decode often corrects them.

@@ -407,7 +407,7 @@ class WhisperStream:
         return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence)
 
     def _guess(self, newest: str, text: str) -> str:
-        """Returns all words, including those that were taken for noise; "" if none were."""
+        """Returns all words, also words that were taken for noise; "" if there are none of these."""
         whole = " ".join(part for part in (*self._settled_guesses, newest) if part)
         return "" if whole == text else whole
 

@@ -33,7 +33,7 @@ class WhisperThread:
     """Runs jobs in worker threads and calls back on the event loop it was created on.
 
     Attributes:
-        times: The worker threads. The loading adds those that CTranslate2 starts.
+        times: The worker threads. Loading adds the threads that CTranslate2 starts.
     """
 
     def __init__(self, workers: int = 1) -> None:

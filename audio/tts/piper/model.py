@@ -67,7 +67,7 @@ class PiperModel:
         return [self.known(sentence) for sentence in self._voice.phonemize(text)]
 
     def known(self, phonemes: Sequence[str]) -> list[str]:
-        """Returns the phonemes without those that the voice does not have."""
+        """Returns the phonemes that the voice has."""
         return [symbol for symbol in phonemes if symbol in self._voice.config.phoneme_id_map]
 
     def sentence(self, phonemes: Sequence[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:

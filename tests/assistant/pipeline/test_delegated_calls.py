@@ -236,7 +236,7 @@ def test_typed_words_cancel_the_call() -> None:
 
 
 def test_no_skill_acts_on_words_that_cancel() -> None:
-    """The words may also be a skill's, such as those that cancel a timer."""
+    """The words may also be a skill's, such as words that cancel a timer."""
     acted: list[str] = []
     scene = Scene(takes_s=15, utterances=(ASKS, Utterance(6000, 6800, "never mind")))
     scene.piece.skill_effects.effect_of = lambda messages: acted.append(messages[-1].content)

@@ -1,4 +1,4 @@
-"""Tests which settings can be replayed, and how they change those that were in effect."""
+"""Tests which settings can be replayed, and how they change the settings in effect."""
 
 import pytest
 

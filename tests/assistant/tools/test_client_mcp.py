@@ -228,7 +228,7 @@ def test_unlisted_host_is_not_connected_to() -> None:
 
         async def test(servers: ClientMcpThread) -> None:
             server = ClientServer("home", f"http://127.0.0.1:{port}/mcp")
-            assert "not among those" in str(await failure(servers.list_tools(server)))
+            assert "does not list its host" in str(await failure(servers.list_tools(server)))
 
         run("127.0.0.1:9", test)
     assert seen == []

@@ -1,4 +1,4 @@
-"""Tests of overlaps that interrupt a reply, and of those that do not."""
+"""Tests which overlaps interrupt a reply."""
 
 import pytest
 from support.turns.turn_scene import Scene, at, words

@@ -194,7 +194,7 @@ class Terminal:
     # ---- the screen ----
 
     def lines(self) -> list[str]:
-        """Returns all lines, also those that scrolled off, without blanks and empty lines at their end."""
+        """Returns all lines, also lines that scrolled off, without blanks and empty lines at their end."""
         above = ["".join(row[column].data for column in range(self.columns)) for row in self._screen.history.top]
         lines = [line.rstrip() for line in (*above, *self._screen.display)]
         while lines and not lines[-1]:
@@ -206,7 +206,7 @@ class Terminal:
         return "\n".join(self.lines())
 
     def faults(self) -> list[str]:
-        """Returns the lines with stray characters, and those that the right edge cuts in the middle of a word."""
+        """Returns the lines with stray characters, and lines that the right edge cuts in the middle of a word."""
         stray = [line for line in self.lines() if STRAY.search(line)]
         return stray + [line for line in self._screen.cut if len(line.split()) > _LABEL_AND_PATH]
 
@@ -227,6 +227,6 @@ class Terminal:
         return not self._screen.cursor.hidden
 
     def cells(self) -> list[list[Any]]:
-        """Returns the characters of all lines with their colours, also of those that scrolled off."""
+        """Returns the characters of all lines with their colours, also of lines that scrolled off."""
         rows = [*self._screen.history.top, *(self._screen.buffer[row] for row in range(self._screen.lines))]
         return [[row[column] for column in range(self.columns)] for row in rows]

@@ -55,7 +55,7 @@ _TEMPLATES: Mapping[str, Json] = {
     },
     "response_item_reference.ResponseItemReference": {"id": "item_user", "type": "item_reference"},
 }
-"""Fields without which an object has no meaning, besides those that the SDK requires."""
+"""Fields without which an object has no meaning. The SDK requires further ones."""
 
 _EVENTS: Mapping[str, Json] = {
     "conversation.item.create": {

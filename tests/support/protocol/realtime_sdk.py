@@ -220,7 +220,7 @@ def server_models() -> Mapping[str, type[BaseModel]]:
 def server_fields() -> Mapping[str, list[str]]:
     """Returns the fields of each server event, and of the objects in them.
 
-    The fields within a session are those that a client sets, so only its own fields are listed.
+    A client sets the fields within a session, so only its own fields are listed.
     """
     return {
         name: [field.path for field in fields_of(model) if len(field.steps) == 1 or not name.startswith("session(")]

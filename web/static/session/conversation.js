@@ -30,7 +30,7 @@ export class Conversation {
   constructor() {
     /** @type {Item[]} */
     this.items = [];
-    /** @type {string[]} ids of the server's items in their order, also of those that are not shown */
+    /** @type {string[]} ids of all the server's items in their order, shown or not */
     this._order = [];
     /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
@@ -50,7 +50,7 @@ export class Conversation {
     return this.items.findLast((one) => one.response === response && one.role === "assistant");
   }
 
-  /** Returns the ids of an item and of all that follow it, also of those that are not shown. @param {string} id @returns {string[]} */
+  /** Returns the ids of an item and of all that follow it, shown or not. @param {string} id @returns {string[]} */
   idsFrom(id) {
     const at = this._order.indexOf(id);
     const shown = this.items.slice(this.items.findIndex((one) => one.id === id)).map((one) => one.id);

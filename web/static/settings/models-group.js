@@ -1,4 +1,4 @@
-/** The models of the server, and a choice of those that can be downloaded. Only for pages on the server's own machine. */
+/** The models of the server, and a choice of models to download. Only for pages on the server's own machine. */
 
 import { text } from "../texts/texts.js";
 import { makeElement } from "../view/dom.js";

@@ -184,7 +184,7 @@ def _allowed(value: object, path: str) -> ToolFilter:
 
 
 def _approval(value: object, path: str) -> tuple[ToolFilter, ToolFilter]:
-    """Returns the tools that always need approval, and those that never need it."""
+    """Returns the tools that always need approval, and the tools that never need it."""
     if isinstance(value, str):
         never = one_of("always", "never")(value, path) == "never"
         return (NO_TOOLS, ALL_TOOLS) if never else (ALL_TOOLS, NO_TOOLS)

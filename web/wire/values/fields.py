@@ -91,7 +91,7 @@ Table = Mapping[str, Field]
 
 
 def checked(value: object, path: str, table: Table) -> dict[str, Any]:
-    """Checks all fields of an object and returns those that are present.
+    """Checks all fields of an object and returns the present ones.
 
     Raises:
         FieldError: A field is invalid, missing or unknown, or the value is not an object.

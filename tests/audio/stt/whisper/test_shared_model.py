@@ -40,7 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class DecodeMonitor:
     """Counts loads and records decodes; each decode is held until it is released (`release`).
 
-    Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
+    The first sample of a segment is the number of its conversation. It shows which conversation a decode is for.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
