@@ -15,8 +15,8 @@ def build(args: Mapping[str, str]) -> Any:
     """Returns the application of one engine, as `repartee cluster deploy` deploys it.
 
     Args:
-        args: `service`: whisper, voice or turn-end. `config`: path of the configuration file, on the cluster's machine.
-            Other keys are not read: a change of one makes Ray replace the replicas.
+        args: `service`: recognizer, voice or turn-end. `config`: path of the configuration file, on the cluster's
+            machine. Other keys are not read: a change of one makes Ray replace the replicas.
 
     Raises:
         ValueError: There is no such service.

@@ -12,12 +12,13 @@ from typing import Any
 from assistant.cluster.replicas import (
     HEALTH_CHECK_S,
     MAX_BATCH,
+    RecognizerReplica,
     TurnEndReplica,
     VoiceReplica,
-    WhisperReplica,
     local_settings,
 )
 from assistant.config.settings import Settings
+from assistant.registry.voices import CLUSTER
 from audio.cluster import SERVICES, Service
 from audio.cluster.ray_connection import application_of, deployment_of
 from audio.errors import EngineLoadError
@@ -43,7 +44,7 @@ class _Load:
 
 
 _LOAD: Mapping[Service, _Load] = {
-    "whisper": _Load(1.0, 4),  # a decode takes all threads of its replica; the next ones wait there, not for a message
+    "recognizer": _Load(1.0, 4),  # a decode takes all threads of its replica; the next wait there, not for a message
     "voice": _Load(4.0, 32),  # chunks of several replies alternate
     "turn-end": _Load(4.0, 4 * MAX_BATCH),
 }
@@ -69,9 +70,9 @@ class ServiceStatus:
 def services_of(settings: Settings) -> tuple[Service, ...]:
     """Returns the services that the settings use."""
     used = {
-        "whisper": settings.stt.engine == "ray",
-        "voice": settings.tts.engine == "ray",
-        "turn-end": settings.turn.smart_turn == "ray",
+        "recognizer": settings.stt.engine == CLUSTER,
+        "voice": settings.tts.engine == CLUSTER,
+        "turn-end": settings.turn.smart_turn == CLUSTER,
     }
     return tuple(service for service in SERVICES if used[service])
 
@@ -127,9 +128,9 @@ def _status(application: Any, service: Service) -> ServiceStatus:
 
 def built(serve: Any, settings: Settings, service: Service) -> Any:
     """Returns the application of a service, for Ray Serve to run."""
-    made = {"whisper": WhisperReplica, "voice": VoiceReplica, "turn-end": _batching(serve)}[service]
+    made = {"recognizer": RecognizerReplica, "voice": VoiceReplica, "turn-end": _batching(serve)}[service]
     cluster, load = settings.cluster, _LOAD[service]
-    gpus = {"whisper": cluster.stt_gpus, "voice": cluster.tts_gpus, "turn-end": 0.0}[service]
+    gpus = {"recognizer": cluster.stt_gpus, "voice": cluster.tts_gpus, "turn-end": 0.0}[service]
     deployment = serve.deployment(
         made,
         name=deployment_of(service),

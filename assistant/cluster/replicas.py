@@ -20,22 +20,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, kind_of_recognizer
-from assistant.models.whisper_choice import whisper_choice
+from assistant.models.model_choice import model_choice
+from assistant.models.needs import Need
 from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.setup import build
-from assistant.setup.derived_settings import needs
 from assistant.setup.providers import turn_provider
+from assistant.setup.recognizer_loader import recognizer_request
 from assistant.setup.voice_choice import voice_candidates
 from assistant.setup.voices import make_voice
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
-from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
+from audio.cluster.wire import received_pcm, sent_chunk, sent_info
 from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import SHOWN, fallback_of
 from audio.hang_detection import HangDetector
-from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.thread_times import ThreadTimes
 from audio.tts import Voice
 from audio.units import MIC_RATE_HZ, Pcm
@@ -47,9 +46,6 @@ HEALTH_CHECK_S = 5.0
 
 MAX_BATCH = 8
 """Silences that Smart Turn judges in one run of its network."""
-
-Work = Callable[[Callable[[], bool]], Decoded | None]
-"""A decode, which polls whether it is still wanted."""
 
 
 class WatchedThread:
@@ -115,21 +111,18 @@ class Replica:
         self._served += 1
 
 
-class WhisperReplica(Replica):
-    """A Whisper model. One decode runs at a time, on the replica's threads."""
+class RecognizerReplica(Replica):
+    """The model of a recognizer. One decode runs at a time, on the replica's threads."""
 
     def __init__(self, settings: Settings, version: str) -> None:
         """Loads the model. Raises EngineLoadError."""
-        chosen = build.whisper_settings(settings, build.place_of(_need(settings, kind_of_recognizer())))
-        times = ThreadTimes()
-        with times.started_here(measured_recognizer().thread):
-            self._model = model = LoadedWhisper(chosen)
-        silence = np.zeros(MIC_RATE_HZ, np.int16)
-        trial = partial(model.decode, silence, chosen.spoken, retry=False)
-        self._thread = WatchedThread(measured_recognizer().name, trial, times)
-        threads = "1 thread" if chosen.cpu_threads == 1 else f"{chosen.cpu_threads} threads"
-        on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
-        super().__init__(version, f"faster-whisper {chosen.called}, {model.compute_type} on {on}")
+        engine, times = measured_recognizer(), ThreadTimes()
+        assert engine.cluster is not None, "only such a recognizer is deployed"
+        request = recognizer_request(settings, engine)
+        with times.started_here(engine.thread):
+            self._model = model = engine.cluster.replica(request)
+        self._thread = WatchedThread(engine.name, model.trial, times)
+        super().__init__(version, model.detail)
         self._info = replace(
             self._info, device=model.device, compute_type=model.compute_type, multilingual=model.multilingual
         )
@@ -138,39 +131,14 @@ class WhisperReplica(Replica):
         """Raises an exception if the model hangs or no longer works."""
         await self._thread.check()
 
-    async def decode(
-        self, sound: bytes, language: str | None, retry: bool, with_tokens: bool, prompt: str = ""
-    ) -> dict[str, Any] | None:
-        """Returns the result of `LoadedWhisper.decode` as a dictionary; None if the request was cancelled."""
-        pcm = received_pcm(sound)
-
-        def work(wanted: Callable[[], bool]) -> Decoded | None:
-            return self._model.decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt)
-
-        decoded = await self._run(work)
-        return None if decoded is None else sent_decode(decoded)
-
-    async def first_word(self, sound: bytes, language: str) -> dict[str, Any]:
-        """Returns the result of `LoadedWhisper.first_word` as a dictionary."""
-        pcm = received_pcm(sound)
-        decoded = await self._run(lambda _wanted: self._model.first_word(pcm, language))
-        assert decoded is not None
-        return sent_decode(decoded)
-
-    async def detect_language(self, sound: bytes) -> tuple[str, float]:
-        """Returns the likeliest language of a segment and its probability."""
-        self._begin()
-        try:
-            return await self._thread.run(partial(self._model.language_of, received_pcm(sound)))
-        finally:
-            self._end()
-
-    async def _run(self, work: Work) -> Decoded | None:
-        """Runs a decode in the model's thread. A cancelled one that has begun ends at its midpoint."""
+    async def answer(self, question: str, *arguments: object) -> Any:
+        """Returns the answer to a question of a gateway; None if it was cancelled. See `ReplicaModel`."""
         unwanted = threading.Event()
         self._begin()
         try:
-            return await self._thread.run(partial(work, lambda: not unwanted.is_set()))
+            return await self._thread.run(
+                partial(self._model.answer, lambda: not unwanted.is_set(), question, *arguments)
+            )
         finally:
             unwanted.set()
             self._end()
@@ -265,18 +233,11 @@ def local_settings(settings: Settings) -> Settings:
     engine = measured_recognizer().name
     return Settings(
         assistant=replace(settings.assistant, instructions="", greeting=""),
-        stt=replace(settings.stt, engine=engine, model=whisper_choice(settings).name, threads=threads),
+        stt=replace(settings.stt, engine=engine, model=model_choice(settings).name, threads=threads),
         tts=replace(settings.tts, engine="auto"),
         turn=replace(settings.turn, smart_turn="auto"),
         engines=settings.engines,
     )
-
-
-def _need(settings: Settings, kind: str) -> Need:
-    found = next((need for need in needs(settings) if need.kind == kind), None)
-    if found is None:
-        raise EngineLoadError(f"no {kind} model is known for {settings.assistant.language}.")
-    return found
 
 
 def _turn_end_need() -> Need:

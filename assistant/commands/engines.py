@@ -36,7 +36,7 @@ def engines(
     console.print(table)
     lacking = "\n".join(f"{voice.name} is not installed: {voice.lacking}" for voice in found if voice.lacking)
     note = (
-        "quality: DNSMOS, 1 to 5. misheard: English words that Whisper base does not understand. CPU s: processor time "
+        "quality: DNSMOS, 1 to 5. misheard: English words that a recognizer does not understand. CPU s: processor time "
         f"for a second of speech. first ms: to the first sound of 25 letters. To choose one: tts.voice.\n{lacking}"
     )
     console.print(Text(f"\n{note}\n", style="dim"), soft_wrap=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from assistant.config.cluster_settings import ClusterSection
 from assistant.config.document_settings import DocumentsSection
@@ -24,12 +24,6 @@ from assistant.config.turn_settings import TurnSection, VadSection
 from assistant.registry.listening import recognizer_choices
 from assistant.registry.voices import AUTO, engine_choices
 from declarations.settings import KeyInfo
-
-WhisperDevice = Literal["auto", "cpu", "cuda"]
-ComputeType = Literal[
-    "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
-]
-EncoderWindow = Literal["adaptive", "full", "dynamic"]
 
 _INSTRUCTIONS = (
     "You are Repartee, a voice assistant. Everything you write is spoken aloud. Answer in one to three short "
@@ -70,8 +64,8 @@ class SttSection(ConfigSection):
     engine: Annotated[
         str,
         KeyInfo(
-            "Speech recognizer; without its model, auto answers typed text only, and any other is an error; ray: "
-            "Whisper on a cluster ([cluster]).",
+            "Speech recognizer; without its model, auto answers typed text only, and any other is an error; ray: on a "
+            "cluster ([cluster]).",
             choices=recognizer_choices,
             retired={"pocketsphinx": 'was removed: set "auto" and run repartee models pull tiny.en'},
         ),
@@ -79,44 +73,30 @@ class SttSection(ConfigSection):
     model: Annotated[
         str,
         KeyInfo(
-            "Model of faster-whisper: a name from `repartee models`, or a folder; auto: the largest installed model "
-            "that keeps p95 of response latency within 500 ms on this machine.",
+            "The recognizer's model: a name from `repartee models`, or a path; auto: the largest installed one that "
+            "keeps p95 of response latency within 500 ms on this machine.",
             pattern=r".*\S.*",
-            form="auto, a name or a folder",
+            form="auto, a name or a path",
         ),
-    ] = "auto"
-    device: Annotated[WhisperDevice, KeyInfo("Device for faster-whisper; auto: CUDA if available, else the CPU.")] = (
-        "auto"
-    )
-    compute_type: Annotated[
-        ComputeType,
-        KeyInfo("Number format of faster-whisper, if the device supports it; auto: int8 on a CPU, float16 on CUDA."),
     ] = "auto"
     threads: Annotated[
         int,
         KeyInfo(
-            "CPU threads for faster-whisper, and for voices that use several; 0: chosen by the number of cores.",
+            "CPU threads for recognizers and voices that use several; 0: chosen by the number of cores.",
             unit="threads",
             low=0,
             high=64,
         ),
     ] = 0
-    encoder_window: Annotated[
-        EncoderWindow,
-        KeyInfo(
-            "Audio length that faster-whisper encodes; adaptive: the speech plus 2 s, at least 10 s; full: always 30 "
-            "s; dynamic: the speech plus 2 s, for models trained for it."
-        ),
-    ] = "adaptive"
-    hot_words: Annotated[str, KeyInfo("Names and terms that faster-whisper should expect; empty: none.")] = ""
+    hot_words: Annotated[str, KeyInfo("Names and terms that the recognizer should expect; empty: none.")] = ""
     initial_prompt: Annotated[
-        str, KeyInfo("Text that faster-whisper treats as preceding speech, to guide its spelling; empty: none.")
+        str, KeyInfo("Text that the recognizer treats as preceding speech, to guide its spelling; empty: none.")
     ] = ""
     timeout_s: Annotated[
         float,
         KeyInfo(
-            "Longest wait for the final transcript of a recognizer that does not tell whether it works. faster-whisper "
-            "is waited for as long as it works.",
+            "Longest wait for the final transcript of a recognizer that does not tell whether it works. The built-in "
+            "recognizer is waited for as long as it works.",
             unit="s",
             low=0.1,
             high=60,

@@ -54,9 +54,9 @@ class TurnSection(ConfigSection):
     interrupt_after_ms: Annotated[
         int,
         KeyInfo(
-            "Certain speech during a reply that interrupts it; a recognized word interrupts sooner. With Whisper, only "
-            "words interrupt. Below 300, speech no louder than the background interrupts only with a recognized word, "
-            "or after 1000 ms.",
+            "Certain speech during a reply that interrupts it; a recognized word interrupts sooner. With a fast "
+            "recognizer, only words interrupt. Below 300, speech no louder than the background interrupts only with a "
+            "recognized word, or after 1000 ms.",
             unit="ms",
             low=40,
             high=2000,

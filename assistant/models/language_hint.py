@@ -2,8 +2,8 @@
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import KINDS, named
+from assistant.models.model_choice import AUTO
 from assistant.models.needs import installed, is_path
-from assistant.models.whisper_choice import AUTO
 from assistant.support.notice import notice
 from audio.stt import UNKNOWN_LANGUAGE
 
@@ -13,7 +13,7 @@ NAMES = {
     "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
     "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
 }  # fmt: skip
-"""English names of the languages that Whisper detects most often, by code."""
+"""English names of the languages that recognizers detect most often, by code."""
 
 
 def language_hint(settings: Settings, language: str) -> str:

@@ -198,7 +198,7 @@ def at_hand(need: Need) -> Path | None:
     """Returns the path of a complete model on this machine; None if it is missing or lacks the language.
 
     Returns:
-        For a Whisper model its folder, for any other its ONNX or GGUF file.
+        Its folder if its kind is a folder (`ModelKind.is_folder`), else its ONNX or GGUF file.
     """
     if is_path(need.name):
         path = at_home(need.name)
@@ -238,7 +238,7 @@ def missing(need: Need) -> str:
 
 
 def lacking_model(need: Need) -> str:
-    """As `missing`, as part of a sentence: "the Whisper model base is not downloaded; fetch it: repartee ..."."""
+    """As `missing`, as part of a sentence: "the Piper voice x is not downloaded; fetch it: repartee ..."."""
     what = KINDS[need.kind].label
     if need.language_remedy:
         return f"the {what} {need.language_remedy}"

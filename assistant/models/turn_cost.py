@@ -14,6 +14,8 @@ from typing import Literal
 Line = Literal["wide", "telephone"]
 """The band of the user's line: more than 4 kHz, or the telephone's."""
 
+LINES: tuple[Line, ...] = ("wide", "telephone")
+
 LIMIT_MS = 500.0
 """Longest response latency at p95, in ms, that a chosen model may cause."""
 
@@ -26,10 +28,6 @@ ALLOWED_MS = LIMIT_MS - BESIDES_MS
 
 MARGIN = 0.8
 """Part of `ALLOWED_MS` that a larger model than the one in use may take. So the choice does not alternate."""
-
-WAIT_SHARES: Mapping[str, float] = MappingProxyType({"full": 0.9, "adaptive": 0.65, "dynamic": 0.4})
-"""Longest wait for a running decode, as a part of a decode: it can be aborted only behind its encoder, which takes this
-part (docs/lab/stt.md, "What a turn waits for")."""
 
 MIN_TURNS = 20
 """Turns from which their p95 counts instead of the estimate."""
@@ -62,12 +60,12 @@ class ModelCost:
 
     Attributes:
         decode: Measured time of a decode; None: not measured.
-        wait_share: See `WAIT_SHARES`.
+        wait_share: Longest wait for a running decode, as a part of a decode.
         turns_ms: Recognizer's shares of the latest turns with this model, in ms, the oldest first.
     """
 
     decode: DecodeTime | None
-    wait_share: float = WAIT_SHARES["adaptive"]
+    wait_share: float
     turns_ms: tuple[float, ...] = ()
 
     @property

@@ -37,7 +37,7 @@ class Recorder:
         conversation_id: Random id.
         started_at: Wall clock at loop time `started_s`, ISO 8601; if `started_s` is None, at the first sample.
         salt: For hashes of transcripts; new for every conversation, never written down.
-        engines: Engine name per stage, and why the Whisper model was chosen.
+        engines: Engine name per stage, and why the recognizer has its model.
         fallbacks: Engines that replace configured ones, and why; grows when an engine is replaced.
         keep_words: Whether words may be recorded.
         speech_end_bias_ms: Bias of the VAD's speech end.

@@ -24,7 +24,7 @@ def detector_choices() -> tuple[str, ...]:
 
 def measured_recognizer() -> RecognizerEngine:
     """Returns the program's own recognizer, whose model is chosen by measured times."""
-    return next(engine for engine in RECOGNIZERS.all() if engine.make is None)
+    return next(engine for engine in RECOGNIZERS.all() if engine.measured is not None)
 
 
 def ranked_recognizers(language: str) -> tuple[RecognizerEngine, ...]:

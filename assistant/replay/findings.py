@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from assistant.config.settings import KEYS as SETTINGS
 from assistant.replay.turns import Replayed
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.figures import Figures
@@ -39,9 +40,12 @@ From docs/lab/turn-taking.md, in which each turn is its speaker's first: there, 
 DEVICE_COUNTER = "speaker_latency_ms"
 """Counter in a record that shows playback on a local sound device (docs/lab/talk.md)."""
 
+_OF_RECOGNIZERS = tuple(key for key in SETTINGS if key.startswith("stt.") and key.count(".") == 2)
+"""Keys in the sections of recognizers."""
+
 KEYS: dict[Stage, tuple[str, ...]] = {
     "endpoint_wait": ("turn.profile", "turn.hangover_ms", "turn.speculate_after_ms"),
-    "stt": ("stt.engine", "stt.model", "stt.device", "stt.threads", "stt.encoder_window"),
+    "stt": ("stt.engine", "stt.model", "stt.threads", *_OF_RECOGNIZERS),
     "queue": ("server.max_sessions", "llm.endpoints"),
     "llm_network": ("llm.endpoints", "llm.policy"),
     "llm_first_token": (

@@ -1,6 +1,6 @@
 """Makes the engines that the settings name, without loading them.
 
-Voices, and recognizers of other packages, are made from their declarations in voices.py and recognizer_loader.py;
+Voices and recognizers are made from their declarations in voices.py and recognizer_loader.py;
 clients of language models in llm_clients.py.
 engine_loader.py decides whether an engine's model is there, what replaces it, and when it is loaded.
 """
@@ -23,26 +23,25 @@ from assistant.models.needs import (
     Need,
     at_hand,
     installed,
-    is_path,
     lacking_model,
     missing,
     size_text,
     without_language,
 )
-from assistant.models.whisper_choice import whisper_choice
-from assistant.registry.listening import DETECTORS, spare_detector
+from assistant.registry.listening import DETECTORS, measured_recognizer, spare_detector
+from assistant.registry.voices import CLUSTER
 from assistant.setup.llm_clients import model_of
 from assistant.skills import Running
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
 from assistant.skills.lists.items import ListItem
-from assistant.support.cpu import cores, whisper_threads
 from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
+from audio.engines.recognizer import GatewayRequest
 from audio.errors import EngineLoadError
 from audio.extra import installing
+from audio.stt import SharedRecognizer
 from audio.tts import Voice
-from audio.units import Pcm
 from audio.vad import Vad
 from llm.chat import ChatModel
 
@@ -52,9 +51,6 @@ if TYPE_CHECKING:
     from assistant.trace.export import SpanExport
     from audio.cluster import ClusterConnection as ClusterConnection  # noqa: PLC0414 - for engine_loader.py
     from audio.cluster.turn_end import ClusterTurnEnd
-    from audio.engine_lateness import EngineLateness
-    from audio.stt.whisper.model import WhisperSettings
-    from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
@@ -91,7 +87,7 @@ def place_of(need: Need) -> Path:
 
 def uses_cluster(settings: Settings) -> bool:
     """Returns whether some engine runs on a cluster."""
-    return "ray" in {settings.stt.engine, settings.tts.engine, settings.turn.smart_turn}
+    return CLUSTER in {settings.stt.engine, settings.tts.engine, settings.turn.smart_turn}
 
 
 def cluster(settings: Settings) -> "ClusterConnection":
@@ -102,17 +98,14 @@ def cluster(settings: Settings) -> "ClusterConnection":
     return RayConnection(section.address, section.application, timeout_s=section.timeout_s)
 
 
-def cluster_whisper(settings: Settings, connection: "ClusterConnection") -> "SharedWhisper":
-    """Returns the Whisper model on the cluster, shared by all conversations."""
+def cluster_recognizer(settings: Settings, connection: "ClusterConnection") -> SharedRecognizer:
+    """Returns the recognizer on the cluster, shared by all conversations."""
     from audio.cluster import ANSWER_TIMEOUT_S
-    from audio.cluster.whisper import ClusterWhisper
 
-    return ClusterWhisper(
-        connection,
-        language=settings.assistant.language,
-        decodes=settings.cluster.decodes,
-        timeout_s=max(ANSWER_TIMEOUT_S, settings.stt.timeout_s),
-    )
+    engine = measured_recognizer().cluster
+    assert engine is not None, "the program's own recognizer works on a cluster"
+    timeout_s = max(ANSWER_TIMEOUT_S, settings.stt.timeout_s)
+    return engine.gateway(GatewayRequest(connection, settings.assistant.language, settings.cluster.decodes, timeout_s))
 
 
 def cluster_voice(settings: Settings, connection: "ClusterConnection") -> Voice:
@@ -128,45 +121,6 @@ def cluster_smart_turn(connection: "ClusterConnection") -> "ClusterTurnEnd":
     from audio.cluster.turn_end import ClusterTurnEnd
 
     return ClusterTurnEnd(connection)
-
-
-# ---- speech to text ----
-
-
-def whisper(settings: Settings, place: Path, lateness: "EngineLateness | None" = None) -> "SharedWhisper":
-    """Returns the Whisper model at `place`, shared by all conversations; each has its own recognizer."""
-    from audio.stt.whisper.shared_model import SharedWhisper
-
-    return SharedWhisper(whisper_settings(settings, place), lateness)
-
-
-def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
-    """Returns the settings of the Whisper model at `place`."""
-    from audio.stt.whisper.model import WhisperSettings
-
-    stt, name, found = settings.stt, whisper_choice(settings).name, cores()
-    threads = whisper_threads(stt.threads, found)
-    return WhisperSettings(
-        place,
-        language=settings.assistant.language,
-        device=stt.device,
-        compute_type=stt.compute_type,
-        cpu_threads=threads,
-        spare_worker=2 * threads <= found.whole,
-        encoder_window=stt.encoder_window,
-        hot_words=stt.hot_words,
-        initial_prompt=stt.initial_prompt,
-        name="" if is_path(name) else name,
-    )
-
-
-def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
-    """Loads the Whisper model at `place` and returns its decode of a segment, which blocks. Raises EngineLoadError."""
-    from audio.stt.whisper.model import LoadedWhisper
-
-    chosen = whisper_settings(settings, place)
-    model = LoadedWhisper(chosen)
-    return lambda pcm: model.decode(pcm, chosen.spoken, retry=False)
 
 
 # ---- language models ----

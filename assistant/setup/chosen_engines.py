@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, kind_of_recognizer
-from assistant.models.whisper_choice import candidates
+from assistant.models.model_choice import candidates
 from assistant.pipeline.engines import Engines
+from assistant.registry.listening import measured_recognizer
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import CLUSTER, last_resort
 from assistant.setup import build
@@ -32,16 +32,17 @@ from assistant.setup.engine_options import (
 from assistant.setup.installed_voices import installed_voices, voice_named
 from assistant.setup.llm_clients import clients_of
 from assistant.setup.loading import close_engine
+from assistant.setup.recognizer_loader import make_recognizer
 from assistant.setup.voices import make_voice, pronunciations
 from assistant.skills import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError
-from audio.stt import Recognizer
+from audio.stt import Recognizer, SharedRecognizer
 from audio.tts import Voice
 from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
-    from assistant.setup.build import SharedWhisper, Skills
+    from assistant.setup.build import Skills
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class EngineChoices:
     loader: EngineLoader
     _voices: "OrderedDict[VoiceKey, _SharedVoice]" = field(default_factory=OrderedDict)
     _skills: "Skills | None" = None
-    _whisper: "SharedWhisper | None" = None  # for other languages, if the server's own knows only one
+    _multilingual: SharedRecognizer | None = None  # for other languages, if the server's own knows only one
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _options: EngineOptions | None = None
     _listed_at_s: float = 0.0
@@ -190,9 +191,9 @@ class EngineChoices:
         for shared in self._voices.values():
             await close_engine(shared.voice, lambda _what: None)
         self._voices.clear()
-        if self._whisper is not None:
-            await close_engine(self._whisper, lambda _what: None)
-            self._whisper = None
+        if self._multilingual is not None:
+            await close_engine(self._multilingual, lambda _what: None)
+            self._multilingual = None
 
     # ---- private ----
 
@@ -262,7 +263,7 @@ class EngineChoices:
         if shared is None or not shared.multilingual:
             if settings.stt.engine == CLUSTER:
                 raise EngineLoadError(f"{ONE_CLUSTER_LANGUAGE}.")
-            shared = self._whisper = self._whisper or _multilingual_whisper(settings)
+            shared = self._multilingual = self._multilingual or _multilingual_recognizer(settings)
             await shared.load()
         return shared.transcriber(language=language)
 
@@ -307,11 +308,11 @@ def _voice(name: str, settings: Settings) -> Voice:
     return make_voice(settings, voice_named(name).candidate)
 
 
-def _multilingual_whisper(settings: Settings) -> "SharedWhisper":
-    """Returns the smallest installed model for the settings' language. Raises EngineLoadError if there is none."""
-    name = next(iter(candidates(settings.assistant.language)), "base")
-    chosen = replace(settings, stt=replace(settings.stt, model=name))
-    return build.whisper(chosen, build.place_of(Need(name, kind_of_recognizer(), "speech to text", "stt.model", "de")))
+def _multilingual_recognizer(settings: Settings) -> SharedRecognizer:
+    """Returns one with the smallest installed model for the settings' language. Raises EngineLoadError without one."""
+    engine, language = measured_recognizer(), settings.assistant.language
+    name = next(iter(candidates(language)), engine.default_model(language))
+    return make_recognizer(replace(settings, stt=replace(settings.stt, model=name)), engine)
 
 
 def _is_known(skills: "Skills", language: str, text: str) -> bool:

@@ -4,25 +4,26 @@ import logging
 from typing import TYPE_CHECKING
 
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
+from assistant.registry.voices import CLUSTER
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar
 from assistant.setup.loading import Loading, now_s
 from audio.errors import EngineLoadError
-from audio.stt import Recognizer
+from audio.stt import Recognizer, SharedRecognizer
 from audio.tts import Voice
 
 if TYPE_CHECKING:
-    from assistant.setup.build import ClusterConnection, SharedWhisper
+    from assistant.setup.build import ClusterConnection
 
 log = logging.getLogger(__name__)
 
 
-async def load_cluster_recognizer(loading: Loading, shared: "SharedWhisper") -> Recognizer:
+async def load_cluster_recognizer(loading: Loading, shared: SharedRecognizer) -> Recognizer:
     """Returns a conversation's recognizer on the cluster. Raises EngineLoadError if no replica answers."""
     began_s = now_s()
     await loading.with_timeout("the recognizer on the cluster", shared.load())
     recognizer = shared.transcriber()
-    loading.record_choice("stt", "ray", recognizer.detail, "as configured", began_s)
+    loading.record_choice("stt", CLUSTER, recognizer.detail, "as configured", began_s)
     return recognizer
 
 

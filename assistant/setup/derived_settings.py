@@ -13,8 +13,8 @@ from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
+from assistant.models.model_choice import model_choice
 from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
-from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
 from assistant.registry.voices import CLUSTER
@@ -69,7 +69,7 @@ def needs(settings: Settings) -> list[Need]:
         elsewhere.add(estimator.models.name)
     found = needed(
         language=settings.assistant.language,
-        stt_model=whisper_choice(settings).name,
+        stt_model=model_choice(settings).name,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
         chat_models=_chat_models(settings),

@@ -11,12 +11,11 @@ from typing import Literal
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.models.needs import Need, at_hand, engine_of_voice, missing, needed, voice_need
-from assistant.models.whisper_choice import whisper_choice
-from assistant.registry.listening import DETECTORS, RECOGNIZERS, measured_recognizer
+from assistant.models.needs import Need, at_hand, engine_of_voice, missing, voice_need
+from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES
-from assistant.setup.build import place_of, whisper_settings
+from assistant.setup.build import place_of
 from assistant.setup.llm_clients import model_of
 from assistant.setup.recognizer_choice import model_need
 from assistant.setup.recognizer_loader import make_recognizer
@@ -43,11 +42,8 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     language, voice = settings.assistant.language, settings.tts.voice
     if (declared := VOICES.get(engine)) is not None:
         return voice_need(declared, language, voice if engine_of_voice(voice) is declared else "", named_engine=True)
-    if engine != measured_recognizer().name:
-        recognizer = RECOGNIZERS.get(engine)
-        return None if recognizer is None else model_need(recognizer, settings)
-    model = whisper_choice(settings).name
-    return needed(language=language, stt_model=model, tts_engine="", voice="")[0]
+    recognizer = RECOGNIZERS.get(engine)
+    return None if recognizer is None else model_need(recognizer, settings)
 
 
 def lacking(settings: Settings, engine: str) -> str:
@@ -64,17 +60,10 @@ def lacking(settings: Settings, engine: str) -> str:
 
 def transcriber(settings: Settings, name: str) -> Recognizer:
     """Returns a recognizer, not loaded yet. Raises EngineLoadError if its package or its model is missing."""
-    # Imported on use: it costs 50-200 ms.
-    from audio.stt.whisper.recognizer import WhisperRecognizer  # noqa: PLC0415
-
     engine = RECOGNIZERS.get(name)
     if engine is None:
         raise EngineLoadError(f"{RECOGNIZERS.problem_of(name)}; repair this package, or name another stt.engine.")
-    if engine.make is not None:
-        return _SoleRecognizer(make_recognizer(settings, engine))
-    need = need_of(settings, name)
-    assert need is not None, "each of its models is chosen"
-    return WhisperRecognizer(whisper_settings(settings, place_of(need)))
+    return _SoleRecognizer(make_recognizer(settings, engine))
 
 
 def voice(settings: Settings, name: str) -> Voice:

@@ -1,6 +1,6 @@
 """Loads the engines: selects available ones, replaces missing ones, and shares engines between conversations.
 
-build.py maps engine names to classes.
+build.py makes engines without loading them.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
+from assistant.models.model_choice import AUTO, model_choice
 from assistant.models.needs import Need, at_hand, kind_of_recognizer, lacking_model
 from assistant.models.turn_cost import DecodeTime
-from assistant.models.whisper_choice import AUTO, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
@@ -32,12 +32,12 @@ from assistant.setup.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.language_model_loader import load_language_model
 from assistant.setup.listening_sound import load_listening_sound
 from assistant.setup.loading import close_engine, now_s
+from assistant.setup.model_timing import measure_unmeasured
 from assistant.setup.recognizer_choice import chosen_recognizer
 from assistant.setup.recognizer_loader import load_recognizer
+from assistant.setup.recognizer_models import RecognizerModels
 from assistant.setup.voice_loader import load_voice
 from assistant.setup.voices import pronunciations
-from assistant.setup.whisper_models import WhisperModels
-from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
@@ -58,7 +58,7 @@ from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
     from assistant.setup.answer_cache import AnswerCache
-    from assistant.setup.build import ClusterConnection, SharedWhisper, Skills
+    from assistant.setup.build import ClusterConnection, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
 
@@ -93,22 +93,21 @@ class EngineLoader:
     _cluster: "ClusterConnection | None" = None
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
-    shared_whisper: "SharedWhisper | None" = None
-    _recognizer: SharedRecognizer | None = None  # of another package
+    shared_recognizer: SharedRecognizer | None = None  # the part that conversations share; None without a recognizer
     _recognizer_loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     lateness: EngineLateness = field(default_factory=EngineLateness)  # of the engines on this machine
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
-    whisper_models: WhisperModels = field(init=False)
+    recognizer_models: RecognizerModels = field(init=False)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
-    measures: bool = True  # Whisper models without a time on this machine are measured first
+    measures: bool = True  # models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
     listens: bool = True  # False: there is no microphone, so no recognizer is loaded
     speaks: bool = True  # False: replies are text, so no voice is loaded
     show_measuring: Callable[[str], None] = lambda _what: None  # is told what is measured, at the beginning
 
     def __post_init__(self) -> None:
-        self.whisper_models = WhisperModels(self.settings, self.lateness)
+        self.recognizer_models = RecognizerModels(self.settings, self.lateness)
 
     async def open(self) -> None:
         """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
@@ -192,11 +191,6 @@ class EngineLoader:
         return self._voice
 
     @property
-    def shared_recognizer(self) -> SharedRecognizer | None:
-        """The part of the recognizer that the conversations share; None before it is loaded, and without one."""
-        return self._recognizer or self.shared_whisper
-
-    @property
     def queue_waits(self) -> Mapping[str, QueueWait]:
         """The queue waits of the shared engines by stage, `stt` and `tts`; engines without a queue are left out."""
         shared: dict[str, object] = {"stt": self.shared_recognizer, "tts": self._voice}
@@ -218,13 +212,11 @@ class EngineLoader:
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        whispers = (self.shared_whisper, self.whisper_models, self._recognizer)
-        for engine in (self._voice, self._model, self._tools, *whispers, self._cache, self._skills):
+        recognizers = (self.shared_recognizer, self.recognizer_models)
+        for engine in (self._voice, self._model, self._tools, *recognizers, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
-        self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._recognizer = (
-            self._cache
-        ) = None
+        self._skills = self._voice = self._model = self._tools = self.shared_recognizer = self._cache = None
         if self._cluster is not None:  # last: the engines use it
             await self._cluster.aclose()
             self._cluster = None
@@ -241,7 +233,7 @@ class EngineLoader:
 
     @property
     def traced(self) -> dict[str, str]:
-        """The engine of each stage for the trace, why the Whisper model was chosen, and where other models compute."""
+        """The engine of each stage for the trace, why the recognizer has its model, and where other models compute."""
         why = {"stt_model": self._why_model} if self._why_model else {}
         return {chosen.stage: chosen.name for chosen in self.chosen} | why | self.providers
 
@@ -284,9 +276,14 @@ class EngineLoader:
     @property
     def lacking_recognizer(self) -> str:
         """The lack that prevents recognition, and the remedy, as a part of a sentence; "" if the model is available."""
-        if self.settings.stt.engine == CLUSTER or chosen_recognizer(self.settings).make is not None:
+        if not self._chooses_models:
             return ""
         return self._missing(kind_of_recognizer())
+
+    @property
+    def _chooses_models(self) -> bool:
+        """Whether the model of the recognizer is chosen by measured times."""
+        return self.settings.stt.engine != CLUSTER and chosen_recognizer(self.settings).measured is not None
 
     async def _make_recognizer(self) -> Recognizer:
         """Returns a conversation's own recognizer on the shared model.
@@ -295,30 +292,30 @@ class EngineLoader:
         """
         if not self.listens:
             return NoRecognizer("there is no microphone")
-        if self.shared_whisper is not None and self.shared_whisper.works:
-            return self.shared_whisper.transcriber()
+        if self.shared_recognizer is not None and self.shared_recognizer.works:
+            return self.shared_recognizer.transcriber()
         if self.settings.stt.engine == CLUSTER:
-            if self.shared_whisper is None:
-                self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
-            return await load_cluster_recognizer(self, self.shared_whisper)
-        if (engine := chosen_recognizer(self.settings)).make is not None:
+            if self.shared_recognizer is None:
+                self.shared_recognizer = build.cluster_recognizer(self.settings, self._connection())
+            return await load_cluster_recognizer(self, self.shared_recognizer)
+        if (engine := chosen_recognizer(self.settings)).measured is None:
             async with self._recognizer_loading:
-                if self._recognizer is None:
-                    self._recognizer = await load_recognizer(self, engine)
-                elif not self._recognizer.works:
-                    await self.with_timeout(self._recognizer.name, self._recognizer.load())
-                return self._recognizer.transcriber()
-        measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
+                if self.shared_recognizer is None:
+                    self.shared_recognizer = await load_recognizer(self, engine)
+                elif not self.shared_recognizer.works:
+                    await self.with_timeout(self.shared_recognizer.name, self.shared_recognizer.load())
+                return self.shared_recognizer.transcriber()
+        measured = await self._measure_models() if self.measures and self.shared_recognizer is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self.record_choice(
                 "stt", NoRecognizer.name, "", notice("typed_text_only", reason=lacking), now_s(), fallback=True
             )
             return NoRecognizer(lacking)
-        if self.shared_whisper is None:
-            choice, self.shared_whisper = await self.whisper_models.choose("wide", measured)
+        if self.shared_recognizer is None:
+            choice, self.shared_recognizer = await self.recognizer_models.choose("wide", measured)
             self._why_model = choice.why
-        shared = self.shared_whisper
+        shared = self.shared_recognizer
         if not shared.works:
             began_s = now_s()
             await self.with_timeout(shared.name, shared.load())
@@ -331,36 +328,37 @@ class EngineLoader:
 
         Its model is loaded with the first such line. Raises EngineLoadError.
         """
-        in_use = self.shared_whisper
-        if self.settings.stt.model != AUTO or self.settings.stt.engine == CLUSTER or in_use is None:
+        in_use = self.shared_recognizer
+        if self.settings.stt.model != AUTO or not self._chooses_models or in_use is None:
             return None
-        choice, shared = await self.whisper_models.choose("telephone")
+        choice, shared = await self.recognizer_models.choose("telephone")
         if shared is in_use:
             return None
         await self.with_timeout(shared.name, shared.load())
         return shared.transcriber(), choice.why
 
     async def follow_turns(self) -> None:
-        """Changes to another Whisper model for later conversations, if the turns so far have shown its cost."""
-        choice = (await self.whisper_models.follow()).get("wide")
+        """Changes to another model for later conversations, if the turns so far have shown its cost."""
+        choice = (await self.recognizer_models.follow()).get("wide")
         if choice is None:
             return
-        _, self.shared_whisper = await self.whisper_models.choose("wide")
-        self._why_model, detail = choice.why, self.shared_whisper.transcriber().detail
+        _, self.shared_recognizer = await self.recognizer_models.choose("wide")
+        self._why_model, detail = choice.why, self.shared_recognizer.transcriber().detail
         self.chosen = [
             replace(one, detail=detail, why=choice.why) if one.stage == "stt" else one for one in self.chosen
         ]
 
     def is_current(self, recognizer: Recognizer) -> bool:
         """Returns whether a recognizer has the model of later conversations."""
-        in_use = self.shared_whisper
-        return (
-            in_use is None or not isinstance(recognizer, ModelRecognizer) or recognizer.model == in_use.settings.called
-        )
+        in_use = self.shared_recognizer
+        if in_use is None or not isinstance(recognizer, ModelRecognizer):
+            return True
+        latest = in_use.transcriber()
+        return isinstance(latest, ModelRecognizer) and recognizer.model == latest.model
 
-    async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
-        """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
-        choice = whisper_choice(self.settings)
+    async def _measure_models(self) -> Mapping[str, DecodeTime]:
+        """Measures the models that "auto" needs times of. Those without a time at the limit are not chosen."""
+        choice = model_choice(self.settings)
         if not choice.to_measure:
             return {}
         self.show_measuring(choice.measuring(MEASURE_TIMEOUT_S))

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.models.language_hint import NAMES
+from assistant.models.model_choice import candidates
 from assistant.models.needs import is_path
-from assistant.models.whisper_choice import candidates
 from assistant.registry.voices import CLUSTER
 from assistant.setup.installed_voices import better_voices, installed_voices
 from assistant.setup.voice_choice import voice_candidates

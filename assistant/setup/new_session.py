@@ -61,7 +61,7 @@ def session(
     def write(record: TurnRecord) -> None:
         trace.put(record)
         if record.stages:
-            loader.whisper_models.note_turn(engines.recognizer, record.stages["stt"].ms)
+            loader.recognizer_models.note_turn(engines.recognizer, record.stages["stt"].ms)
         if export is not None:
             export.put(record)
 

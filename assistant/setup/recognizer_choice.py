@@ -1,6 +1,7 @@
 """Chooses the recognizer of the settings, and names the model that it needs. Reads the disk."""
 
 from assistant.config.settings import Settings
+from assistant.models.model_choice import model_choice
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, ranked_recognizers
 from assistant.registry.packages import lacking_package
@@ -34,7 +35,7 @@ def recognizer_need(settings: Settings) -> Need | None:
     if settings.stt.engine not in {AUTO, *RECOGNIZERS.names}:
         return None
     engine = chosen_recognizer(settings)
-    return None if engine.make is None else model_need(engine, settings)
+    return None if engine.measured is not None else model_need(engine, settings)
 
 
 def lack_of(engine: RecognizerEngine, settings: Settings) -> str:
@@ -48,6 +49,10 @@ def model_need(engine: RecognizerEngine, settings: Settings) -> Need | None:
     if engine.models is None:
         return None
     language, model = settings.assistant.language, settings.stt.model
-    is_for_another = settings.stt.engine not in {AUTO, engine.name}
-    name = engine.default_model(language) if model == AUTO or is_for_another else model
+    if engine.measured is not None:
+        name = model_choice(settings).name
+    elif model == AUTO or settings.stt.engine not in {AUTO, engine.name}:
+        name = engine.default_model(language)
+    else:
+        name = model
     return Need(name, engine.models.name, engine.models.purpose, "stt.model", language)

@@ -1,9 +1,9 @@
-"""Makes and loads a recognizer that its package declares; the program's own one is loaded by `whisper_models.py`."""
+"""Makes and loads a recognizer. One whose model is chosen by measured times is loaded by `recognizer_models.py`."""
 
 import logging
 
 from assistant.config.settings import Settings
-from assistant.models.needs import at_hand
+from assistant.models.needs import at_hand, is_path
 from assistant.registry.voices import AUTO
 from assistant.setup.loading import Loading, close_engine, now_s
 from assistant.setup.recognizer_choice import lack_of, model_need
@@ -20,20 +20,27 @@ def make_recognizer(
     settings: Settings, engine: RecognizerEngine, lateness: EngineLateness | None = None
 ) -> SharedRecognizer:
     """Returns what the conversations share, not loaded yet. Raises EngineLoadError."""
-    assert engine.make is not None, "the program's own is made elsewhere"
+    return engine.make(recognizer_request(settings, engine, lateness))
+
+
+def recognizer_request(
+    settings: Settings, engine: RecognizerEngine, lateness: EngineLateness | None = None
+) -> RecognizerRequest:
+    """Returns what a recognizer is made of. Raises EngineLoadError if its package or its model is missing."""
     if lacking := lack_of(engine, settings):
         raise EngineLoadError(f"{lacking}.")
-    need = model_need(engine, settings)
-    return engine.make(
-        RecognizerRequest(
-            settings=settings.engines.of("stt", engine.name),
-            language=settings.assistant.language,
-            model=None if need is None else at_hand(need),
-            threads=engine_threads(settings.stt.threads, cores(), engine.most_threads),
-            hot_words=settings.stt.hot_words,
-            initial_prompt=settings.stt.initial_prompt,
-            lateness=lateness,
-        )
+    need, found = model_need(engine, settings), cores()
+    threads = engine_threads(settings.stt.threads, found, engine.most_threads)
+    return RecognizerRequest(
+        settings=settings.engines.of("stt", engine.name),
+        language=settings.assistant.language,
+        model=None if need is None else at_hand(need),
+        threads=threads,
+        model_name="" if need is None or is_path(need.name) else need.name,
+        spare_threads=2 * threads <= found.whole,
+        hot_words=settings.stt.hot_words,
+        initial_prompt=settings.stt.initial_prompt,
+        lateness=lateness,
     )
 
 

@@ -4,8 +4,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-WHISPER_MAX_THREADS = 4
-
 BUSY_LOAD = 0.5
 """Load per core from which other programs slow decodes down even if these get a core: cores may share their units."""
 
@@ -46,24 +44,19 @@ def is_busy() -> bool:
         return False
 
 
-def whisper_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for faster-whisper. `wanted` 0: half of the cores, at most `WHISPER_MAX_THREADS`.
-
-    Other work runs while it decodes the end of a turn: the EOT estimate, the LLM request and the audio input. On two
-    cores, two threads were slower (docs/lab/experiments.md).
-    """
-    return wanted or max(1, min(WHISPER_MAX_THREADS, found.whole // 2))
-
-
 def local_llm_threads(wanted: int, found: Cores) -> int:
     """Returns the threads for a language model on this machine. `wanted` 0: half of the cores.
 
-    The speech engines keep the others. With all cores, the first token took six times as long while Whisper computed
+    The speech engines keep the others. With all cores, the first token took six times as long during a decode
     (docs/lab/local-model.md).
     """
     return wanted or max(1, found.whole // 2)
 
 
 def engine_threads(wanted: int, found: Cores, most: int) -> int:
-    """Returns the threads for a speech engine that can use `most`. `wanted` 0: half of the cores."""
+    """Returns the threads for a speech engine that can use `most`. `wanted` 0: half of the cores.
+
+    Other work runs while the end of a turn is decoded: the EOT estimate, the LLM request and the audio input. On two
+    cores, two threads were slower (docs/lab/experiments.md).
+    """
     return wanted if wanted and most > 1 else max(1, min(most, found.whole // 2))

@@ -17,7 +17,7 @@ def at_home(place: str) -> Path:
     own = place.partition("/")[0] == "~"
     nowhere = HomeError(
         f"{place}: no home folder is known. Set HOME; or XDG_DATA_HOME, for models and conversations, and HF_HOME, "
-        "for Whisper models."
+        "for models in the Hugging Face cache."
     )
     if own and os.environ.get("HOME") == "":  # an empty HOME would mean the root folder
         raise nowhere

@@ -45,7 +45,7 @@ SOUND = Need(420, 110, 60, 3, 10)
 ENGINES = Need(750, 280, 150, 8, 10)
 """Least need of a conversation: espeak-ng, no recognizer, no language model."""
 DEFAULT = Need(1600, 900, 750, 10, 25)
-"""Need of `serve` with the default engines (Whisper `base`, Piper, Smart Turn) and one conversation."""
+"""Need of `serve` with the default engines and one conversation."""
 
 _COMMANDS = {
     "demo": ENGINES,

@@ -149,7 +149,7 @@ class TurnRecord:
     hearings: Annotated[tuple[TracedHearing, ...], "the speech segments of the turn"]
     engines: Annotated[
         dict[str, str],
-        "engine per stage; `answered_by`: what answered this turn; `stt_model`: why this Whisper model was chosen; "
+        "engine per stage; `answered_by`: what answered this turn; `stt_model`: why the recognizer has its model; "
         "`tts_provider`, `turn_provider`: where Piper and Smart Turn compute; `degradation`: what was left out because "
         "the engines were late; `tts_relief`: why espeak-ng spoke in place of another voice",
     ]

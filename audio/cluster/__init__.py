@@ -2,7 +2,7 @@
 
 A gateway process keeps the sockets and the turn taking. It sends segments and texts to replicas of the engines:
 
-    DecodeScheduler ─▶ ClusterWhisper ─┐
+    recognizer ──────▶ decodes ────────┐
     reply ───────────▶ ClusterVoice ───┼─▶ ClusterConnection ─▶ replicas (assistant/cluster/)
     EvidenceCollector ▶ ClusterTurnEnd ┘
 """
@@ -15,10 +15,10 @@ from typing import Any, Literal, Protocol
 ANSWER_TIMEOUT_S = 60.0
 """Longest wait for a replica, in seconds. A busy one answers late, and the cluster replaces one that hangs."""
 
-Service = Literal["whisper", "voice", "turn-end"]
+Service = Literal["recognizer", "voice", "turn-end"]
 """An engine that runs on the cluster, with any number of replicas."""
 
-SERVICES: tuple[Service, ...] = ("whisper", "voice", "turn-end")
+SERVICES: tuple[Service, ...] = ("recognizer", "voice", "turn-end")
 
 
 @dataclass(frozen=True, slots=True)

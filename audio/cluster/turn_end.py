@@ -3,7 +3,7 @@
 import asyncio
 
 from audio.cluster import ClusterConnection, ReplicaInfo
-from audio.cluster.whisper import ask_replica
+from audio.cluster.answers import ask_replica
 from audio.cluster.wire import sent_pcm
 from audio.end_of_turn.smart_turn.network import WINDOW_SAMPLES
 from audio.errors import ReplicaLostError

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from audio.cluster import ClusterConnection, ReplicaInfo
-from audio.cluster.whisper import ask_replica
+from audio.cluster.answers import ask_replica
 from audio.cluster.wire import received_chunk
 from audio.errors import AudioError, ReplicaLostError, TtsError
 from audio.time_limit import time_limit

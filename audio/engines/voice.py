@@ -42,7 +42,7 @@ class VoiceFigures:
 
     Attributes:
         dnsmos: Quality of the sound from 1 to 5, as DNSMOS estimates it; None: not measured.
-        word_errors: Share of English words that Whisper base does not understand.
+        word_errors: Share of English words that a recognizer does not understand (docs/engines.md).
         processor_s: Processor seconds for a second of speech.
         first_sound_ms: Time to the first sound of 25 letters, in ms.
     """

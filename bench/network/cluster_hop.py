@@ -27,14 +27,15 @@ from support.models.synthetic_piper import tone_voice
 from support.servers.ray_cluster import ray_cluster
 
 from assistant.cluster import application
-from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WhisperReplica, local_settings
+from assistant.cluster.replicas import RecognizerReplica, TurnEndReplica, VoiceReplica, local_settings
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from audio.cluster.ray_connection import RayConnection
 from audio.cluster.turn_end import ClusterTurnEnd
 from audio.cluster.voice import ClusterVoice
-from audio.cluster.whisper import ClusterWhisper
 from audio.cluster.wire import sent_pcm
+from audio.engines.recognizer import GatewayRequest
+from audio.stt.whisper.cluster.gateway import ClusterWhisper
 from audio.units import MIC_RATE_HZ, Pcm
 
 SENTENCE = "The train leaves at ten."
@@ -66,7 +67,13 @@ def main() -> None:
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder, ray_cluster() as address:
         models = [f"stt.model={phrase_whisper()}", f"tts.voice={tone_voice(Path(folder))}"] if given.synthetic else []
-        engines = ["stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray", "stt.device=cpu", "stt.threads=1"]
+        engines = [
+            "stt.engine=ray",
+            "tts.engine=ray",
+            "turn.smart_turn=ray",
+            "stt.faster-whisper.device=cpu",
+            "stt.threads=1",
+        ]
         cluster = [f"cluster.address={address}", "cluster.replica_cpus=0.5", "cluster.max_replicas=1"]
         settings = load_settings(None, {}, [*engines, *cluster, *models]).settings
         rows = asyncio.run(_measured(settings, given.count))
@@ -96,20 +103,20 @@ async def _empty(connection: RayConnection, count: int) -> Row:
     """The hop alone: a request without work."""
 
     async def remote() -> None:
-        await asyncio.wrap_future(connection.request("whisper", "describe"))
+        await asyncio.wrap_future(connection.request("recognizer", "describe"))
 
     return await _alternating("no work", partial(asyncio.sleep, 0), remote, count)
 
 
 async def _decodes(settings: Settings, connection: RayConnection, count: int) -> Row:
-    local = WhisperReplica(local_settings(settings), "")
-    remote = ClusterWhisper(connection, language="en", decodes=2, timeout_s=10)
+    local = RecognizerReplica(local_settings(settings), "")
+    remote = ClusterWhisper(GatewayRequest(connection, "en", decodes=2, timeout_s=10))
     await remote.load()
     pcm, model = _sound(3), remote._scheduler.model
     assert model is not None
     return await _alternating(
         "decode of 3 s",
-        lambda: asyncio.to_thread(local._model.decode, pcm, "en", retry=False),
+        lambda: local.answer("decode", sent_pcm(pcm), "en", False, False, ""),
         lambda: asyncio.to_thread(model.decode, pcm, "en", retry=False),
         count,
     )

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.models.installed_model import TINY_EN_FOLDER
+from support.models.sole_whisper import WhisperRecognizer
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
 from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenProbability, TokenRecognizer
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
-from audio.stt.whisper.recognizer import WhisperRecognizer
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 from bench.conversations.recordings import read_pcm
 

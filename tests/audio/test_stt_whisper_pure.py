@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models.synthetic_whisper import loud, quiet
 
-from audio.stt.whisper.encoder_window import EncoderWindow, cut_at, encoder_frames
+from audio.stt.whisper.encoder_window import cut_at, encoder_frames
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     compression_ratio,
@@ -18,6 +18,7 @@ from audio.stt.whisper.hallucination_filter import (
     without_loop,
 )
 from audio.stt.whisper.local_agreement import Agreement
+from audio.stt.whisper.section import EncoderWindow
 from audio.stt.whisper.trailing_silence import TrailingSilence
 from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 

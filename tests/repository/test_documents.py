@@ -95,7 +95,7 @@ def test_benches_and_flags_exist(page: Path) -> None:
 def test_settings_exist(page: Path) -> None:
     """Checks `section.key`, also with a value after it; file names have the same form."""
     known = {f"{section}.{field.name}" for section in SECTIONS for field in fields(DEFAULTS.section(section))}
-    named = re.compile(rf"`(?:--set )?((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)(?![\w.(])")
+    named = re.compile(rf"`(?:--set )?((?:{'|'.join(sorted(SECTIONS, reverse=True))})\.[a-z0-9_]+)(?![\w.(])")
     found = set(named.findall(page.read_text(encoding="utf-8")))
     assert {name for name in found if not name.endswith((".md", ".py", ".svg", ".jsonl"))} - known == set()
 

@@ -38,8 +38,6 @@ NAME_ENGINES = frozenset(
         "assistant.setup.services",
         "assistant.setup.user_timers",
         "audio.cluster.voice",
-        "audio.cluster.whisper",
-        "audio.cluster.wire",
     }
 )
 """Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers; home
@@ -326,14 +324,11 @@ def test_only_listed_modules_name_concrete_engines(graph: dict[str, set[str]]) -
 
 
 def test_no_module_outside_of_an_engine_has_its_name(packages: list[Module]) -> None:
-    """An engine's name is read from its declaration. Elsewhere only what runs Whisper on a cluster has it."""
+    """An engine's name is read from its declaration."""
     engines = engine_names()
     assert len(engines) > 8
     named = {module.name: found for module in packages if (found := names_in(module) & engines)}
     assert {name: found for name, found in named.items() if not name.startswith(ENGINE_FOLDERS)} == {
-        "assistant.cluster.application": {"whisper"},
-        "audio.cluster": {"whisper"},
-        "audio.cluster.whisper": {"whisper"},
         "web.webrtc.calls": {"webrtc"},  # the extra of this name
     }
 

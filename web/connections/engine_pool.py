@@ -24,7 +24,7 @@ class EnginePool:
 
     Implements `web.observation.health.EngineHealth`.
 
-    Loading a Whisper model that failed takes seconds, so one set of engines is kept ready for the next conversation. A
+    Loading a recognizer that failed takes seconds, so one set of engines is kept ready for the next conversation. A
     conversation that ends returns its recognizer. Another set is made only if none is ready, by a task of the
     conversation that took the last one.
 
@@ -101,7 +101,7 @@ class EnginePool:
     async def refill(self) -> None:
         """Prepares engines for the next conversation, unless some are ready or being prepared.
 
-        It may get another Whisper model than those before.
+        It may get another model than those before.
 
         If loading fails, none are ready: the next conversation tries again and gets the error.
         """

@@ -24,7 +24,7 @@ from assistant.commands.doctor.tools import tools_section
 from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import Settings
-from assistant.models.whisper_choice import whisper_choice
+from assistant.models.model_choice import model_choice
 from assistant.setup import build
 from assistant.support.console import write_json
 from assistant.support.cpu import cores
@@ -33,7 +33,7 @@ LIMIT_S = 18.0
 """Seconds for all checks. Checks not started by then are skipped and reported as such."""
 
 MEASURE_LIMIT_S = 30.0
-"""Seconds to measure the installed Whisper models for `stt.model = "auto"`, before the checks.
+"""Seconds to measure the installed models of the recognizer for `stt.model = "auto"`, before the checks.
 
 They are measured once for each machine. A model whose measurement is unfinished is measured again at the next start.
 """
@@ -81,7 +81,7 @@ async def examine(
     environ: Mapping[str, str],
     show_measuring: Callable[[str], None] = lambda _what: None,
 ) -> DoctorReport:
-    """Runs all checks. Never raises; takes little more than LIMIT_S, and MEASURE_LIMIT_S before if Whisper is measured.
+    """Runs all checks. Never raises; takes little more than LIMIT_S, and MEASURE_LIMIT_S before if models are measured.
 
     Args:
         loaded: The settings in effect.
@@ -94,7 +94,7 @@ async def examine(
     began_s = loop.time()
     settings, _ = build.with_local_model(loaded.settings)
     file = "" if config is None else str(config)
-    await _measure_whisper(ProbeRunner(file, tuple(overrides), began_s + MEASURE_LIMIT_S), settings, show_measuring)
+    await _measure_models(ProbeRunner(file, tuple(overrides), began_s + MEASURE_LIMIT_S), settings, show_measuring)
     runner = ProbeRunner(file, tuple(overrides), loop.time() + LIMIT_S)
     async with asyncio.TaskGroup() as tasks:
         # Network checks run concurrently with the others; CPU-bound checks run one after another.
@@ -126,12 +126,12 @@ async def examine(
     )
 
 
-async def _measure_whisper(runner: ProbeRunner, settings: Settings, show_measuring: Callable[[str], None]) -> None:
-    """Measures the Whisper models that "auto" needs times of. The check of a conversation shows the result.
+async def _measure_models(runner: ProbeRunner, settings: Settings, show_measuring: Callable[[str], None]) -> None:
+    """Measures the models that "auto" needs times of. The check of a conversation shows the result.
 
     No other check runs meanwhile: it would slow the measurement down, and the measurement would use up its time.
     """
-    choice = whisper_choice(settings)
+    choice = model_choice(settings)
     if choice.to_measure:
         show_measuring(choice.measuring(MEASURE_LIMIT_S))
         await runner.examine("times", MEASURE_LIMIT_S)

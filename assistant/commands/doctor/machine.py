@@ -50,7 +50,7 @@ WARN_DAYS = 14
 """A certificate that expires sooner is warned about."""
 
 DISK_FREE_MB = 500.0
-"""Free space in MB below which a warning is shown: a Whisper model has 148 MB, the traces of a day a few."""
+"""Free space in MB below which a warning is shown: a model has 148 MB, the traces of a day a few."""
 
 WITHOUT = "the demo needs none, and a browser uses its own"
 SHOWN_KEYS = 6

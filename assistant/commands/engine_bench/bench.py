@@ -22,7 +22,7 @@ from assistant.commands.engine_bench.meter import (
     speak,
     transcribe,
 )
-from assistant.commands.engine_bench.places import voice_absent, voice_places, whisper_absent, whisper_places
+from assistant.commands.engine_bench.places import recognizer_absent, recognizer_places, voice_absent, voice_places
 from assistant.commands.engine_bench.words import WordErrors, word_errors
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
@@ -48,6 +48,9 @@ it."""
 
 WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
+
+SECTION = f"stt.{measured_recognizer().name}"
+"""Section of the recognizer that is measured with each window and place."""
 
 UNITS = (
     "Yes.",
@@ -115,11 +118,11 @@ class Bench:
         config: As for `load_settings`.
         overrides: As for `load_settings`.
         manifest: None: the default set.
-        stt: Recognizers and Whisper models by name; if `tts` is empty too, empty means all.
+        stt: Recognizers and models by name; if `tts` is empty too, empty means all.
         tts: Voices; likewise.
         rounds: How often every clip is recognized and every text synthesized.
-        windows: Encoder windows of the Whisper variants.
-        threads: Numbers of threads of the Whisper variants.
+        windows: Encoder windows of the variants of a recognizer.
+        threads: Numbers of threads of the variants of a recognizer.
     """
 
     environ: Mapping[str, str]
@@ -191,13 +194,13 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
     everything = not stt and not tts
     own = kind_of_recognizer()
     for name in stt or ([engine.name for engine in RECOGNIZERS.all()] if everything else ()):
-        if (declared := RECOGNIZERS.get(name)) is not None and declared.make is not None:
+        if (declared := RECOGNIZERS.get(name)) is not None and declared.measured is None:
             yield Variant(BenchRow("stt", name), (f"stt.engine={name}",))
             continue
         needs = _models(settings, name, own) if name == measured_recognizer().name else [_asked(name, own)]
-        yield from (variant for need in needs for variant in _whisper(need, bench))
+        yield from (variant for need in needs for variant in _recognizer_variants(need, bench))
         if name == measured_recognizer().name:
-            yield from _absent("stt", name, needs, whisper_absent)
+            yield from _absent("stt", name, needs, recognizer_absent)
     for name in tts or ([engine.name for engine in VOICES.all()] if everything else ()):
         if (engine := VOICES.get(name)) is not None:
             yield from _voices(settings, engine)
@@ -236,11 +239,11 @@ def _models(settings: Settings, engine: str, kind: str) -> list[Need]:
 
 
 def _asked(name: str, kind: str) -> Need:
-    """Returns the Whisper model that a command-line name stands for."""
+    """Returns the recognizer's model that a command-line name stands for."""
     need = _need(name, kind)
     if need.model is None and not is_path(name):
         known = [*RECOGNIZERS.names, *(model.name for model in MODELS.values() if model.kind == kind)]
-        raise _unknown(need.key, name, "recognizer or Whisper model", known)
+        raise _unknown(need.key, name, "recognizer or model", known)
     return need
 
 
@@ -253,14 +256,14 @@ def _need(name: str, kind: str) -> Need:
     return Need(name, kind, "", "--tts" if kind in voice_kinds() else "--stt")
 
 
-def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
+def _recognizer_variants(need: Need, bench: Bench) -> Iterator[Variant]:
     if at_hand(need) is None:
         yield Variant(BenchRow("stt", measured_recognizer().name, _short(need)), need=need)
         return
-    for place, window in product(whisper_places(), bench.windows):
+    for place, window in product(recognizer_places(SECTION), bench.windows):
         for threads in bench.threads if place.cpu else (1,):
             on = ", ".join(filter(None, (place.name, f"{threads} thread{'s' * (threads > 1)}" if place.cpu else "")))
-            overrides = (f"stt.model={need.name}", f"stt.encoder_window={window}", f"stt.threads={threads}")
+            overrides = (f"stt.model={need.name}", f"{SECTION}.encoder_window={window}", f"stt.threads={threads}")
             row = BenchRow("stt", measured_recognizer().name, f"{_short(need)}, {window}, {on}")
             yield Variant(row, (*overrides, *place.overrides), need)
 

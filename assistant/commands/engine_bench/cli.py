@@ -31,7 +31,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     stt: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this recognizer, Whisper model or its folder; may be repeated."),
+        typer.Option(metavar="NAME", help="Only this recognizer, its model or a folder; may be repeated."),
     ] = None,
     tts: Annotated[
         list[str] | None,
@@ -41,12 +41,12 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         Window | None,
         typer.Option(
             metavar="NAME",
-            help="Encoder window of Whisper: adaptive, full, dynamic or all; default: the configured one.",
+            help="Encoder window: adaptive, full, dynamic or all; default: the configured one.",
         ),
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Threads of Whisper; default: 1, and then 2."),
+        typer.Option(min=1, metavar="N", help="Threads of the recognizer; default: 1, and then 2."),
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often each recording and each sentence is used.")
@@ -61,7 +61,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     """Measure recognizers and voices: word errors, latencies, real-time factors. Runs all recordings per setting."""
     from rich.text import Text
 
-    from assistant.commands.engine_bench.bench import THREADS, WINDOWS, Bench, measure
+    from assistant.commands.engine_bench.bench import SECTION, THREADS, WINDOWS, Bench, measure
     from assistant.commands.engine_bench.report import as_json as spelled
     from assistant.commands.engine_bench.report import tables, write
     from assistant.commands.engine_bench.verdict import verdict
@@ -69,6 +69,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.support.plots import why_no_plots
 
     settings = settings_of(config, overrides).settings  # reports errors and ignored files before the measurement
+    configured = str(settings.value(f"{SECTION}.encoder_window"))
     progress = terminal(stderr=True)
     wanted = Bench(
         os.environ,
@@ -78,7 +79,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         stt or [],
         tts or [],
         rounds,
-        windows=WINDOWS if window == "all" else (window or settings.stt.encoder_window,),
+        windows=WINDOWS if window == "all" else (window or configured,),
         threads=(threads,) if threads else THREADS,
     )
     with progress.status("reading the recordings") as status:

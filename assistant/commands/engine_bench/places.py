@@ -6,7 +6,7 @@ from audio.engines.settings import OnnxSettings
 from audio.execution_provider import PACKAGE, SHOWN, ProviderInUse, available_providers
 
 CUDA_TYPES = ("float16", "int8_float16")
-"""Number formats in which Whisper is measured on CUDA."""
+"""Number formats in which a recognizer is measured on CUDA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,16 @@ def voice_absent(available: tuple[ProviderInUse, ...] | None = None) -> tuple[st
     return (absent, f"not in this onnxruntime: replace it by the package {PACKAGE}") if absent else ("", "")
 
 
-def whisper_places(gpus: int | None = None) -> list[Place]:
-    """Returns where Whisper can compute. `gpus`: number of CUDA devices; None: those of this machine."""
+def recognizer_places(section: str, gpus: int | None = None) -> list[Place]:
+    """Returns where a recognizer with this section can compute. `gpus`: CUDA devices; None: those of this machine."""
     if not (_gpus() if gpus is None else gpus):
         return [Place("", (), cpu=True)]
-    cuda = [Place(f"CUDA {name}", ("stt.device=cuda", f"stt.compute_type={name}")) for name in CUDA_TYPES]
-    return [Place("CPU", ("stt.device=cpu",), cpu=True), *cuda]
+    cuda = [Place(f"CUDA {name}", (f"{section}.device=cuda", f"{section}.compute_type={name}")) for name in CUDA_TYPES]
+    return [Place("CPU", (f"{section}.device=cpu",), cpu=True), *cuda]
 
 
-def whisper_absent(gpus: int | None = None) -> tuple[str, str]:
-    """Returns the device that Whisper lacks here, and why; two empty texts if there is none."""
+def recognizer_absent(gpus: int | None = None) -> tuple[str, str]:
+    """Returns the device that a recognizer lacks here, and why; two empty texts if there is none."""
     return ("", "") if (_gpus() if gpus is None else gpus) else ("CUDA", "not measured: there is no CUDA device")
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from assistant.commands.first_run.voices import LANGUAGE_CODE, SKILL_LANGUAGES, base_of, language_name
 from assistant.models.language_hint import NAMES
 
-# ISO 639-1, and the longer codes that Whisper, Piper or espeak-ng know.
+# ISO 639-1, and the longer codes that engines know.
 _CODES = frozenset(
     (
         "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee "

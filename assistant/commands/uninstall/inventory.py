@@ -63,7 +63,7 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         ("stored answers", _matching(data, "answers.sqlite3*")),
         ("certificate and its key", _matching(data / "tls", "repartee.*")),
         ("voices and models of turns", _own_models()),
-        ("caches", [_cache_folder(environ) / "whisper-times.json", data / ENGINE_FOLDER]),
+        ("caches", [_cache_folder(environ) / "recognizer-times.json", data / ENGINE_FOLDER]),
         (
             "traces and logs of the service",
             [*_traces(data / "traces"), *_matching(data, "repartee.log*", "repartee-talk.log*")],

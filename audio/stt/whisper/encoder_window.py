@@ -1,17 +1,9 @@
 """Computes how much of the encoder's 30 s window a decode uses, and where a longer segment is cut. Pure."""
 
-from typing import Literal
-
 import numpy as np
 
+from audio.stt.whisper.section import EncoderWindow
 from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_s
-
-EncoderWindow = Literal["full", "adaptive", "dynamic"]
-"""The part of the window that is encoded.
-
-full: always 30 s. adaptive: as much as there is audio, but not less than released models tolerate. dynamic: as much as
-there is audio.
-"""
 
 WINDOW_S = 30.0
 """Length of audio that Whisper was trained on, which is the most the encoder takes."""

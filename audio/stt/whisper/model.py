@@ -7,14 +7,14 @@ only as much as there is audio (docs/lab/stt.md). Everything here blocks: it run
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
 from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation, TokenProbability
-from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames, first_word_frames
+from audio.stt.whisper.encoder_window import WINDOW_S, encoder_frames, first_word_frames
 from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
     MAX_NO_SPEECH,
@@ -33,14 +33,13 @@ from audio.stt.whisper.model_folder import lacking
 from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.stt.whisper.recent_tokens import token_probabilities
 from audio.stt.whisper.recent_tokens import with_times as times_of_words
+from audio.stt.whisper.section import NAME, Device, EncoderWindow
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
 if TYPE_CHECKING:
     import ctranslate2
     from faster_whisper import WhisperModel
     from faster_whisper.tokenizer import Tokenizer
-
-Device = Literal["auto", "cpu", "cuda"]
 
 Features = npt.NDArray[np.float32]
 """Log-mel spectrogram, shape (mels, frames)."""
@@ -208,7 +207,8 @@ class LoadedWhisper:
                 ) from error
             raise EngineLoadError(
                 f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
-                f"{settings.remedy}, or set another stt.device or stt.compute_type."
+                f"{settings.remedy}, or set another stt.{NAME}.device or "
+                f"stt.{NAME}.compute_type."
             ) from error
 
     def decode(
@@ -450,7 +450,7 @@ def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
 
     gpus = ctranslate2.get_cuda_device_count()
     if settings.device == "cuda" and gpus == 0:
-        raise EngineLoadError('stt.device = "cuda": there is no CUDA device; set stt.device = "cpu" or "auto".')
+        raise EngineLoadError(f'stt.{NAME}.device = "cuda": there is no CUDA device; set it to "cpu" or "auto".')
     device = "cuda" if settings.device != "cpu" and gpus else "cpu"
     known = ctranslate2.get_supported_compute_types(device)
     wanted = settings.compute_type
@@ -458,7 +458,7 @@ def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
         return device, next((one for one in _AUTO_TYPES[device] if one in known), "float32")
     if wanted not in known:
         raise EngineLoadError(
-            f'stt.compute_type = "{wanted}": faster-whisper cannot compute so on {device} here; set '
-            f'stt.compute_type = "auto", or one of {", ".join(sorted(known))}.'
+            f'stt.{NAME}.compute_type = "{wanted}": it cannot compute so on {device} here; set it to "auto", or to one '
+            f"of {', '.join(sorted(known))}."
         )
     return device, wanted

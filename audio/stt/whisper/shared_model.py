@@ -12,12 +12,11 @@ from audio.restart_backoff import RestartBackoff
 from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper.section import NAME
 from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.stream import WhisperStream
-from audio.stt.whisper.worker_threads import THREAD_NAME, WhisperThread
+from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import samples_of_ms
-
-NAME = "faster-whisper"
 
 MAX_PROMPT_CHARS = 1000
 """Longest text before the words, in characters. Whisper takes 111 tokens of it, which seldom have 9 characters each."""
@@ -168,7 +167,7 @@ class SharedWhisper:
         self._scheduler.expect_model()
 
         def load() -> SegmentDecoder:
-            with loading.thread.times.started_here(THREAD_NAME):
+            with loading.thread.times.started_here(NAME):
                 return self._load_model()
 
         loading.thread.submit(

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from audio.errors import SttError
 from audio.exit_guard import at_work
+from audio.stt.whisper.section import NAME
 from audio.thread_name import thread_named
 from audio.thread_times import ThreadTimes
 
@@ -23,8 +24,6 @@ _WAITING_JOBS = 4
 """Queue capacity beyond one job per worker. The scheduler submits only to free workers; the rest is for stops."""
 
 _END_TIMEOUT_S = 1.0
-
-THREAD_NAME = "faster-whisper"
 
 _Job = Callable[[], None]
 
@@ -45,7 +44,7 @@ class WhisperThread:
         self._ended = asyncio.Event()
         self._ending = False
         for _ in range(workers):
-            threading.Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+            threading.Thread(target=self._work, name=NAME, daemon=True).start()
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
         """Runs `job` in a thread, then calls `done` or `failed` on the event loop. Never blocks. Raises SttError."""
@@ -83,7 +82,7 @@ class WhisperThread:
 
     def _work(self) -> None:
         self.times.add_current()
-        with thread_named(THREAD_NAME):
+        with thread_named(NAME):
             while not self._ending:
                 job = self._jobs.get()
                 if job is None:

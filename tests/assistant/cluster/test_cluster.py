@@ -39,7 +39,13 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, .
     (turns / network.name).write_bytes(padded(counting_network(), network.size_bytes))
     with ray_cluster(environ={"XDG_DATA_HOME": str(folder)}) as address:
         made = (
-            *("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=auto", "stt.device=cpu", "stt.threads=1"),
+            *(
+                "stt.engine=ray",
+                "tts.engine=ray",
+                "turn.smart_turn=auto",
+                "stt.faster-whisper.device=cpu",
+                "stt.threads=1",
+            ),
             *(f"stt.model={phrase_whisper()}", f"tts.voice={tone_voice(folder)}"),
             *(f"cluster.address={address}", "cluster.replica_cpus=0.5", "cluster.max_replicas=1"),
             # A killed replica costs the time in which another one starts on a busy machine.
@@ -84,7 +90,7 @@ def test_turn_is_answered_by_engines_on_the_cluster(settings: tuple[str, ...], t
 
     with gateway(tmp_path, settings) as (url, _process):
         asyncio.run(scene(url))
-    assert set(replicas(*settings)) >= {"whisper", "voice"}
+    assert set(replicas(*settings)) >= {"recognizer", "voice"}
 
 
 def test_decodes_and_texts_are_repeated_after_their_replica_was_killed(
@@ -93,7 +99,7 @@ def test_decodes_and_texts_are_repeated_after_their_replica_was_killed(
     async def scene(url: str, before: dict[str, list[int]]) -> None:
         async with asking(url) as asker:
             assert_answered(await asker.ask(question()))
-            for service in ("whisper", "voice"):
+            for service in ("recognizer", "voice"):
                 (replica,) = before[service]
                 os.kill(replica, signal.SIGSTOP)  # the decodes or the texts of the next question do not end
                 asked = asyncio.get_running_loop().create_task(asker.ask(question()))
@@ -106,7 +112,7 @@ def test_decodes_and_texts_are_repeated_after_their_replica_was_killed(
     with gateway(tmp_path, settings) as (url, _process):
         asyncio.run(scene(url, before))
     after = replicas(*settings)
-    assert all(before[service] != after[service] for service in ("whisper", "voice"))
+    assert all(before[service] != after[service] for service in ("recognizer", "voice"))
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray's own imports
@@ -172,6 +178,6 @@ def test_update_of_the_replicas_loses_no_turn(settings: tuple[str, ...], tmp_pat
         asyncio.run(scene(url))
     after = replicas(*settings)
     assert set(before) == set(after)
-    for service in ("whisper", "voice"):  # an earlier test has deployed Smart Turn, which these settings do not use
+    for service in ("recognizer", "voice"):  # an earlier test has deployed Smart Turn, which these settings do not use
         assert before[service], service
         assert not set(before[service]) & set(after[service])

@@ -15,15 +15,16 @@ from support.models.synthetic_piper import tone_voice
 from support.models.synthetic_smart_turn import counting_network
 
 from assistant.cluster import application
-from assistant.cluster.replicas import TurnEndReplica, VoiceReplica, WatchedThread, WhisperReplica, local_settings
+from assistant.cluster.replicas import RecognizerReplica, TurnEndReplica, VoiceReplica, WatchedThread, local_settings
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.needs import Need
 from assistant.setup import build, voice_choice
 from audio import hang_detection
-from audio.cluster.wire import received_chunk, received_decode, received_info, sent_pcm
+from audio.cluster.wire import received_chunk, received_info, sent_pcm
 from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError, TtsError
+from audio.stt.whisper.cluster.wire import received_decode
 from audio.tts import Chunk
 from audio.units import MIC_RATE_HZ
 
@@ -31,7 +32,13 @@ LOUD = np.random.default_rng(0).normal(0, 3000, 3 * MIC_RATE_HZ).astype(np.int16
 
 
 def settings_with(*assignments: str) -> Settings:
-    engines = ("stt.engine=ray", "tts.engine=ray", "turn.smart_turn=ray", "stt.device=cpu", "stt.threads=1")
+    engines = (
+        "stt.engine=ray",
+        "tts.engine=ray",
+        "turn.smart_turn=ray",
+        "stt.faster-whisper.device=cpu",
+        "stt.threads=1",
+    )
     return load_settings(None, {}, [*engines, *assignments]).settings
 
 
@@ -40,14 +47,14 @@ def run(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def whisper() -> WhisperReplica:
-    return WhisperReplica(local_settings(settings_with(f"stt.model={phrase_whisper()}")), "1.0+abc")
+def whisper() -> RecognizerReplica:
+    return RecognizerReplica(local_settings(settings_with(f"stt.model={phrase_whisper()}")), "1.0+abc")
 
 
-def test_whisper_replica_decodes_and_counts(whisper: WhisperReplica) -> None:
+def test_whisper_replica_decodes_and_counts(whisper: RecognizerReplica) -> None:
     async def scene() -> None:
         before = received_info(await whisper.describe())
-        decoded = await whisper.decode(sent_pcm(LOUD), "en", True, False)
+        decoded = await whisper.answer("decode", sent_pcm(LOUD), "en", True, False, "")
         assert decoded is not None
         assert received_decode(decoded, LOUD).text == PHRASE
         info = received_info(await whisper.describe())
@@ -58,22 +65,22 @@ def test_whisper_replica_decodes_and_counts(whisper: WhisperReplica) -> None:
     run(scene)
 
 
-def test_whisper_replica_hears_first_word_and_language(whisper: WhisperReplica) -> None:
+def test_whisper_replica_hears_first_word_and_language(whisper: RecognizerReplica) -> None:
     async def scene() -> None:
-        word = received_decode(await whisper.first_word(sent_pcm(LOUD), "en"), LOUD)
+        word = received_decode(await whisper.answer("first_word", sent_pcm(LOUD), "en"), LOUD)
         assert word.first_word is not None
-        language, probability = await whisper.detect_language(sent_pcm(LOUD))
+        language, probability = await whisper.answer("detect_language", sent_pcm(LOUD))
         assert language
         assert 0 < probability <= 1
 
     run(scene)
 
 
-def test_cancelled_decode_becomes_unwanted(whisper: WhisperReplica, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_decode_becomes_unwanted(whisper: RecognizerReplica, monkeypatch: pytest.MonkeyPatch) -> None:
     began, ended = threading.Event(), threading.Event()
 
     class Model:
-        def decode(self, *_given: object, wanted: Callable[[], bool], **_more: object) -> None:
+        def answer(self, wanted: Callable[[], bool], *_asked: object) -> None:
             began.set()
             while wanted():
                 time.sleep(0.001)
@@ -82,7 +89,7 @@ def test_cancelled_decode_becomes_unwanted(whisper: WhisperReplica, monkeypatch:
     async def scene() -> None:
         monkeypatch.setattr(whisper, "_model", Model())
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(whisper.decode(sent_pcm(LOUD), "en", True, False))
+            task = tasks.create_task(whisper.answer("decode", sent_pcm(LOUD), "en", True, False, ""))
             assert await asyncio.to_thread(began.wait, 30)
             assert not ended.is_set()
             task.cancel()
@@ -163,10 +170,10 @@ def test_engine_that_failed_is_tried_at_the_health_check() -> None:
     run(scene)
 
 
-def test_whisper_replica_is_healthy_again_after_a_failed_decode(whisper: WhisperReplica) -> None:
+def test_whisper_replica_is_healthy_again_after_a_failed_decode(whisper: RecognizerReplica) -> None:
     async def scene() -> None:
         with pytest.raises(Exception, match="xx"):
-            await whisper.decode(sent_pcm(LOUD), "xx", True, False)
+            await whisper.answer("decode", sent_pcm(LOUD), "xx", True, False, "")
         await whisper.check_health()
 
     run(scene)
@@ -237,7 +244,7 @@ def test_voice_replica_without_piper_says_why() -> None:
 
 def test_replica_without_its_model_names_the_command() -> None:
     with pytest.raises(EngineLoadError, match="models pull"):
-        WhisperReplica(local_settings(settings_with("stt.model=tiny.en")), "1.0+abc")
+        RecognizerReplica(local_settings(settings_with("stt.model=tiny.en")), "1.0+abc")
 
 
 def test_network_without_batches_judges_one_sound_after_the_other(tmp_path: Path) -> None:
@@ -296,9 +303,9 @@ def test_engines_have_as_many_threads_as_their_replica_reserves_cores(cpus: str,
 
 def test_version_is_the_same_for_equal_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('[stt]\nengine = "ray"\nmodel = "tiny.en"\ndevice = "cpu"\n')
+    file.write_text('[stt]\nengine = "ray"\nmodel = "tiny.en"\n[stt.faster-whisper]\ndevice = "cpu"\n')
     read = load_settings(file, {}, []).settings
-    given = load_settings(None, {}, ["stt.device=cpu", "stt.model=tiny.en", "stt.engine=ray"]).settings
+    given = load_settings(None, {}, ["stt.faster-whisper.device=cpu", "stt.model=tiny.en", "stt.engine=ray"]).settings
     assert application.version_of(read) == application.version_of(given)
 
 
@@ -309,5 +316,5 @@ def test_version_changes_with_the_settings_of_replicas_only() -> None:
 
 
 def test_only_engines_set_to_ray_are_deployed() -> None:
-    assert application.services_of(settings_with("tts.engine=auto")) == ("whisper", "turn-end")
+    assert application.services_of(settings_with("tts.engine=auto")) == ("recognizer", "turn-end")
     assert application.services_of(load_settings(None, {}, []).settings) == ()

@@ -101,7 +101,7 @@ class ScriptedConnection:
         pass
 
 
-RUNNING = ServiceStatus("whisper", "RUNNING", "", {"RUNNING": 1})
+RUNNING = ServiceStatus("recognizer", "RUNNING", "", {"RUNNING": 1})
 
 
 def shown(connection: ScriptedConnection, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, str]:
@@ -120,10 +120,10 @@ def test_status_shows_the_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_status_says_that_replicas_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = EngineError("the cluster failed for whisper (GetTimeoutError): run `repartee cluster status`")
+    lost = EngineError("the cluster failed for recognizer (GetTimeoutError): run `repartee cluster status`")
     runs, text = shown(ScriptedConnection([RUNNING], lost), monkeypatch)
     assert not runs
-    assert "whisper: its replicas did not all answer" in text
+    assert "recognizer: its replicas did not all answer" in text
     assert "GetTimeoutError" in text
 
 
@@ -131,7 +131,7 @@ def test_status_says_that_replicas_do_not_answer(monkeypatch: pytest.MonkeyPatch
     ("error", "text"),
     [
         (TimeoutError(), "does not run after 600 s.*cluster.replica_cpus"),
-        (EngineLoadError("whisper could not be deployed"), "could not be deployed"),
+        (EngineLoadError("recognizer could not be deployed"), "could not be deployed"),
         (LookupError("of Ray"), "the cluster failed .LookupError."),
     ],
 )

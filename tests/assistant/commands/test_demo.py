@@ -63,7 +63,12 @@ def run(folder: Path, *arguments: str) -> DemoRun:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
-    settings = ("trace.words=true", "stt.engine=faster-whisper", f"stt.model={TINY_EN_FOLDER}", "stt.device=cpu")
+    settings = (
+        "trace.words=true",
+        "stt.engine=faster-whisper",
+        f"stt.model={TINY_EN_FOLDER}",
+        "stt.faster-whisper.device=cpu",
+    )
     return run(tmp_path_factory.mktemp("demo"), *(part for value in settings for part in ("--set", value)))
 
 

@@ -19,7 +19,7 @@ from assistant.config.errors import ConfigError
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import ConfigRow, Loaded, load_settings, render_effective
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
-from assistant.config.sources import Option
+from assistant.config.sources import Option, variable_of
 from assistant.config.toml_lines import lines_of_keys
 from assistant.config.turn_settings import TurnSection
 
@@ -250,7 +250,7 @@ def test_text_may_be_in_toml_quotes(text: str, greeting: str) -> None:
 def test_every_key_has_a_variable_and_a_flag() -> None:
     for dotted in KEYS:
         text = str(DEFAULTS.value(dotted))
-        variable = f"REPARTEE_{dotted}".upper().replace(".", "_")
+        variable = variable_of(dotted)
         assert loaded("", {variable: text}).origin[dotted] == f"environment {variable}"
         assert loaded("", {}, [f"{dotted}={text}"]).origin[dotted] == "--set"
 
@@ -259,10 +259,16 @@ def test_every_key_has_a_variable_and_a_flag() -> None:
     ("text", "environ", "flags", "said"),
     [
         ("[tts]\nspeaker = 3\n", {}, [], "tts.speaker: is now tts.piper.speaker, in the section [tts.piper]"),
+        (
+            "[stt]\ndevice = 'cpu'\n",
+            {},
+            [],
+            "stt.device: is now stt.faster-whisper.device, in the section [stt.faster-w",
+        ),
         ("", {"REPARTEE_TTS_SPEAKER": "3"}, [], "REPARTEE_TTS_SPEAKER: is now REPARTEE_TTS_PIPER_SPEAKER"),
         ("", {}, ["tts.speaker=3"], "tts.speaker: is now tts.piper.speaker, in the section [tts.piper]"),
     ],
-    ids=["file", "environment", "flag"],
+    ids=["file", "file, stt", "environment", "flag"],
 )
 def test_key_that_moved_is_refused_with_its_new_name(
     text: str, environ: dict[str, str], flags: list[str], said: str
@@ -319,8 +325,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
         (
-            "[stt]\ndevice = ['cpu']",
-            'given.toml:2: stt.device = a list: must be "auto", "cpu" or "cuda"',
+            "[stt.faster-whisper]\ndevice = ['cpu']",
+            'given.toml:2: stt.faster-whisper.device = a list: must be "auto", "cpu" or "cuda"',
         ),
         (
             '\n[turn]\nprofile = "hasty"',
@@ -368,9 +374,9 @@ def test_hangover_is_the_profiles_unless_given() -> None:
             "65535",
         ),
         (
-            "[stt]\ncompute_type = 'float3'",
-            'given.toml:2: stt.compute_type = "float3": must be "auto", "int8", "int8_float32", "int8_float16", '
-            '"int8_bfloat16", "int16", "float16", "bfloat16" or "float32"',
+            "[stt.faster-whisper]\ncompute_type = 'float3'",
+            'given.toml:2: stt.faster-whisper.compute_type = "float3": must be "auto", "int8", "int8_float32", '
+            '"int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16" or "float32"',
         ),
         ("[turn]\n'a\\nb' = 3", "given.toml: turn.a\\nb: no such setting"),
         ('[turn]\n"a\\nb" = 3', "given.toml: turn.a b: no such setting"),

@@ -136,7 +136,7 @@ def test_reason_has_the_latency_with_every_model() -> None:
         "(estimates: tiny 695 ms, base not measured)"
     )
     assert choose(costs({"tiny": 300.0, "base": 300.0})).why.endswith("(estimates: tiny 695 ms, base over 695 ms)")
-    broken = ModelCost(DecodeTime(math.inf, problem="cannot decode (out of memory)"))
+    broken = ModelCost(DecodeTime(math.inf, problem="cannot decode (out of memory)"), 0.5)
     assert choose(costs({"tiny": 60.0}) | {"base": broken}).why.endswith("base cannot decode (out of memory))")
 
 

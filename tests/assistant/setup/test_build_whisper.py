@@ -11,7 +11,6 @@ from ctranslate2.models import Whisper
 from support.models.synthetic_whisper import loud, scripted_whisper, seconds_of
 
 from assistant.config.loading import load_settings
-from assistant.config.settings import ComputeType
 from assistant.pipeline.engines import Engines
 from assistant.setup.engine_catalog import transcriber
 from assistant.setup.engine_loader import EngineLoader
@@ -19,6 +18,7 @@ from assistant.setup.loading import close_engine
 from audio.errors import EngineLoadError
 from audio.stt import SegmentId
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper.section import ComputeType
 
 WORDS = "what time is it".split()
 
@@ -41,7 +41,12 @@ def test_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = scripted_whisper(tmp_path / "whisper", WORDS)
-    overrides = ["stt.engine=faster-whisper", f"stt.model={model}", "stt.device=cpu", "tts.engine=espeak-ng"]
+    overrides = [
+        "stt.engine=faster-whisper",
+        f"stt.model={model}",
+        "stt.faster-whisper.device=cpu",
+        "tts.engine=espeak-ng",
+    ]
     loadings: list[int] = []
     load = LoadedWhisper.__init__
 
@@ -82,7 +87,7 @@ def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: 
     vocabulary.unlink()
 
     async def scene() -> None:
-        overrides = ["stt.model=base.en", "stt.device=cpu", "tts.engine=espeak-ng"]
+        overrides = ["stt.model=base.en", "stt.faster-whisper.device=cpu", "tts.engine=espeak-ng"]
         loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
         engines = await loader.engines()
         assert await heard(engines, 2) == "what time"

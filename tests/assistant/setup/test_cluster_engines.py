@@ -48,7 +48,7 @@ def test_engines_set_to_ray_are_those_of_the_cluster(cluster: ScriptedCluster) -
         assert names["turn"] == ("estimate", False)
         assert engines.recognizer.works
         assert "on the cluster" in engines.voice.detail
-        assert {request[0] for request in cluster.requests} == {"whisper", "voice", "turn-end"}
+        assert {request[0] for request in cluster.requests} == {"recognizer", "voice", "turn-end"}
 
     run(scene, *RAY)
 

@@ -14,11 +14,11 @@ from audio.tts.remembered import RememberedVoice
 def test_waits_of_recognizer_and_voice_are_listed(tmp_path: Path) -> None:
     loader = EngineLoader(Settings(), {})
     assert loader.queue_waits == {}
-    loader.shared_whisper = SharedWhisper(WhisperSettings(tmp_path))
+    loader.shared_recognizer = shared = SharedWhisper(WhisperSettings(tmp_path))
     loader._voice = RememberedVoice(EspeakVoice(), 1000)
     waits = loader.queue_waits
     assert set(waits) == {"stt", "tts"}
-    assert waits["stt"] is loader.shared_whisper.queue_wait
+    assert waits["stt"] is shared.queue_wait
 
 
 def test_voice_without_queue_has_no_waits() -> None:

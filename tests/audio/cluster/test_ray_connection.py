@@ -35,7 +35,7 @@ def test_unreachable_cluster_is_a_load_error(free_port: int) -> None:
         connection = RayConnection(f"127.0.0.1:{free_port}", "repartee", timeout_s=60)
         try:
             with pytest.raises(EngineLoadError, match="repartee cluster start"):
-                await asyncio.wrap_future(connection.request("whisper", "describe"))
+                await asyncio.wrap_future(connection.request("recognizer", "describe"))
             with pytest.raises(EngineLoadError, match=str(free_port)):
                 async for _item in connection.stream("voice", "speak", "Hello.", 1.0):
                     pass
@@ -53,7 +53,7 @@ def test_slow_cluster_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connection, "_is_connected", asyncio.run_coroutine_threadsafe(ended.wait(), loop).result)
         try:
             with pytest.raises(EngineLoadError, match=r"within 0\.1 s: .*cluster\.timeout_s"):
-                await asyncio.wrap_future(connection.request("whisper", "describe"))
+                await asyncio.wrap_future(connection.request("recognizer", "describe"))
         finally:
             ended.set()
             await connection.aclose()
@@ -155,11 +155,11 @@ def test_requests_share_one_connection_even_if_the_first_is_cancelled(monkeypatc
         await until(lambda: ray.connects == 1)
         first.cancel()  # Smart Turn waits only for half a second
         second = connection.request("turn-end", "probability", b"")
-        third = connection.request("whisper", "decode", b"")
+        third = connection.request("recognizer", "decode", b"")
         ray.may_connect.set()
         await until(lambda: ray.requested == 2)
         assert ray.connects == 1
-        assert sorted(handle.service for handle in ray.handles) == ["turn-end", "whisper"]
+        assert sorted(handle.service for handle in ray.handles) == ["recognizer", "turn-end"]
         await connection.aclose()
         for unanswered in (second, third):
             with pytest.raises(EngineError, match="is closed"):
@@ -174,17 +174,17 @@ def test_reset_of_a_service_leaves_the_others_connected(monkeypatch: pytest.Monk
 
     async def scene() -> None:
         connection = ray.connection(monkeypatch)
-        connection.request("whisper", "decode", b"")
+        connection.request("recognizer", "decode", b"")
         connection.request("voice", "describe")
         await until(lambda: ray.requested == 2)
-        connection.reset("whisper")
-        connection.request("whisper", "decode", b"")
+        connection.reset("recognizer")
+        connection.request("recognizer", "decode", b"")
         await until(lambda: ray.requested == 3)
-        assert [handle.service for handle in ray.handles if handle.is_closed] == ["whisper"]
+        assert [handle.service for handle in ray.handles if handle.is_closed] == ["recognizer"]
         assert ray.connects == 1
         await connection.aclose()
         assert all(handle.is_closed for handle in ray.handles)
-        connection.reset("whisper")  # does nothing
+        connection.reset("recognizer")  # does nothing
 
     asyncio.run(scene())
 
@@ -195,12 +195,12 @@ def test_all_handles_are_closed_before_another_connection(monkeypatch: pytest.Mo
 
     async def scene() -> None:
         connection = ray.connection(monkeypatch)
-        connection.request("whisper", "decode", b"")
+        connection.request("recognizer", "decode", b"")
         connection.request("voice", "describe")
         await until(lambda: ray.requested == 2)
         ray.is_member = False  # the head was started again
-        connection.reset("whisper")
-        connection.request("whisper", "decode", b"")
+        connection.reset("recognizer")
+        connection.request("recognizer", "decode", b"")
         await until(lambda: ray.requested == 3)
         assert [handle.is_closed for handle in ray.handles] == [True, True, False]
         assert ray.connects == 2
@@ -258,7 +258,7 @@ def test_failed_connection_says_why(error: Exception, shown: str, monkeypatch: p
         connection = ScriptedRay().connection(monkeypatch)
         monkeypatch.setattr(connection, "_connect_now", fail)
         with pytest.raises(EngineLoadError) as raised:
-            await asyncio.wrap_future(connection.request("whisper", "describe"))
+            await asyncio.wrap_future(connection.request("recognizer", "describe"))
         assert shown in str(raised.value)
         assert "repartee cluster start" in str(raised.value)
         await connection.aclose()
@@ -272,7 +272,7 @@ def test_closed_connection_refuses_requests() -> None:
         await connection.aclose()
         await connection.aclose()
         with pytest.raises(EngineError, match="closed"):
-            connection.request("whisper", "describe")
+            connection.request("recognizer", "describe")
 
     asyncio.run(scene())
 
@@ -283,9 +283,9 @@ def ray_errors() -> list[tuple[Any, type, str]]:
     failed = exceptions.RayTaskError("decode", "its traceback, with words", ValueError("words of a user"))
     of_engine = exceptions.RayTaskError("speak", "its traceback", EngineError("Piper is overloaded"))
     return [
-        (exceptions.ActorDiedError(), ReplicaLostError, "whisper"),
-        (exceptions.ActorUnavailableError("it is gone", None), ReplicaLostError, "whisper"),
-        (exceptions.WorkerCrashedError(), ReplicaLostError, "whisper"),
+        (exceptions.ActorDiedError(), ReplicaLostError, "recognizer"),
+        (exceptions.ActorUnavailableError("it is gone", None), ReplicaLostError, "recognizer"),
+        (exceptions.WorkerCrashedError(), ReplicaLostError, "recognizer"),
         (of_engine, EngineError, "Piper is overloaded"),
         (failed, EngineError, "ValueError"),
         (exceptions.RaySystemError("words"), EngineError, "RaySystemError"),
@@ -297,7 +297,7 @@ def ray_errors() -> list[tuple[Any, type, str]]:
 def test_failures_of_ray_become_errors_of_engines_without_words() -> None:
     connection = RayConnection("auto", "repartee", timeout_s=1)
     for error, kind, text in ray_errors():
-        translated = connection._translated("whisper", error)
+        translated = connection._translated("recognizer", error)
         assert type(translated) is kind, error
         assert text in str(translated)
         assert "words" not in str(translated)

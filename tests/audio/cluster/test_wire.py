@@ -5,15 +5,14 @@ from support.engines.scripted_cluster import INFO
 
 from audio.cluster.wire import (
     received_chunk,
-    received_decode,
     received_info,
     received_pcm,
     sent_chunk,
-    sent_decode,
     sent_info,
     sent_pcm,
 )
 from audio.stt import FirstWord, Punctuation, TokenProbability
+from audio.stt.whisper.cluster.wire import received_decode, sent_decode
 from audio.stt.whisper.model import Decoded
 from audio.tts import Chunk, WordMark
 from audio.units import ReplySamples

@@ -25,4 +25,4 @@ def phrase_whisper() -> Path:
 
 def phrase_settings() -> tuple[str, ...]:
     """Returns the settings, as section.key=value, with which a program uses the model."""
-    return ("stt.engine=faster-whisper", f"stt.model={phrase_whisper()}", "stt.device=cpu")
+    return ("stt.engine=faster-whisper", f"stt.model={phrase_whisper()}", "stt.faster-whisper.device=cpu")

@@ -32,24 +32,24 @@ def finding(found: ServiceProbe, *assignments: str) -> CheckResult:
     return line
 
 
-def whisper(state: str = "RUNNING", **changes: Any) -> ServiceProbe:
-    return ServiceProbe(**{"service": "whisper", "state": state, **RUNS, **changes})
+def recognizer(state: str = "RUNNING", **changes: Any) -> ServiceProbe:
+    return ServiceProbe(**{"service": "recognizer", "state": state, **RUNS, **changes})
 
 
 def test_running_replicas_are_counted() -> None:
-    line = finding(whisper())
-    assert (line.level, line.name, line.ms) == ("ok", "cluster whisper", 3.0)
+    line = finding(recognizer())
+    assert (line.level, line.name, line.ms) == ("ok", "cluster recognizer", 3.0)
     assert line.text == "2 replicas on 2 machines: Whisper"
 
 
 @pytest.mark.parametrize(
     ("found", "level", "text", "remedy"),
     [
-        (ServiceProbe("whisper", "NOT DEPLOYED"), "fail", "not deployed", "repartee cluster deploy"),
-        (ServiceProbe("whisper", "DEPLOY_FAILED", "no room"), "fail", "deploy_failed (no room)", "cluster status"),
-        (whisper("UNHEALTHY"), "warn", "its state is unhealthy", "cluster status"),
-        (whisper(problem="its replicas did not all answer: late"), "warn", "late", "cluster status"),
-        (whisper(versions=["0.0.9", OWN]), "warn", "version 0.0.9", "repartee cluster deploy"),
+        (ServiceProbe("recognizer", "NOT DEPLOYED"), "fail", "not deployed", "repartee cluster deploy"),
+        (ServiceProbe("recognizer", "DEPLOY_FAILED", "no room"), "fail", "deploy_failed (no room)", "cluster status"),
+        (recognizer("UNHEALTHY"), "warn", "its state is unhealthy", "cluster status"),
+        (recognizer(problem="its replicas did not all answer: late"), "warn", "late", "cluster status"),
+        (recognizer(versions=["0.0.9", OWN]), "warn", "version 0.0.9", "repartee cluster deploy"),
     ],
 )
 def test_engine_that_does_not_run_well_has_a_remedy(found: ServiceProbe, level: str, text: str, remedy: str) -> None:
@@ -61,7 +61,7 @@ def test_engine_that_does_not_run_well_has_a_remedy(found: ServiceProbe, level: 
 
 
 def test_fewer_replicas_than_configured_are_a_warning() -> None:
-    line = finding(whisper(), "stt.engine=ray", "cluster.min_replicas=3")
+    line = finding(recognizer(), "stt.engine=ray", "cluster.min_replicas=3")
     assert (line.level, line.text[:20]) == ("warn", "2 of 3 replicas run;")
 
 
@@ -86,7 +86,7 @@ def test_check_that_took_too_long_is_no_failure() -> None:
 def test_probe_returns_the_services_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ScriptedCluster()
     reports = [
-        ServiceReport(ServiceStatus("whisper", "RUNNING", "", {"RUNNING": 1}), (REPLICA,)),
+        ServiceReport(ServiceStatus("recognizer", "RUNNING", "", {"RUNNING": 1}), (REPLICA,)),
         ServiceReport(ServiceStatus("voice", "NOT DEPLOYED")),
         ServiceReport(ServiceStatus("turn-end", "NOT DEPLOYED")),
     ]
@@ -99,5 +99,5 @@ def test_probe_returns_the_services_in_use(monkeypatch: pytest.MonkeyPatch) -> N
     first, second = asyncio.run(probe(settings_with("stt.engine=ray", "tts.engine=ray")))
     assert (first.running, first.hosts, first.versions) == (1, [REPLICA.host], [OWN])
     assert first.ms is not None
-    assert cluster.requests == [("whisper", "describe")]
+    assert cluster.requests == [("recognizer", "describe")]
     assert (second.service, second.state, second.ms) == ("voice", "NOT DEPLOYED", None)

@@ -21,7 +21,7 @@ from assistant.commands.doctor.measures import measure_model, measure_vad, measu
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import DoctorReport, ReportSection
 from assistant.config.loading import load_settings
-from assistant.models.whisper_choice import WhisperChoice
+from assistant.models.model_choice import ModelChoice
 from assistant.setup import build, engine_catalog
 from assistant.setup.engine_catalog import ENGINES
 from assistant.setup.engine_loader import EngineLoader
@@ -41,7 +41,7 @@ def only_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(command, key, empty(key))
     for limit in ("LIMIT_S", "ENDPOINT_LIMIT_S"):  # a child may start late on a busy machine
         monkeypatch.setattr(command, limit, 60.0)
-    monkeypatch.setattr(command, "whisper_choice", lambda _settings: WhisperChoice("tiny.en"))
+    monkeypatch.setattr(command, "model_choice", lambda _settings: ModelChoice("tiny.en"))
 
 
 @pytest.mark.usefixtures("only_endpoints")
@@ -60,12 +60,12 @@ def test_whisper_is_measured_before_the_time_of_the_checks_begins(monkeypatch: p
 
     monkeypatch.setattr(command, "ProbeRunner", Runner)
     monkeypatch.setattr(command, "engines", engines)
-    choice = WhisperChoice("tiny", unmeasured=("tiny", "base.en"))
-    monkeypatch.setattr(command, "whisper_choice", lambda _settings: choice)
+    choice = ModelChoice("tiny", unmeasured=("tiny", "base.en"))
+    monkeypatch.setattr(command, "model_choice", lambda _settings: choice)
     shown: list[str] = []
     loaded = load_settings(None, {}, [])
     report = run_virtual(command.examine(loaded, None, [], {}, shown.append))
-    assert shown == ["the speed of Whisper on this machine (tiny, base.en), 30 s at most"]
+    assert shown == ["the speed of speech recognition on this machine (tiny, base.en), 30 s at most"]
     assert asked[0] == ("times", command.MEASURE_LIMIT_S)
     assert dict(asked)["tts piper"] == command.LIMIT_S
     assert report.took_s == command.MEASURE_LIMIT_S
@@ -79,12 +79,12 @@ def test_screen_shows_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
             return ProbeResult({})
 
     monkeypatch.setattr(command, "ProbeRunner", Runner)
-    choice = WhisperChoice("tiny", unmeasured=("tiny",))
-    monkeypatch.setattr(command, "whisper_choice", lambda _settings: choice)
+    choice = ModelChoice("tiny", unmeasured=("tiny",))
+    monkeypatch.setattr(command, "model_choice", lambda _settings: choice)
     screen = StringIO()
     command.doctor(None, [], Console(file=screen, width=160), as_json=False)
     assert screen.getvalue().startswith(
-        "measuring the speed of Whisper on this machine (tiny), 30 s at most\nRepartee "
+        "measuring the speed of speech recognition on this machine (tiny), 30 s at most\nRepartee "
     )
 
 

@@ -15,7 +15,7 @@ from assistant.commands.doctor.machine import (
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.loading import load_settings
-from assistant.support.cpu import Cores, cores, engine_threads, whisper_threads
+from assistant.support.cpu import Cores, cores, engine_threads
 
 
 def levels(section: ReportSection) -> dict[str, str]:
@@ -79,8 +79,8 @@ def test_invalid_thread_variable_is_reported(value: str) -> None:
 )
 def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
     found = Cores(usable, quota)
-    assert (whisper_threads(0, found), engine_threads(0, found, 2)) == (whisper, piper)
-    assert (whisper_threads(3, found), engine_threads(3, found, 2)) == (3, 3)
+    assert (engine_threads(0, found, 4), engine_threads(0, found, 2)) == (whisper, piper)
+    assert (engine_threads(3, found, 4), engine_threads(3, found, 2)) == (3, 3)
     row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
     assert row.level == "ok"
     assert row.text.startswith(f"0, chosen by the number of cores: {whisper} for faster-whisper, {piper} for piper")

@@ -19,6 +19,7 @@ from support.programs.program import repartee
 from assistant.commands.engine_bench import bench as engine_bench
 from assistant.commands.engine_bench.bench import (
     RANDOM_WEIGHTS,
+    SECTION,
     Bench,
     BenchReport,
     BenchRow,
@@ -28,7 +29,7 @@ from assistant.commands.engine_bench.bench import (
 )
 from assistant.commands.engine_bench.cli import engines
 from assistant.commands.engine_bench.clips import Label, Noise
-from assistant.commands.engine_bench.places import voice_absent, voice_places, whisper_absent, whisper_places
+from assistant.commands.engine_bench.places import recognizer_absent, recognizer_places, voice_absent, voice_places
 from assistant.commands.engine_bench.words import WordErrors
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
@@ -189,8 +190,8 @@ def test_voice_without_a_model_is_measured_by_its_name() -> None:
 
 
 def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_bench, "whisper_places", lambda: whisper_places(0))
-    monkeypatch.setattr(engine_bench, "whisper_absent", lambda: whisper_absent(0))
+    monkeypatch.setattr(engine_bench, "recognizer_places", lambda section: recognizer_places(section, 0))
+    monkeypatch.setattr(engine_bench, "recognizer_absent", lambda: recognizer_absent(0))
     model = scripted_whisper(tmp_path / "mine", ["what"])
     found = list(variants(settings(f"stt.model={model}"), Bench({}, stt=["faster-whisper"])))
     assert [variant.row.setting for variant in found] == [
@@ -202,8 +203,8 @@ def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path, mo
         "mine, dynamic, 2 threads",
         "CUDA",
     ]
-    stt = settings(*found[2].overrides).stt
-    assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
+    chosen = settings(*found[2].overrides)
+    assert (chosen.stt.model, chosen.value(f"{SECTION}.encoder_window"), chosen.stt.threads) == (str(model), "full", 1)
 
 
 def test_model_is_measured_with_only_the_chosen_window_and_thread_count(tmp_path: Path) -> None:
@@ -234,7 +235,7 @@ def test_missing_providers_are_named_with_the_package(tmp_path: Path, monkeypatc
 
 
 def test_whisper_on_cuda_has_a_row_for_each_number_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_bench, "whisper_places", lambda: whisper_places(1))
+    monkeypatch.setattr(engine_bench, "recognizer_places", lambda section: recognizer_places(section, 1))
     model = scripted_whisper(tmp_path / "mine", ["what"])
     bench = Bench({}, stt=[str(model)], windows=["full"], threads=[2])
     found = list(variants(settings(), bench))
@@ -243,9 +244,9 @@ def test_whisper_on_cuda_has_a_row_for_each_number_format(tmp_path: Path, monkey
         "mine, full, CUDA float16",
         "mine, full, CUDA int8_float16",
     ]
-    stt = settings(*found[-1].overrides).stt
-    assert (stt.device, stt.compute_type) == ("cuda", "int8_float16")
-    assert whisper_absent(1) == ("", "")
+    chosen = settings(*found[-1].overrides)
+    assert [chosen.value(f"{SECTION}.{key}") for key in ("device", "compute_type")] == ["cuda", "int8_float16"]
+    assert recognizer_absent(1) == ("", "")
 
 
 def test_row_of_a_missing_device_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,9 +273,9 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
         (
             "faster-wisper",
             "",
-            "no such recognizer or Whisper model; did you mean faster-whisper? (known: faster-whisper, ",
+            "no such recognizer or model; did you mean faster-whisper? (known: faster-whisper, ",
         ),
-        ("espeak-ng", "", "no such recognizer or Whisper model (known: faster-whisper, tiny.en, "),
+        ("espeak-ng", "", "no such recognizer or model (known: faster-whisper, tiny.en, "),
         ("", "zzz", "no such voice (known: espeak-ng, hibari, pico, piper, en_US-joe-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, hibari, pico, piper, "),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 import ctranslate2
 import numpy as np
 import pytest
+from support.models.sole_whisper import WhisperRecognizer
 from support.models.synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from support.programs.forbidden_folder import forbid
 
@@ -21,7 +22,6 @@ from audio.stt.whisper import model as whisper_model
 from audio.stt.whisper import shared_model
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
-from audio.stt.whisper.recognizer import WhisperRecognizer
 from audio.stt.whisper.stream import WhisperStream
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
 
@@ -640,8 +640,12 @@ def test_impossible_settings_are_refused(model: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
     (broken / "tokenizer.json").write_text('{"model": ')
-    assert "convert or copy it again, or correct stt.model, or set another stt.device" in load_error(engine(broken))
-    assert "remove it and pull it again, or set another stt.device" in load_error(engine(broken, name="tiny"))
+    assert "convert or copy it again, or correct stt.model, or set another stt.faster-whisper.device" in load_error(
+        engine(broken)
+    )
+    assert "remove it and pull it again, or set another stt.faster-whisper.device" in load_error(
+        engine(broken, name="tiny")
+    )
     shutil.copy(model / "tokenizer.json", broken)
     (broken / "model.bin").write_bytes(b"nothing")
     assert "could not be loaded on cpu" in load_error(engine(broken))
@@ -662,8 +666,10 @@ def test_automatic_number_format_is_one_of_the_device(model: Path, monkeypatch: 
 
 def test_missing_device_and_number_format_name_their_keys(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 0)
-    assert load_error(WhisperRecognizer(WhisperSettings(model, device="cuda"))).startswith('stt.device = "cuda"')
-    assert 'stt.compute_type = "int3"' in load_error(engine(model, compute_type="int3"))
+    assert load_error(WhisperRecognizer(WhisperSettings(model, device="cuda"))).startswith(
+        'stt.faster-whisper.device = "cuda"'
+    )
+    assert 'stt.faster-whisper.compute_type = "int3"' in load_error(engine(model, compute_type="int3"))
 
 
 def test_detail_names_model_and_device(model: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from support.models.two_whispers import install_two_whispers
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.models import whisper_choice
+from assistant.models import model_choice
+from assistant.models.model_times import keep_time
 from assistant.models.turn_cost import MIN_TURNS, DecodeTime
-from assistant.models.whisper_times import keep_time
+from assistant.registry.listening import RECOGNIZERS, measured_recognizer
 from assistant.setup.engine_loader import EngineLoader
 from audio.stt import ModelRecognizer, Recognizer
 from web.connections.engine_pool import EnginePool
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def settings() -> Settings:
-    return load_settings(None, {}, ["stt.device=cpu", "tts.engine=espeak-ng"]).settings
+    return load_settings(None, {}, ["stt.faster-whisper.device=cpu", "tts.engine=espeak-ng"]).settings
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def test_slow_turns_give_later_conversations_a_smaller_model(caplog: pytest.LogC
         async with pool.engines() as first:
             assert model_of(first.recognizer) == "base.en"
             for _ in range(MIN_TURNS):
-                loader.whisper_models.note_turn(first.recognizer, 400.0)
+                loader.recognizer_models.note_turn(first.recognizer, 400.0)
             with caplog.at_level(logging.WARNING):
                 await pool.refill()
             assert "tiny instead of base.en for the next conversations" in caplog.text
@@ -61,12 +63,15 @@ def test_slow_turns_give_later_conversations_a_smaller_model(caplog: pytest.LogC
         await pool.aclose()
 
     asyncio.run(scene())
-    assert whisper_choice.whisper_choice(settings()).name == "tiny"  # the next start agrees
+    assert model_choice.model_choice(settings()).name == "tiny"  # the next start agrees
 
 
 @pytest.mark.usefixtures("measured")
 def test_telephone_line_gets_its_own_model_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whisper_choice, "_EQUALS", {"wide": {"base.en": "tiny"}, "telephone": {}})
+    engine = measured_recognizer()
+    assert engine.measured is not None
+    measured = replace(engine.measured, equals={"wide": {"base.en": "tiny"}})
+    monkeypatch.setitem(RECOGNIZERS._declared, engine.name, replace(engine, measured=measured))
 
     async def scene() -> None:
         loader = EngineLoader(settings(), {})
@@ -80,7 +85,7 @@ def test_telephone_line_gets_its_own_model_on_demand(monkeypatch: pytest.MonkeyP
         assert first[0].detail == second[0].detail
         assert first[1].startswith("auto: base.en is the largest")
         for _ in range(MIN_TURNS):
-            loader.whisper_models.note_turn(first[0], 400.0)
+            loader.recognizer_models.note_turn(first[0], 400.0)
         await loader.follow_turns()
         assert await loader.telephone_recognizer() is None  # it is the server's own now
         await loader.aclose(pytest.fail)

@@ -1,4 +1,4 @@
-"""Measures how long the installed Whisper models take for a decode on this machine, for `stt.model = "auto"`.
+"""Measures how long the installed models of the recognizer take for a decode on this machine, for `stt.model = "auto"`.
 
 Blocking: loads each model and decodes the turns of the shipped conversation.
 """
@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from assistant.config.settings import Settings
-from assistant.models.catalogue import MODELS
-from assistant.models.needs import installed
-from assistant.models.turn_cost import ALLOWED_MS, WAIT_SHARES, DecodeTime
-from assistant.models.whisper_choice import whisper_choice
-from assistant.models.whisper_times import keep_time
-from assistant.setup.build import whisper_decoder
+from assistant.models.model_choice import model_choice
+from assistant.models.model_times import keep_time, wait_share
+from assistant.models.turn_cost import ALLOWED_MS, DecodeTime
+from assistant.registry.listening import measured_recognizer
+from assistant.setup.recognizer_loader import recognizer_request
 from assistant.support.cpu import is_busy
 from audio.errors import EngineLoadError
 from audio.exit_guard import at_work
@@ -50,7 +49,7 @@ def measure_unmeasured(
     used_s: Callable[[], float],
     stops: Callable[[], bool] = lambda: False,
 ) -> dict[str, DecodeTime]:
-    """Measures the models that `whisper_choice` lacks times of, the smallest first. Keeps the times and returns them.
+    """Measures the models that `model_choice` lacks times of, the smallest first. Keeps the times and returns them.
 
     Models larger than the first that is too slow are taken to be as slow.
 
@@ -62,7 +61,7 @@ def measure_unmeasured(
     """
     slow: DecodeTime | None = None
     measured: dict[str, DecodeTime] = {}
-    for name in whisper_choice(settings).to_measure:
+    for name in model_choice(settings).to_measure:
         time = slow
         if time is None:
             try:
@@ -81,13 +80,11 @@ def _measure(
     settings: Settings, name: str, now_s: Callable[[], float], used_s: Callable[[], float], stops: Callable[[], bool]
 ) -> DecodeTime:
     """Returns the time of the slowest recording. Raises MeasurementStoppedError."""
-    folder = installed(MODELS[name])
-    assert folder is not None, "only installed models are measured"
     named = replace(settings, stt=replace(settings.stt, model=name))
     with at_work():
         _stop_if_asked(stops)
         try:
-            decode = whisper_decoder(named, folder)
+            decode = _decoder(named)
         except EngineLoadError:  # reported when it is chosen by name
             return DecodeTime(math.inf, problem="cannot be loaded")
         busy = is_busy()
@@ -111,9 +108,16 @@ def _measure(
         return DecodeTime(slowest_ms, busy=busy or working_s < _BUSY_SHARE * elapsed_s)
 
 
+def _decoder(settings: Settings) -> Callable[[Pcm], object]:
+    """Loads the recognizer's model and returns its decode of a segment. Raises EngineLoadError."""
+    engine = measured_recognizer()
+    assert engine.measured is not None
+    return engine.measured.decoder(recognizer_request(settings, engine))
+
+
 def _allowed_ms(settings: Settings) -> float:
     """Returns the longest time of a decode that a chosen model may take."""
-    return ALLOWED_MS / (1 + WAIT_SHARES[settings.stt.encoder_window])
+    return ALLOWED_MS / (1 + wait_share(settings))
 
 
 def _stop_if_asked(stops: Callable[[], bool]) -> None:

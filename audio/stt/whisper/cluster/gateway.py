@@ -1,4 +1,4 @@
-"""Speech to text by replicas of Whisper on a cluster.
+"""The part of Whisper on a cluster that stays in a gateway.
 
 The scheduler of the gateway decides what is decoded and when, as for a model in the same process. Only the decodes
 themselves run on the cluster.
@@ -7,25 +7,22 @@ themselves run on the cluster.
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from audio.cluster import ClusterConnection, ReplicaInfo, Service
-from audio.cluster.wire import received_decode, received_info, sent_pcm
-from audio.errors import EngineError, EngineLoadError, LateError, ReplicaLostError
+from audio.cluster import ClusterConnection, ReplicaInfo
+from audio.cluster.answers import REPEAT_AFTER_S, ask_replica, result_of
+from audio.cluster.wire import sent_pcm
+from audio.engines.recognizer import GatewayRequest
+from audio.errors import ReplicaLostError
+from audio.stt.whisper.cluster.wire import received_decode
 from audio.stt.whisper.model import Decoded, WhisperSettings
+from audio.stt.whisper.section import NAME
 from audio.stt.whisper.segment_decoder import SegmentDecoder
-from audio.stt.whisper.shared_model import LOAD_LIMIT_S, NAME, SharedWhisper
+from audio.stt.whisper.shared_model import SharedWhisper
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)
-
-POLL_S = 0.02
-"""Interval at which a pending decode is checked for being unwanted, in seconds."""
-
-REPEAT_AFTER_S = 0.05
-"""Wait before a decode is repeated whose replica ended, in seconds: the connection learns meanwhile that it is gone."""
 
 
 class ClusterWhisperModel:
@@ -68,12 +65,13 @@ class ClusterWhisperModel:
         language, probability = self._answer(lambda: True, "detect_language", sent_pcm(encoded))
         return str(language), float(probability)
 
-    def _answer(self, wanted: Callable[[], bool], method: str, *arguments: object) -> Any:
+    def _answer(self, wanted: Callable[[], bool], question: str, *arguments: object) -> Any:
         """Returns a replica's answer; None if the request became unwanted."""
         deadline_s, is_told = time.monotonic() + self._timeout_s, False
         while True:
             try:
-                return _result(self._connection.request("whisper", method, *arguments), wanted, deadline_s)
+                answer = self._connection.request("recognizer", "answer", question, *arguments)
+                return result_of(answer, wanted, deadline_s)
             except ReplicaLostError as error:
                 if time.monotonic() + REPEAT_AFTER_S > deadline_s:
                     raise
@@ -86,19 +84,11 @@ class ClusterWhisperModel:
 class ClusterWhisper(SharedWhisper):
     """The Whisper model on the cluster, with a recognizer for each conversation of this gateway."""
 
-    def __init__(self, connection: ClusterConnection, *, language: str, decodes: int, timeout_s: float) -> None:
-        """Creates it without a connection.
-
-        Args:
-            connection: Stays open; its owner closes it.
-            language: Initial language of each conversation.
-            decodes: Decodes at the same time.
-            timeout_s: A decode that takes longer, in seconds, fails.
-        """
-        settings = WhisperSettings(Path(), language=language, workers=decodes, cpu_threads=decodes, name="ray")
+    def __init__(self, request: GatewayRequest) -> None:
+        """Creates it without a connection."""
+        settings = WhisperSettings(Path(), language=request.language, workers=request.decodes, name="on the cluster")
         super().__init__(settings)
-        self._connection = connection
-        self._timeout_s = timeout_s
+        self._request = request
         self._info: ReplicaInfo | None = None
 
     @property
@@ -110,38 +100,6 @@ class ClusterWhisper(SharedWhisper):
 
     def _load_model(self) -> SegmentDecoder:
         """Returns the model after a replica has answered. Raises EngineLoadError."""
-        self._info = info = ask_replica(self._connection, "whisper")
-        return ClusterWhisperModel(self._connection, info, workers=self.settings.workers, timeout_s=self._timeout_s)
-
-
-def ask_replica(connection: ClusterConnection, service: Service) -> ReplicaInfo:
-    """Returns what a replica of a service says about itself; blocks. Raises EngineLoadError.
-
-    After a failure, or without an answer within `LOAD_LIMIT_S`, the next request looks for the service again.
-    """
-    deadline_s = time.monotonic() + LOAD_LIMIT_S
-    while True:
-        try:
-            return received_info(_result(connection.request(service, "describe"), lambda: True, deadline_s))
-        except ReplicaLostError as error:
-            if time.monotonic() + REPEAT_AFTER_S > deadline_s:
-                raise EngineLoadError(str(error)) from error
-            time.sleep(REPEAT_AFTER_S)
-        except (EngineError, EngineLoadError) as error:
-            connection.reset(service)
-            raise EngineLoadError(str(error)) from error
-
-
-def _result(answer: Future[Any], wanted: Callable[[], bool], deadline_s: float) -> Any:
-    """Returns the result of a request; None if it became unwanted. Raises EngineError."""
-    while True:
-        rest_s = deadline_s - time.monotonic()
-        try:
-            return answer.result(max(0.0, min(POLL_S, rest_s)))
-        except TimeoutError as error:
-            if wanted() and rest_s > 0:
-                continue
-            answer.cancel()
-            if rest_s <= 0:
-                raise LateError("the cluster did not answer in time: run `repartee cluster status`") from error
-            return None
+        connection, timeout_s = self._request.connection, self._request.timeout_s
+        self._info = info = ask_replica(connection, "recognizer")
+        return ClusterWhisperModel(connection, info, workers=self.settings.workers, timeout_s=timeout_s)

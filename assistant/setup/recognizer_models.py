@@ -1,25 +1,20 @@
-"""Keeps the Whisper models of the conversations: one for each line, and another one when turns have shown its cost."""
+"""Keeps the recognizer's models: one for each line, and another one when turns have shown its cost."""
 
 import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
-from assistant.models.needs import kind_of_recognizer
+from assistant.models.model_choice import AUTO, ModelChoice, candidates, model_choice
+from assistant.models.model_times import keep_choice, keep_turns
 from assistant.models.turn_cost import DecodeTime, Line
-from assistant.models.whisper_choice import AUTO, WhisperChoice, candidates, whisper_choice
-from assistant.models.whisper_times import keep_choice, keep_turns
-from assistant.setup import build
-from assistant.setup.derived_settings import needs
+from assistant.registry.listening import measured_recognizer
+from assistant.setup.recognizer_loader import make_recognizer
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError
-from audio.stt import ModelRecognizer, Recognizer
-
-if TYPE_CHECKING:
-    from assistant.setup.build import SharedWhisper
+from audio.stt import ModelRecognizer, Recognizer, SharedRecognizer
 
 log = logging.getLogger(__name__)
 
@@ -30,18 +25,18 @@ KEEP_TIMEOUT_S = 5.0
 
 
 @dataclass(slots=True)
-class WhisperModels:
-    """The Whisper models of this process, each loaded once and kept until `aclose`. Use it on the event loop.
+class RecognizerModels:
+    """The models of this process, each loaded once and kept until `aclose`. Use it on the event loop.
 
     Attributes:
         settings: The settings in effect.
-        lateness: See `SharedWhisper`.
+        lateness: See `RecognizerRequest`.
     """
 
     settings: Settings
     lateness: EngineLateness
-    _choices: dict[Line, WhisperChoice] = field(default_factory=dict)
-    _models: "dict[str, SharedWhisper]" = field(default_factory=dict)
+    _choices: dict[Line, ModelChoice] = field(default_factory=dict)
+    _models: dict[str, SharedRecognizer] = field(default_factory=dict)
     _turns_ms: dict[str, list[float]] = field(default_factory=dict)
     _measured: dict[str, DecodeTime] = field(default_factory=dict)  # count if the cache folder cannot be written
 
@@ -49,7 +44,7 @@ class WhisperModels:
 
     async def choose(
         self, line: Line, measured: Mapping[str, DecodeTime] = MappingProxyType({})
-    ) -> tuple[WhisperChoice, "SharedWhisper"]:
+    ) -> tuple[ModelChoice, SharedRecognizer]:
         """Returns the model of new conversations on a line, not loaded yet if it is new, and why.
 
         It is chosen once: another process, or a measurement that took too long, may add times meanwhile.
@@ -80,9 +75,9 @@ class WhisperModels:
             log.warning("the recognizer's times of the last turns are not kept: the disk is slow")
         return True
 
-    async def follow(self) -> Mapping[Line, WhisperChoice]:
+    async def follow(self) -> Mapping[Line, ModelChoice]:
         """Keeps the turns, and chooses again for later conversations. Returns the lines with another model."""
-        changed: dict[Line, WhisperChoice] = {}
+        changed: dict[Line, ModelChoice] = {}
         if not await self.keep():
             return changed
         for line, before in tuple(self._choices.items()):
@@ -106,16 +101,15 @@ class WhisperModels:
         for model in models.values():
             await model.aclose()
 
-    def _decide(self, line: Line) -> WhisperChoice:
-        choice = whisper_choice(self.settings, self._measured, line)
+    def _decide(self, line: Line) -> ModelChoice:
+        choice = model_choice(self.settings, self._measured, line)
         names = candidates(self.settings.assistant.language)
         if self.settings.stt.model == AUTO and len(names) > 1:
             keep_choice(self.settings, names, line, choice.name)
         return choice
 
-    def _model(self, name: str) -> "SharedWhisper":
+    def _model(self, name: str) -> SharedRecognizer:
         if name not in self._models:
             settings = replace(self.settings, stt=replace(self.settings.stt, model=name))
-            need = next(need for need in needs(settings) if need.kind == kind_of_recognizer())
-            self._models[name] = build.whisper(settings, build.place_of(need), self.lateness)
+            self._models[name] = make_recognizer(settings, measured_recognizer(), self.lateness)
         return self._models[name]

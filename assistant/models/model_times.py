@@ -1,4 +1,4 @@
-"""Keeps measured decodes of the Whisper models, the recognizer's shares of real turns and the choice. Uses the disk.
+"""Keeps measured decodes of the recognizer's models, its shares of real turns and the choice. Uses the disk.
 
 They are in one file of the user's cache folder, with an entry for each model and all that its times depend on.
 """
@@ -20,7 +20,6 @@ from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.models.turn_cost import (
     MAX_TURNS,
-    WAIT_SHARES,
     DecodeTime,
     Line,
     ModelCost,
@@ -28,9 +27,11 @@ from assistant.models.turn_cost import (
     is_slow,
     merged,
 )
+from assistant.registry.listening import measured_recognizer
 from assistant.support.atomic_file import write_whole
-from assistant.support.cpu import cores, whisper_threads
+from assistant.support.cpu import cores, engine_threads
 from assistant.support.paths import HomeError, at_home
+from audio.engines.recognizer import MeasuredModels
 from declarations.models import Model
 
 _SLOW_KEPT = timedelta(days=1)
@@ -52,22 +53,26 @@ Content = dict[str, Any]
 
 def times_file() -> Path:
     """Returns the file, in the user's cache folder. Raises HomeError."""
-    return at_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "repartee" / "whisper-times.json"
+    return at_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "repartee" / "recognizer-times.json"
 
 
 def read_costs(settings: Settings, names: Sequence[str]) -> tuple[dict[str, ModelCost], dict[Line, str]]:
     """Returns what is known of these models, and the model in use on each line; nothing if the file is damaged."""
-    content, costs = _content(), {}
+    content, costs, share = _content(), {}, wait_share(settings)
     in_use: dict[Line, str] = {}
     for name in names:
         entry = content.get(time_key(settings, name))
-        share = WAIT_SHARES[settings.stt.encoder_window]
         costs[name] = ModelCost(_valid_time(entry, share), share, _valid_turns(entry))
         lines = entry.get("lines") if isinstance(entry, dict) else None
         for line in ("wide", "telephone"):
             if isinstance(lines, list) and line in lines:
                 in_use[line] = name
     return costs, in_use
+
+
+def wait_share(settings: Settings) -> float:
+    """Returns the longest wait for a running decode, as a part of a decode."""
+    return _measured().wait_share(settings.engines.of("stt", measured_recognizer().name))
 
 
 def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
@@ -122,22 +127,26 @@ def keep_choice(settings: Settings, names: Sequence[str], line: Line, chosen: st
 
 def time_key(settings: Settings, name: str) -> str:
     """Returns a hash of all that the time of a decode depends on: model, settings, machine and library version."""
-    stt, found, model = settings.stt, cores(), MODELS[name]
+    engine, found, model = measured_recognizer(), cores(), MODELS[name]
     parts = (
         _METHOD,
         name,
         _content_of(model),
-        stt.device,
-        stt.compute_type,
-        whisper_threads(stt.threads, found),
-        stt.encoder_window,
+        repr(settings.engines.of("stt", engine.name)),
+        engine_threads(settings.stt.threads, found, engine.most_threads),
         _processor(),
         found.whole,
         sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*")),
-        _version("ctranslate2"),
+        _version(_measured().library),
         _version("repartee"),
     )
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _measured() -> MeasuredModels:
+    measured = measured_recognizer().measured
+    assert measured is not None
+    return measured
 
 
 def _content() -> Content:
@@ -189,7 +198,7 @@ def _content_of(model: Model) -> str:
     folder = installed(model)
     if folder is None:
         return ""
-    weights = (folder / "model.bin").resolve()
+    weights = (folder / _measured().weights).resolve()
     found = weights.stat()
     return weights.name if weights.parent.name == "blobs" else f"{found.st_size} {found.st_mtime_ns}"
 

@@ -9,13 +9,13 @@ import pytest
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.models import whisper_choice as choices
-from assistant.models import whisper_times
+from assistant.models import model_choice as choices
+from assistant.models import model_times
 from assistant.models.catalogue import MODELS
+from assistant.models.model_choice import model_choice
+from assistant.models.model_times import keep_choice, keep_time, keep_turns, read_costs, time_key, times_file
 from assistant.models.turn_cost import MAX_TURNS, DecodeTime
-from assistant.models.whisper_choice import whisper_choice
-from assistant.models.whisper_times import keep_choice, keep_time, keep_turns, read_costs, time_key, times_file
-from assistant.setup.whisper_models import WhisperModels
+from assistant.setup.recognizer_models import RecognizerModels
 from assistant.support.cpu import Cores
 from audio.engine_lateness import EngineLateness
 
@@ -46,18 +46,18 @@ def install(hub: Path, *names: str) -> None:
 def test_configured_model_is_not_replaced(hub: Path) -> None:
     install(hub, "small.en", "tiny")
     for name in ("small", "./mine", "owner/name"):
-        assert whisper_choice(settings(f"stt.model={name}")) == choices.WhisperChoice(name)
+        assert model_choice(settings(f"stt.model={name}")) == choices.ModelChoice(name)
 
 
 def test_model_without_any_installed_depends_on_the_language(hub: Path) -> None:
-    assert whisper_choice(settings()) == choices.WhisperChoice("tiny.en")
-    assert whisper_choice(settings("assistant.language=en-GB")).name == "tiny.en"
-    assert whisper_choice(settings("assistant.language=de")) == choices.WhisperChoice("base")
+    assert model_choice(settings()) == choices.ModelChoice("tiny.en")
+    assert model_choice(settings("assistant.language=en-GB")).name == "tiny.en"
+    assert model_choice(settings("assistant.language=de")) == choices.ModelChoice("base")
 
 
 def test_only_model_is_not_measured(hub: Path) -> None:
     install(hub, "base.en")
-    assert whisper_choice(settings()) == choices.WhisperChoice("base.en", "auto: base.en is the only one here")
+    assert model_choice(settings()) == choices.ModelChoice("base.en", "auto: base.en is the only one here")
 
 
 def test_candidates_know_the_language_and_are_in_order_of_size(hub: Path) -> None:
@@ -80,21 +80,21 @@ def let_pass(age: timedelta) -> None:
 def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(hub, "tiny", "base.en")
     mine = settings()
-    assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
+    assert model_choice(mine).unmeasured == ("tiny", "base.en")
     keep_time(mine, "tiny", DecodeTime(80.0))
     keep_time(mine, "base.en", DecodeTime(150.04))
-    choice = whisper_choice(mine)
+    choice = model_choice(mine)
     assert (choice.name, choice.unmeasured) == ("base.en", ())
     assert "base.en 492 ms" in choice.why
-    assert whisper_choice(settings("stt.threads=4")).unmeasured == ("tiny", "base.en")
+    assert model_choice(settings("stt.threads=4")).unmeasured == ("tiny", "base.en")
     for name, other in {
         "_processor": lambda: "another one",
         "_version": lambda package: f"{package} 9",
         "cores": lambda: Cores(32, None),
     }.items():
         with monkeypatch.context() as changed:
-            changed.setattr(whisper_times, name, other)
-            assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
+            changed.setattr(model_times, name, other)
+            assert model_choice(mine).unmeasured == ("tiny", "base.en")
 
 
 def test_other_weights_are_measured_again(hub: Path) -> None:
@@ -104,7 +104,7 @@ def test_other_weights_are_measured_again(hub: Path) -> None:
     weights = hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin"
     weights.unlink()
     weights.write_text("other weights, not from the hub")
-    assert whisper_choice(settings()).unmeasured == ("base.en",)
+    assert model_choice(settings()).unmeasured == ("base.en",)
 
 
 def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> None:
@@ -113,7 +113,7 @@ def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> Non
     keep_time(settings(), "base.en", DecodeTime(400.0))
     for age, unmeasured in {timedelta(hours=23): (), timedelta(hours=25): ("base.en",)}.items():
         let_pass(age)
-        assert whisper_choice(settings()).unmeasured == unmeasured
+        assert model_choice(settings()).unmeasured == unmeasured
 
 
 def test_busy_measurement_expires_after_an_hour(hub: Path) -> None:
@@ -122,7 +122,7 @@ def test_busy_measurement_expires_after_an_hour(hub: Path) -> None:
     keep_time(settings(), "base.en", DecodeTime(400.0, busy=True))
     for age, unmeasured in {timedelta(minutes=59): (), timedelta(minutes=61): ("base.en",)}.items():
         let_pass(age)
-        assert whisper_choice(settings()).unmeasured == unmeasured
+        assert model_choice(settings()).unmeasured == unmeasured
 
 
 def test_busy_measurement_is_repeated_on_a_free_machine(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +131,9 @@ def test_busy_measurement_is_repeated_on_a_free_machine(hub: Path, monkeypatch: 
     keep_time(settings(), "small.en", DecodeTime(400.0, busy=True))
     for load, names in {64.0: ("base.en",), 0.0: ("base.en", "small.en")}.items():
         monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
-        assert whisper_choice(settings()).to_measure == names
+        assert model_choice(settings()).to_measure == names
     keep_time(settings(), "small.en", DecodeTime(400.0))
-    assert whisper_choice(settings()).to_measure == ("base.en",)
+    assert model_choice(settings()).to_measure == ("base.en",)
 
 
 def test_measurements_agree_on_their_median_and_the_choice_stays(hub: Path) -> None:
@@ -146,17 +146,17 @@ def test_measurements_agree_on_their_median_and_the_choice_stays(hub: Path) -> N
         costs, in_use = read_costs(settings(), ["tiny", "base.en"])
         assert costs["base.en"].decode == DecodeTime(agreed_ms)
         assert in_use == {"wide": "base.en"}
-    assert whisper_choice(settings()).name == "base.en"
+    assert model_choice(settings()).name == "base.en"
 
 
 def test_turns_of_several_programs_are_kept_for_a_day(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     for name, decode_ms in {"tiny": 80.0, "base.en": 150.0}.items():
         keep_time(settings(), name, DecodeTime(decode_ms))
-    assert whisper_choice(settings()).name == "base.en"
+    assert model_choice(settings()).name == "base.en"
     for _ in range(5):
         keep_turns(settings(), {"base.en": [400.0] * 5})
-    choice = whisper_choice(settings())
+    choice = model_choice(settings())
     assert choice.name == "tiny"
     assert "base.en 645 ms in 25 turns" in choice.why
     keep_turns(settings(), {"base.en": [100.0] * 2 * MAX_TURNS})
@@ -188,7 +188,7 @@ def test_damaged_file_is_replaced(hub: Path, content: str) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.mkdir(parents=True)
     times_file().write_text(content)
-    assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")
+    assert model_choice(settings()).unmeasured == ("tiny", "base.en")
     keep_time(settings(), "tiny", DecodeTime(80.0))
     assert time_key(settings(), "tiny") in times_file().read_text()
 
@@ -206,28 +206,28 @@ def test_oldest_times_are_removed_from_the_file(hub: Path, monkeypatch: pytest.M
     install(hub, "tiny", "base.en")
     keep_time(settings(), "tiny", DecodeTime(80.0))
     keep_time(settings(), "base.en", DecodeTime(150.0))
-    for version in range(whisper_times._MAX_ENTRIES - 2):
+    for version in range(model_times._MAX_ENTRIES - 2):
         with monkeypatch.context() as changed:
-            changed.setattr(whisper_times, "_version", lambda _package, version=version: f"{version}")
+            changed.setattr(model_times, "_version", lambda _package, version=version: f"{version}")
             keep_time(settings(), "base.en", DecodeTime(150.0))
     keep_time(settings(), "tiny", DecodeTime(90.0))  # measured again, so it is the newest
-    assert len(json.loads(times_file().read_text())) == whisper_times._MAX_ENTRIES
-    assert whisper_choice(settings()).unmeasured == ()
+    assert len(json.loads(times_file().read_text())) == model_times._MAX_ENTRIES
+    assert model_choice(settings()).unmeasured == ()
     with monkeypatch.context() as changed:
-        changed.setattr(whisper_times, "_version", lambda _package: "the next")
+        changed.setattr(model_times, "_version", lambda _package: "the next")
         keep_time(settings(), "base.en", DecodeTime(150.0))
-    assert len(json.loads(times_file().read_text())) == whisper_times._MAX_ENTRIES
-    assert whisper_choice(settings()).unmeasured == ("base.en",)
+    assert len(json.loads(times_file().read_text())) == model_times._MAX_ENTRIES
+    assert model_choice(settings()).unmeasured == ("base.en",)
 
 
 def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
-    choice = whisper_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
+    choice = model_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
     assert (choice.name, choice.unmeasured) == ("base.en", ())
 
     async def scene() -> list[str]:
-        models = WhisperModels(settings("stt.device=cpu"), EngineLateness())
+        models = RecognizerModels(settings("stt.faster-whisper.device=cpu"), EngineLateness())
         await models.choose("wide", {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
         return [(await models.choose(line))[0].name for line in ("wide", "telephone")]
 
@@ -238,4 +238,4 @@ def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
     keep_time(settings(), "tiny", DecodeTime(80.0))
-    assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")
+    assert model_choice(settings()).unmeasured == ("tiny", "base.en")

@@ -1,18 +1,16 @@
-"""Speech to text by faster-whisper: decodes the growing segment repeatedly in a thread."""
+"""A Whisper recognizer that loads and closes its own model."""
 
 from collections.abc import Callable
 
 from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.model import WhisperSettings
-from audio.stt.whisper.shared_model import NAME, SharedWhisper
+from audio.stt.whisper.section import NAME
+from audio.stt.whisper.shared_model import SharedWhisper
 from audio.stt.whisper.stream import WhisperStream
 
 
 class WhisperRecognizer:
-    """A recognizer with its own model for one conversation. Implements `Recognizer`.
-
-    With several conversations, each uses a recognizer of a `SharedWhisper` instead.
-    """
+    """A recognizer with its own model for one conversation. Implements `Recognizer`."""
 
     name = NAME
 

@@ -11,19 +11,18 @@ from support.models.two_whispers import install_two_whispers
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
+from assistant.models.model_choice import model_choice
+from assistant.models.model_times import read_costs, times_file
 from assistant.models.turn_cost import DecodeTime
-from assistant.models.whisper_choice import whisper_choice
-from assistant.models.whisper_times import read_costs, times_file
-from assistant.setup import engine_loader, whisper_models, whisper_timing
-from assistant.setup.build import whisper_decoder
+from assistant.setup import engine_loader, model_timing, recognizer_models
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.whisper_timing import measure_unmeasured
+from assistant.setup.model_timing import measure_unmeasured
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Pcm
 
 
 def settings() -> Settings:
-    return load_settings(None, {}, ["stt.device=cpu", "tts.engine=espeak-ng"]).settings
+    return load_settings(None, {}, ["stt.faster-whisper.device=cpu", "tts.engine=espeak-ng"]).settings
 
 
 @pytest.fixture
@@ -81,7 +80,7 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
         return loader
 
     loader = asyncio.run(scene())
-    assert measuring == ["the speed of Whisper on this machine (tiny, base.en), 30 s at most"]
+    assert measuring == ["the speed of speech recognition on this machine (tiny, base.en), 30 s at most"]
     assert loadings == ["tiny", "base.en", "base.en"]
     (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
     assert stt.why.startswith("auto: base.en is the largest that keeps p95 of response latency within 500 ms (est")
@@ -103,8 +102,8 @@ def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest
     async def scene() -> str:
         loader = EngineLoader(settings(), {})
         await loader.open()
-        monkeypatch.setattr(whisper_models, "whisper_choice", pytest.fail)
-        monkeypatch.setattr(whisper_models, "needs", pytest.fail)
+        monkeypatch.setattr(recognizer_models, "model_choice", pytest.fail)
+        monkeypatch.setattr(recognizer_models, "make_recognizer", pytest.fail)
         detail = (await loader.engines()).recognizer.detail
         await loader.aclose(pytest.fail)
         return detail
@@ -142,7 +141,7 @@ def test_measurement_that_takes_too_long_does_not_prevent_the_start(
 def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
     measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 140), idle)
     assert decode_times() == [60.0, 140.0]
-    assert whisper_choice(settings()).name == "base.en"
+    assert model_choice(settings()).name == "base.en"
 
 
 @pytest.mark.slow
@@ -161,7 +160,7 @@ def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loading
     measure_unmeasured(settings(), clock(700), idle)
     assert loadings == ["tiny"]
     assert decode_times() == [700.0, 700.0]
-    choice = whisper_choice(settings())
+    choice = model_choice(settings())
     assert (choice.name, choice.unmeasured) == ("tiny", ())
     assert busy() == [True, True]
     assert choice.why.startswith("auto: no model keeps p95 of response latency within 500 ms, and tiny is the smallest")
@@ -171,10 +170,10 @@ def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loading
 def test_model_that_cannot_be_loaded_is_not_chosen(hub: Path) -> None:
     (hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin").write_text("damaged")
     measure_unmeasured(settings(), clock(50), idle)
-    assert whisper_choice(settings()).name == "tiny"
-    assert whisper_choice(settings()).unmeasured == ()
+    assert model_choice(settings()).name == "tiny"
+    assert model_choice(settings()).unmeasured == ()
     assert busy() == [True, False]
-    assert "base.en cannot be loaded" in whisper_choice(settings()).why
+    assert "base.en cannot be loaded" in model_choice(settings()).why
 
 
 @pytest.mark.slow
@@ -182,7 +181,7 @@ def test_damaged_smallest_model_does_not_prevent_the_others(hub: Path) -> None:
     (hub / "models--Systran--faster-whisper-tiny" / "snapshots" / "c" / "model.bin").write_text("damaged")
     times = measure_unmeasured(settings(), clock(700), idle)
     assert {name: time.p95_ms for name, time in times.items()} == {"tiny": float("inf"), "base.en": 700.0}
-    assert whisper_choice(settings()).name == "base.en"  # too slow, but it works
+    assert model_choice(settings()).name == "base.en"  # too slow, but it works
 
 
 @pytest.mark.slow
@@ -191,13 +190,15 @@ def test_model_that_cannot_decode_is_not_chosen(hub: Path, monkeypatch: pytest.M
     def failing(_pcm: Pcm) -> object:
         raise RuntimeError("out of\nmemory")
 
-    def decoder(chosen: Settings, folder: Path) -> Callable[[Pcm], object]:
-        return failing if chosen.stt.model == "base.en" else whisper_decoder(chosen, folder)
+    made = model_timing._decoder
 
-    monkeypatch.setattr(whisper_timing, "whisper_decoder", decoder)
+    def decoder(chosen: Settings) -> Callable[[Pcm], object]:
+        return failing if chosen.stt.model == "base.en" else made(chosen)
+
+    monkeypatch.setattr(model_timing, "_decoder", decoder)
     times = measure_unmeasured(settings(), clock(50), idle)
     assert times["base.en"] == DecodeTime(float("inf"), problem="cannot decode (out of memory)")
-    choice = whisper_choice(settings())
+    choice = model_choice(settings())
     assert (choice.name, choice.unmeasured) == ("tiny", ())
     assert "base.en cannot decode (out of memory)" in choice.why
 
@@ -208,11 +209,11 @@ def test_slow_time_of_a_busy_machine_is_replaced_on_a_free_one(hub: Path, monkey
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     used = iter(range(100000))
     measure_unmeasured(settings(), clock(400), lambda: float(next(used)))
-    assert whisper_choice(settings()).name == "tiny"
+    assert model_choice(settings()).name == "tiny"
     assert measure_unmeasured(settings(), clock(100), lambda: float(next(used))) == {}
     load = 0.0
     assert list(measure_unmeasured(settings(), clock(100), lambda: float(next(used)))) == ["tiny", "base.en"]
-    choice = whisper_choice(settings())
+    choice = model_choice(settings())
     assert (choice.name, choice.doubtful) == ("base.en", ())
     assert "busy" not in choice.why
 
@@ -249,6 +250,6 @@ def test_model_and_reason_are_of_the_same_choice(hub: Path, monkeypatch: pytest.
 
 
 def test_shipped_turns_are_decoded_as_in_a_conversation() -> None:
-    seconds = [len(pcm) / 16000 for pcm in whisper_timing._turns()]
+    seconds = [len(pcm) / 16000 for pcm in model_timing._turns()]
     assert len(seconds) == 5
     assert all(1 < length < 3 for length in seconds)

@@ -1,6 +1,6 @@
-"""Chooses the Whisper model for `stt.model = "auto"` from the installed ones and what they cost. Reads the disk.
+"""Chooses the recognizer's model for `stt.model = "auto"` from the installed ones and what they cost. Reads the disk.
 
-`turn_cost.py` decides; `whisper_times.py` keeps what is measured.
+`turn_cost.py` decides; `model_times.py` keeps what is measured.
 """
 
 from collections.abc import Mapping
@@ -9,26 +9,20 @@ from types import MappingProxyType
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
+from assistant.models.model_times import read_costs
 from assistant.models.needs import installed, kind_of_recognizer
-from assistant.models.turn_cost import DecodeTime, Line, choose
-from assistant.models.whisper_times import read_costs
+from assistant.models.turn_cost import LINES, DecodeTime, Line, choose
+from assistant.registry.listening import measured_recognizer
 from assistant.support.cpu import is_busy
 from declarations.models import Model
 
 AUTO = "auto"
 """Value of `stt.model` for which the model is chosen here."""
 
-_SMALLEST = "tiny.en"
-_SMALLEST_OF_MANY_LANGUAGES = "base"
-"""Model that is needed if none is installed. With `tiny`, other languages than English have too many errors."""
-
-_EQUALS: Mapping[Line, Mapping[str, str]] = MappingProxyType({"wide": {"base": "tiny.en"}, "telephone": {}})
-"""Models that recognize no more than a smaller one, by line (docs/lab/stt.md, "The model of a line")."""
-
 
 @dataclass(frozen=True, slots=True)
-class WhisperChoice:
-    """The Whisper model in use.
+class ModelChoice:
+    """The model in use.
 
     Attributes:
         name: As in `stt.model`: a name of the catalogue, or a path.
@@ -52,12 +46,12 @@ class WhisperChoice:
 
     def measuring(self, limit_s: float) -> str:
         """Returns what is measured, within this time, for display."""
-        return f"the speed of Whisper on this machine ({', '.join(self.to_measure)}), {limit_s:g} s at most"
+        return f"the speed of speech recognition on this machine ({', '.join(self.to_measure)}), {limit_s:g} s at most"
 
 
-def whisper_choice(
+def model_choice(
     settings: Settings, measured: Mapping[str, DecodeTime] = MappingProxyType({}), line: Line = "wide"
-) -> WhisperChoice:
+) -> ModelChoice:
     """Returns the configured model, or the one chosen for "auto". Never downloads or measures.
 
     Args:
@@ -66,20 +60,21 @@ def whisper_choice(
         line: The line of the conversation.
     """
     if settings.stt.model != AUTO:
-        return WhisperChoice(settings.stt.model)
-    language = settings.assistant.language
+        return ModelChoice(settings.stt.model)
+    language, engine = settings.assistant.language, measured_recognizer()
     found = candidates(language)
     if len(found) < 2:
-        smallest = _SMALLEST if MODELS[_SMALLEST].covers(language) else _SMALLEST_OF_MANY_LANGUAGES
-        return WhisperChoice(found[0], f"auto: {found[0]} is the only one here") if found else WhisperChoice(smallest)
+        default = engine.default_model(language)
+        return ModelChoice(found[0], f"auto: {found[0]} is the only one here") if found else ModelChoice(default)
     costs, in_use = read_costs(settings, found)
     for name in found:
         if costs[name].decode is None:
             costs[name] = replace(costs[name], decode=measured.get(name))
-    chosen = {one: choose(costs, in_use.get(one, ""), one, equals) for one, equals in _EQUALS.items()}
+    equals = engine.measured.equals if engine.measured is not None else {}
+    chosen = {one: choose(costs, in_use.get(one, ""), one, equals.get(one, {})) for one in LINES}
     choice, by_telephone = chosen[line], chosen["telephone"].name
     other = "" if by_telephone == choice.name else f"; {by_telephone} on telephone lines"
-    return WhisperChoice(choice.name, choice.why + other, choice.unmeasured, choice.doubtful)
+    return ModelChoice(choice.name, choice.why + other, choice.unmeasured, choice.doubtful)
 
 
 def candidates(language: str) -> list[str]:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from support.engines.scripted_cluster import INFO, LOST, ScriptedCluster
 
-from audio.cluster import whisper
-from audio.cluster.whisper import ClusterWhisper, ClusterWhisperModel
-from audio.cluster.wire import sent_decode, sent_info, sent_pcm
+from audio.cluster import answers
+from audio.cluster.wire import sent_info, sent_pcm
+from audio.engines.recognizer import GatewayRequest
 from audio.errors import EngineError, EngineLoadError, ReplicaLostError, SttError
 from audio.stt import SegmentId
+from audio.stt.whisper.cluster.gateway import ClusterWhisper, ClusterWhisperModel
+from audio.stt.whisper.cluster.wire import sent_decode
 from audio.stt.whisper.model import Decoded
 from audio.units import MIC_RATE_HZ
 
@@ -25,15 +27,15 @@ def model_on(cluster: ScriptedCluster, timeout_s: float = 30.0) -> ClusterWhispe
 
 
 def test_decode_is_sent_to_a_replica() -> None:
-    cluster = ScriptedCluster({"decode": [SAID]})
+    cluster = ScriptedCluster({"answer": [SAID]})
     decoded = model_on(cluster).decode(PCM, "en", retry=True)
     assert decoded is not None
     assert decoded.text == "what time is it"
-    assert cluster.requests == [("whisper", "decode", sent_pcm(PCM), "en", True, False, "")]
+    assert cluster.requests == [("recognizer", "answer", "decode", sent_pcm(PCM), "en", True, False, "")]
 
 
 def test_decode_is_repeated_if_its_replica_ends(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = ScriptedCluster({"decode": [LOST, LOST, SAID]})
+    cluster = ScriptedCluster({"answer": [LOST, LOST, SAID]})
     with caplog.at_level(logging.WARNING):
         decoded = model_on(cluster).decode(PCM, "en", retry=True)
     assert decoded is not None
@@ -42,39 +44,39 @@ def test_decode_is_repeated_if_its_replica_ends(caplog: pytest.LogCaptureFixture
 
 
 def test_decode_is_not_repeated_after_its_deadline() -> None:
-    cluster = ScriptedCluster({"decode": [LOST]})
+    cluster = ScriptedCluster({"answer": [LOST]})
     with pytest.raises(ReplicaLostError):
         model_on(cluster, timeout_s=0.2).decode(PCM, "en", retry=True)
 
 
 def test_unanswered_decode_fails_at_its_deadline_and_is_cancelled() -> None:
-    cluster = ScriptedCluster({"decode": [None]})
+    cluster = ScriptedCluster({"answer": [None]})
     with pytest.raises(SttError, match="cluster status"):
         model_on(cluster, timeout_s=0.1).decode(PCM, "en", retry=True)
     assert cluster.pending[0].cancelled()
 
 
 def test_unwanted_decode_is_cancelled() -> None:
-    cluster = ScriptedCluster({"decode": [None]})
+    cluster = ScriptedCluster({"answer": [None]})
     assert model_on(cluster).decode(PCM, "en", retry=True, wanted=lambda: False) is None
     assert cluster.pending[0].cancelled()
 
 
 def test_other_failure_of_a_replica_is_not_repeated() -> None:
-    cluster = ScriptedCluster({"decode": [EngineError("whisper failed")]})
+    cluster = ScriptedCluster({"answer": [EngineError("whisper failed")]})
     with pytest.raises(EngineError, match="whisper failed"):
         model_on(cluster).decode(PCM, "en", retry=True)
     assert len(cluster.requests) == 1
 
 
 def test_language_of_a_segment_is_detected_by_a_replica() -> None:
-    cluster = ScriptedCluster({"detect_language": [("de", 0.9)]})
+    cluster = ScriptedCluster({"answer": [("de", 0.9)]})
     assert model_on(cluster).detect_language(PCM) == ("de", 0.9)
 
 
 def run_recognizer(cluster: ScriptedCluster, pcm: Any = PCM) -> str:
     async def scene() -> str:
-        shared = ClusterWhisper(cluster, language="en", decodes=2, timeout_s=30)
+        shared = ClusterWhisper(GatewayRequest(cluster, "en", decodes=2, timeout_s=30))
         assert "not connected" in shared.detail
         await shared.load()
         assert shared.detail == "an engine on CPU, on the cluster, up to 2 decodes at once"
@@ -89,18 +91,18 @@ def run_recognizer(cluster: ScriptedCluster, pcm: Any = PCM) -> str:
 
 
 def test_recognizer_returns_words_of_a_replica() -> None:
-    cluster = ScriptedCluster({"decode": [SAID]})
+    cluster = ScriptedCluster({"answer": [SAID]})
     assert run_recognizer(cluster) == "what time is it"
 
 
 def test_failed_replica_fails_the_transcript_as_a_local_model_does() -> None:
-    cluster = ScriptedCluster({"decode": [EngineError("whisper failed on the cluster (MemoryError)")]})
+    cluster = ScriptedCluster({"answer": [EngineError("whisper failed on the cluster (MemoryError)")]})
     with pytest.raises(SttError, match="MemoryError"):
         run_recognizer(cluster)
 
 
 def test_recognizer_waits_for_a_replica_that_is_replaced() -> None:
-    cluster = ScriptedCluster({"describe": [LOST, sent_info(INFO)], "decode": [SAID]})
+    cluster = ScriptedCluster({"describe": [LOST, sent_info(INFO)], "answer": [SAID]})
     assert run_recognizer(cluster) == "what time is it"
 
 
@@ -109,10 +111,10 @@ def test_loading_without_a_cluster_fails_and_connects_again(error: Exception) ->
     cluster = ScriptedCluster({"describe": [error]})
     with pytest.raises(EngineLoadError, match=str(error)):
         run_recognizer(cluster)
-    assert cluster.resets == ["whisper"]
+    assert cluster.resets == ["recognizer"]
 
 
 def test_loading_ends_if_no_replica_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whisper, "LOAD_LIMIT_S", 0.1)
+    monkeypatch.setattr(answers, "DESCRIBE_LIMIT_S", 0.1)
     with pytest.raises(EngineLoadError, match="did not answer"):
         run_recognizer(ScriptedCluster({"describe": [None]}))
