@@ -20,7 +20,7 @@ from support.protocol.realtime_sdk import SdkField, client_fields, objects_in, s
 from support.protocol.wire_client import Client
 
 AT_ONCE = 6
-SCENES = ROOT / "tests" / "web" / "test_wire_turns.py"
+SCENES = ROOT / "tests" / "web" / "wire" / "test_wire_turns.py"
 
 Outcomes = Mapping[tuple[str, str], Outcome]
 """(type of the event, field) -> what became of it."""

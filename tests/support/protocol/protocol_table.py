@@ -1,6 +1,6 @@
 """Reads the table of the whole Realtime API, docs/lab/protocol-table.txt.
 
-tests/web/test_protocol_table.py sends each field to a server. A row of the data is
+tests/web/openai_clients/test_protocol_table.py sends each field to a server. A row of the data is
 
     path | answer | how it is shown | note
 

@@ -21,7 +21,7 @@ OWN_KEYS: dict[EndpointKind, str] = {
 """Keys that a kind needs besides name, kind, url and model."""
 
 ALL_KINDS = tuple(kind for kind in KINDS if kind != "local")
-"""Kinds of services with an address; tests/llm/test_local_chat.py has the other kind."""
+"""Kinds of services with an address; tests/llm/local/test_local_chat.py has the other kind."""
 
 
 @dataclass(frozen=True, slots=True)
