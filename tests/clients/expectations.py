@@ -13,8 +13,6 @@ TABLE = tomllib.loads((CLIENTS / "expected.toml").read_text(encoding="utf-8"))
 
 BEGIN, END = "<!-- begin: made by tests/clients/matrix.py -->", "<!-- end -->"
 
-_SHOWN = {"works": "yes", "refused": "refused", "missing": "no"}
-
 
 def features_of(client: Client) -> list[str]:
     """Returns the features that a client program uses, in the order of the table."""
@@ -46,16 +44,27 @@ def titled(client: Client) -> str:
 
 
 def rendered(answers: dict[str, dict[str, str]]) -> str:
-    """Returns the table of the page: a row for each feature, a column for each client."""
-    numbers = {client.name: number for number, client in enumerate(CLIENT_PROGRAMS, 1)}
-    legend = [f"{numbers[client.name]}. {titled(client)}" for client in CLIENT_PROGRAMS]
-    head = ["feature", *(str(number) for number in numbers.values())]
-    rows = [
-        [feature, *(_SHOWN.get(answers[client.name].get(feature, ""), "") or "–" for client in CLIENT_PROGRAMS)]
-        for feature in TABLE["features"]
-    ]
-    lines = [head, ["---"] * len(head), *rows]
+    """Returns the numbered clients, and the table: for each feature, the clients for which it works or not."""
+    names = [client.name for client in CLIENT_PROGRAMS]
+    rows = []
+    for feature in TABLE["features"]:
+        used = [(number, answers[name][feature]) for number, name in enumerate(names, 1) if feature in answers[name]]
+        works = [number for number, answer in used if answer == "works"]
+        rows.append((feature, _ranges(works), _ranges([number for number, _ in used if number not in works]) or "none"))
+    legend = [f"{number}. {titled(client)}" for number, client in enumerate(CLIENT_PROGRAMS, 1)]
+    lines = [("feature", "works with", "does not work with"), ("---",) * 3, *rows]
     return "\n".join([*legend, "", *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Returns ascending numbers with each run of three or more shortened: "1-3, 5"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def page_with(table: str) -> str:

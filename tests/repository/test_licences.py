@@ -1,4 +1,4 @@
-"""Every package is in docs/lab/licence-table.tsv, every shipped recording in assistant/recordings/LICENCES.md."""
+"""Every package is in docs/data/licence-table.tsv, every shipped recording in assistant/recordings/LICENCES.md."""
 
 import json
 import re

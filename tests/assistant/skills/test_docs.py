@@ -38,7 +38,7 @@ def rows(page: str, title: str) -> list[tuple[str, str, str]]:
 GUIDE_ROWS = rows(GUIDE, "What skills understand")
 ROWS = [
     (code, skill, said, text)
-    for line in (DOCS / "lab" / "skills-examples.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    for line in (DOCS / "data" / "skills-examples.tsv").read_text(encoding="utf-8").splitlines()[1:]
     for code, skill, said, text in [line.split("\t")]
 ]
 

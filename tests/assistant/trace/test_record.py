@@ -15,6 +15,8 @@ from assistant.trace import record as records
 from assistant.trace.latency import STAGES
 from assistant.trace.record import SCHEMA, EventName, Outcome, TurnRecord
 
+PAGE = Path(__file__).parents[3] / "docs" / "lab" / "trace-record.md"
+
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
@@ -67,7 +69,7 @@ def test_documentation_matches_the_schema() -> None:
 
 def described(title: str) -> set[str]:
     """Returns the names in the first column of a table."""
-    page = trace_texts.FIELDS_FILE.with_name("trace-record.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     (rows,) = re.findall(rf"^\| {title} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
     return {name for row in rows.splitlines() for name in re.findall("`([^`]+)`", row.split("|")[1])}
 

@@ -1,4 +1,4 @@
-"""Generates docs/lab/licence-table.tsv from requirements.lock and the installed packages' metadata.
+"""Generates docs/data/licence-table.tsv from requirements.lock and the installed packages' metadata.
 
 `python tests/support/generated/licence_table.py` in the repository's root writes it; tests/repository/test_licences.py
 compares it.
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).parents[3]
 LOCK_FILE = ROOT / "requirements.lock"
-TABLE_FILE = ROOT / "docs" / "lab" / "licence-table.tsv"
+TABLE_FILE = ROOT / "docs" / "data" / "licence-table.tsv"
 
 _PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

@@ -1,4 +1,4 @@
-"""Generates docs/lab/trace-fields.tsv, the fields of the trace record, from assistant/trace/record.py.
+"""Generates docs/data/trace-fields.tsv, the fields of the trace record, from assistant/trace/record.py.
 
 `PYTHONPATH=. python tests/support/generated/trace_texts.py` in the repository's root writes it; test_record.py compares
 it.
@@ -17,7 +17,7 @@ from assistant.trace.record import (
     schema_rows,
 )
 
-FIELDS_FILE = Path(__file__).parents[3] / "docs" / "lab" / "trace-fields.tsv"
+FIELDS_FILE = Path(__file__).parents[3] / "docs" / "data" / "trace-fields.tsv"
 
 RECORDS = (
     ("turn", TurnRecord),

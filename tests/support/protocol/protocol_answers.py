@@ -1,7 +1,7 @@
 """Compares the table of the whole Realtime API with what the server does.
 
 `PYTHONPATH=.:tests python tests/support/protocol/protocol_answers.py` in the repository's root prints each row that is
-wrong and the right answer; with --write it changes the words in docs/lab/protocol-table.txt. Read the changes:
+wrong and the right answer; with --write it changes the words in docs/data/protocol-table.txt. Read the changes:
 "ignored" means that a field needs another value (the third cell of its row), a test of its own, or an error.
 """
 

@@ -1,4 +1,4 @@
-"""Reads the table of the whole Realtime API, docs/lab/protocol-table.txt.
+"""Reads the table of the whole Realtime API, docs/data/protocol-table.txt.
 
 tests/web/openai_clients/test_protocol_table.py sends each field to a server. A row of the data is
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-DATA_FILE = ROOT / "docs" / "lab" / "protocol-table.txt"
+DATA_FILE = ROOT / "docs" / "data" / "protocol-table.txt"
 
 ANSWERS = ("works", "error", "hint", "ignored", "sent", "no")
 PARTS = ("client", "server", "http")

@@ -35,7 +35,7 @@ GUIDE_ROWS = [
     for line in (DOCS / "speech.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| language ")
 ]
-EXAMPLES = (DOCS / "lab" / "speech-examples.tsv").read_text(encoding="utf-8").splitlines()[1:]
+EXAMPLES = (DOCS / "data" / "speech-examples.tsv").read_text(encoding="utf-8").splitlines()[1:]
 ROWS = [*GUIDE_ROWS, *(tuple(line.split("\t")) for line in EXAMPLES)]
 
 
