@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from assistant.setup.chosen_engines import EngineChoices
+from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile
 from web.access.access_control import CALLS_PATH

@@ -9,10 +9,10 @@ from importlib.metadata import version
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
+from assistant.setup.answering.user_lists import list_keeper
+from assistant.setup.answering.user_timers import timer_keeper
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.user_lists import list_keeper
-from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_file import ConversationFile, Retention
 from assistant.storage.conversation_store import conversations_path
 from assistant.support.paths import HomeError

@@ -24,10 +24,10 @@ from assistant.models.model_choice import model_choice
 from assistant.models.needs import Need
 from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.setup import build
+from assistant.setup.listening.recognizer_loader import recognizer_request
 from assistant.setup.providers import turn_provider
-from assistant.setup.recognizer_loader import recognizer_request
-from assistant.setup.voice_choice import voice_candidates
-from assistant.setup.voices import make_voice
+from assistant.setup.voices.choice import voice_candidates
+from assistant.setup.voices.factory import make_voice
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_info

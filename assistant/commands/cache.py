@@ -27,7 +27,7 @@ ID_CHARS = 6
 def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     """Opens the configured store. Raises ConfigError if it cannot be used."""
     from assistant.config.errors import ConfigError
-    from assistant.setup.answer_cache import cache_store
+    from assistant.setup.answering.answer_cache import cache_store
     from llm.cache import CacheStoreError
 
     settings = settings_of(config, overrides).settings

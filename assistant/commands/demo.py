@@ -22,7 +22,8 @@ from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
 from assistant.pipeline.engines import Engines
-from assistant.setup import build, new_session
+from assistant.setup import build
+from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from assistant.support.atomic_file import is_among

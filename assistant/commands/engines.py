@@ -18,7 +18,7 @@ def engines(
 
     from assistant.registry.installed import broken_engines
     from assistant.registry.listening import DETECTORS, RECOGNIZERS, TURN_ENDS
-    from assistant.setup.voice_list import listed_voices
+    from assistant.setup.voices.listing import listed_voices
     from assistant.support.console import terminal
 
     settings = settings_of(config, overrides).settings

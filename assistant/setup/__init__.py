@@ -1,1 +1,4 @@
-"""Builds engines and conversations from settings. The only package that names concrete engines."""
+"""Builds engines and their users' settings from the configuration. The only package that names concrete engines.
+
+May import every earlier layer of `assistant`, `audio` and `llm`.
+"""

@@ -18,8 +18,8 @@ from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.pipeline.engines import SessionSettings
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
 from assistant.registry.voices import CLUSTER
-from assistant.setup.llm_clients import LOCAL_TIMEOUT_S
-from assistant.setup.recognizer_choice import chosen_recognizer, recognizer_need
+from assistant.setup.answering.llm_clients import LOCAL_TIMEOUT_S
+from assistant.setup.listening.recognizer_choice import chosen_recognizer, recognizer_need
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings

@@ -15,12 +15,12 @@ from assistant.models.needs import Need, at_hand, engine_of_voice, missing, voic
 from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES
+from assistant.setup.answering.llm_clients import model_of
 from assistant.setup.build import place_of
-from assistant.setup.llm_clients import model_of
-from assistant.setup.recognizer_choice import model_need
-from assistant.setup.recognizer_loader import make_recognizer
-from assistant.setup.voice_choice import VoiceCandidate, voice_candidates, voice_engine
-from assistant.setup.voices import make_voice
+from assistant.setup.listening.recognizer_choice import model_need
+from assistant.setup.listening.recognizer_loader import make_recognizer
+from assistant.setup.voices.choice import VoiceCandidate, voice_candidates, voice_engine
+from assistant.setup.voices.factory import make_voice
 from audio.errors import EngineLoadError
 from audio.stt import RecognitionStream, Recognizer, SegmentId, SharedRecognizer, Transcript
 from audio.tts import Voice

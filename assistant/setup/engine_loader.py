@@ -25,19 +25,20 @@ from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.pipeline.no_voice import NoVoice
 from assistant.registry.voices import CLUSTER
-from assistant.setup import answer_cache, build, services
+from assistant.setup import build
+from assistant.setup.answering import answer_cache, services
+from assistant.setup.answering.language_model_loader import load_language_model
 from assistant.setup.cluster_engines import load_cluster_recognizer, load_cluster_voice
 from assistant.setup.derived_settings import needs
-from assistant.setup.end_of_turn_loader import load_end_of_turn_model
-from assistant.setup.language_model_loader import load_language_model
-from assistant.setup.listening_sound import load_listening_sound
+from assistant.setup.listening.end_of_turn_loader import load_end_of_turn_model
+from assistant.setup.listening.model_timing import measure_unmeasured
+from assistant.setup.listening.recognizer_choice import chosen_recognizer
+from assistant.setup.listening.recognizer_loader import load_recognizer
+from assistant.setup.listening.recognizer_models import RecognizerModels
 from assistant.setup.loading import close_engine, now_s
-from assistant.setup.model_timing import measure_unmeasured
-from assistant.setup.recognizer_choice import chosen_recognizer
-from assistant.setup.recognizer_loader import load_recognizer
-from assistant.setup.recognizer_models import RecognizerModels
-from assistant.setup.voice_loader import load_voice
-from assistant.setup.voices import pronunciations
+from assistant.setup.voices.factory import pronunciations
+from assistant.setup.voices.listening_sound import load_listening_sound
+from assistant.setup.voices.loader import load_voice
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
@@ -57,7 +58,7 @@ from llm.cache import CacheStoreError
 from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
-    from assistant.setup.answer_cache import AnswerCache
+    from assistant.setup.answering.answer_cache import AnswerCache
     from assistant.setup.build import ClusterConnection, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from assistant.config.settings import Settings
-from assistant.setup import services
+from assistant.setup.answering import services
 from audio.engine_lateness import EngineLateness
 from audio.execution_provider import ProviderRequest, ProviderUser
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.config.loading import load_settings
-from assistant.setup import voices
-from assistant.setup.answer_cache import remembered
+from assistant.setup.answering.answer_cache import remembered
 from assistant.setup.build import local_now
-from assistant.setup.voice_choice import voice_candidates
+from assistant.setup.voices import factory as voices
+from assistant.setup.voices.choice import voice_candidates
 from assistant.text.chunker import Chunker
 from assistant.trace.waterfall import nearest_rank
 from audio.tts import Voice

@@ -31,12 +31,12 @@ PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "
 NAME_ENGINES = frozenset(
     {
         "assistant.cluster.replicas",
-        "assistant.setup.answer_cache",
+        "assistant.setup.answering.answer_cache",
         "assistant.setup.build",
-        "assistant.setup.llm_clients",
+        "assistant.setup.answering.llm_clients",
         "assistant.setup.engine_catalog",
-        "assistant.setup.services",
-        "assistant.setup.user_timers",
+        "assistant.setup.answering.services",
+        "assistant.setup.answering.user_timers",
         "audio.cluster.voice",
     }
 )
@@ -83,7 +83,7 @@ PORTS = frozenset(
 }
 """Modules that others may import, besides the engine packages themselves."""
 
-HOUSES = ("bench", "web", "web.remote", "web.wire")
+HOUSES = ("assistant.setup", "bench", "web", "web.remote", "web.wire")
 """Packages of rooms. The `__init__` of a room says in a sentence "May import ..." which others it may import.
 
 Modules that stand in the house itself, beside its rooms, may import each of them.

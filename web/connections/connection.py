@@ -21,9 +21,9 @@ from assistant.config.mcp_hosts import McpHosts
 from assistant.events import Problem, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
-from assistant.setup import new_session
+from assistant.setup.conversation import new_session
+from assistant.setup.conversation.switched_engines import SwitchedEngines
 from assistant.setup.derived_settings import turn_settings
-from assistant.setup.switched_engines import SwitchedEngines
 from assistant.storage.conversation_file import ConversationFile
 from assistant.support.notice import notice
 from assistant.trace.file import TraceFile

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engines import Engines
-from assistant.setup.chosen_engines import EngineChoices
+from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from web.observation.health import EngineState, State

@@ -10,8 +10,8 @@ from starlette.types import Send
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.turn_settings import PROFILE_HANGOVER_MS
 from assistant.models.language_hint import NAMES
-from assistant.setup.chosen_engines import EngineChoices
-from assistant.setup.engine_options import OfferedEndpoint, base_of, offered_endpoint
+from assistant.setup.conversation.chosen_engines import EngineChoices
+from assistant.setup.conversation.engine_options import OfferedEndpoint, base_of, offered_endpoint
 from assistant.support.notice import code_of
 from web.http_api.serving import ServerState, respond
 from web.page_api.reachable import Reachability

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Send
 
-from assistant.setup.chosen_engines import EngineChoices
-from assistant.setup.engine_options import base_of
+from assistant.setup.conversation.chosen_engines import EngineChoices
+from assistant.setup.conversation.engine_options import base_of
 from audio.errors import EngineLoadError, TtsError
 from audio.tts import Voice
 from audio.units import REPLY_RATE_HZ, Pcm

@@ -16,7 +16,7 @@ from assistant.events import Problem, ReplySent, SessionEvent, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import Item, UserMessage, without_resumed_rests
 from assistant.pipeline.session import Session
-from assistant.setup import new_session
+from assistant.setup.conversation import new_session
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_store import ConversationStore

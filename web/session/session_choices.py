@@ -10,9 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass, field, fields, replace
 
 from assistant.pipeline.session import Session
-from assistant.setup.chosen_engines import ChosenEngines, EngineChoices, EngineWish
+from assistant.setup.conversation.chosen_engines import ChosenEngines, EngineChoices, EngineWish
+from assistant.setup.conversation.switched_engines import SwitchedEngines
 from assistant.setup.derived_settings import session_settings
-from assistant.setup.switched_engines import SwitchedEngines
 from audio.errors import EngineLoadError
 from web.wire.incoming.choice_fields import ENDPOINT, LANGUAGE, VOICE
 from web.wire.realtime import Realtime

@@ -11,7 +11,7 @@ from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.registry.listening import DETECTORS, RECOGNIZERS
-from assistant.setup.engine_options import EngineOptions
+from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
 from web.limits.session_acceptor import passed_config

@@ -134,7 +134,7 @@ def _onnx_providers() -> list[str]:
 
 
 async def _times(settings: Settings) -> Found:
-    from assistant.setup.model_timing import measure_unmeasured
+    from assistant.setup.listening.model_timing import measure_unmeasured
 
     measure_unmeasured(settings, asyncio.get_running_loop().time, process_time)
     return {}

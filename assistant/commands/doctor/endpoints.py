@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.setup.answering.llm_clients import address_of, headers_of
 from assistant.setup.engine_catalog import chat, key_of
-from assistant.setup.llm_clients import address_of, headers_of
 from llm.chat import Message, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.listing import ask

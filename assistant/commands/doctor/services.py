@@ -52,7 +52,7 @@ async def probe(settings: Settings, environ: Mapping[str, str], service: str) ->
 
 async def _home(settings: Settings, environ: Mapping[str, str]) -> ServiceProbe:
     from assistant.home.connection import HomeConnection  # noqa: PLC0415 - httpx, in the child process only
-    from assistant.setup.services import home_token  # noqa: PLC0415
+    from assistant.setup.answering.services import home_token  # noqa: PLC0415
     from assistant.support.json_http import JsonHttp  # noqa: PLC0415
 
     token = home_token(settings, environ)
@@ -74,7 +74,7 @@ async def _home(settings: Settings, environ: Mapping[str, str]) -> ServiceProbe:
 
 
 async def _weather(settings: Settings) -> ServiceProbe:
-    from assistant.setup.services import weather_service  # noqa: PLC0415
+    from assistant.setup.answering.services import weather_service  # noqa: PLC0415
     from assistant.support.json_http import ServiceFault  # noqa: PLC0415
 
     service, place = weather_service(settings), settings.weather.place or KNOWN_PLACE

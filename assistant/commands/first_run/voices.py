@@ -10,7 +10,7 @@ from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
 from assistant.models.language_hint import NAMES
 from assistant.registry.voices import AUTO, last_resort, ranked_voice_engines, voice_kinds
-from assistant.setup.installed_voices import installed_voices
+from assistant.setup.voices.installed import installed_voices
 
 SKILL_LANGUAGES = ("en", "de", "fr", "es")
 """Languages in which the built-in skills answer; in every other one only a language model does."""

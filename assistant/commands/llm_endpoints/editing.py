@@ -17,7 +17,7 @@ from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.words import config_option
 from assistant.models.needs import Need, at_hand, lacking_model
-from assistant.setup.llm_clients import headers_of
+from assistant.setup.answering.llm_clients import headers_of
 from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed
 from llm.errors import LlmError
 from llm.listing import ask

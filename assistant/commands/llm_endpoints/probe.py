@@ -10,8 +10,8 @@ from assistant.commands.llm_endpoints.handshake import Handshake, measure_handsh
 from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.setup.answering.llm_clients import address_of, headers_of
 from assistant.setup.engine_catalog import chat
-from assistant.setup.llm_clients import address_of, headers_of
 from llm.chat import ChatModel, Finished, Message, RequestSent, Token
 from llm.discovery import LISTS_ALL, is_listed
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow

@@ -13,7 +13,8 @@ from assistant.config.settings import Settings
 from assistant.events import ChunkSpoken, Problem, ReplySent, ReplyStopped, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines, ReplyOptions
 from assistant.pipeline.session import Session
-from assistant.setup import build, new_session
+from assistant.setup import build
+from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from assistant.trace.file import TraceFile

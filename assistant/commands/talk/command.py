@@ -22,11 +22,12 @@ from assistant.config.settings import Settings
 from assistant.events import Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
-from assistant.setup import build, new_session
+from assistant.setup import build
+from assistant.setup.answering.user_lists import list_keeper
+from assistant.setup.answering.user_timers import timer_keeper
+from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
-from assistant.setup.user_lists import list_keeper
-from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_import import import_files

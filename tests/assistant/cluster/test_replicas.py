@@ -19,7 +19,8 @@ from assistant.cluster.replicas import RecognizerReplica, TurnEndReplica, VoiceR
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.needs import Need
-from assistant.setup import build, voice_choice
+from assistant.setup import build
+from assistant.setup.voices import choice as voice_choice
 from audio import hang_detection
 from audio.cluster.wire import received_chunk, received_info, sent_pcm
 from audio.end_of_turn.smart_turn.network import SmartTurn

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from assistant.commands.cli import app
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
-from assistant.setup.answer_cache import cache_store
+from assistant.setup.answering.answer_cache import cache_store
 from llm.cache import CacheEntry
 
 

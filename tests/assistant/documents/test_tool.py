@@ -14,7 +14,7 @@ from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolsSection
 from assistant.documents.tool import NAME, DocumentTools
-from assistant.setup import services
+from assistant.setup.answering import services
 from assistant.tools import ToolError
 from assistant.tools.joined import JoinedTools
 

@@ -15,7 +15,7 @@ from assistant.models.catalogue import MODELS
 from assistant.models.model_choice import model_choice
 from assistant.models.model_times import keep_choice, keep_time, keep_turns, read_costs, time_key, times_file
 from assistant.models.turn_cost import MAX_TURNS, DecodeTime
-from assistant.setup.recognizer_models import RecognizerModels
+from assistant.setup.listening.recognizer_models import RecognizerModels
 from assistant.support.cpu import Cores
 from audio.engine_lateness import EngineLateness
 

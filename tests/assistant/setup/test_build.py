@@ -23,8 +23,8 @@ from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
-from assistant.setup.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.listening.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.loading import close_engine
 from assistant.text.normalization.alignment import align
 from assistant.turns.wake_phrase import WakePhraseGate
@@ -230,7 +230,7 @@ class _Unfit:
 
 
 def test_failing_smart_turn_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: tmp_path)
+    monkeypatch.setattr("assistant.setup.listening.end_of_turn_loader.at_hand", lambda _need: tmp_path)
     monkeypatch.setattr("audio.end_of_turn.smart_turn.service.SmartTurn", _Unfit)
     loader = loader_of()
     assert asyncio.run(end_of_turn_model(loader)) is None
@@ -514,7 +514,7 @@ def test_talk_modes_reach_turn_taking() -> None:
 def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
-    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
+    monkeypatch.setattr("assistant.setup.listening.end_of_turn_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn.service._answer_s", lambda _network: 0.262)
     loader = loader_of()
     assert asyncio.run(end_of_turn_model(loader)) is not None
@@ -526,7 +526,7 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
 def _with_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
-    monkeypatch.setattr("assistant.setup.end_of_turn_loader.at_hand", lambda _need: network)
+    monkeypatch.setattr("assistant.setup.listening.end_of_turn_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn.service._answer_s", lambda _network: 0.0)
 
 

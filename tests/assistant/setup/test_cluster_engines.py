@@ -11,10 +11,10 @@ from support.engines.scripted_cluster import INFO, ScriptedCluster
 
 from assistant.config.loading import load_settings
 from assistant.setup import build
-from assistant.setup.chosen_engines import EngineChoices, EngineWish
+from assistant.setup.conversation.chosen_engines import EngineChoices, EngineWish
+from assistant.setup.conversation.engine_options import engine_options
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import engine_options
 from audio.cluster.wire import sent_info
 from audio.errors import EngineLoadError
 

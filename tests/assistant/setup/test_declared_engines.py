@@ -11,10 +11,12 @@ from assistant.commands.engine_bench.bench import Bench, BenchRow, variants
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.registry.listening import RECOGNIZERS, TURN_ENDS, turn_end_engine
 from assistant.registry.voices import VOICES
-from assistant.setup import chosen_engines, engine_catalog, installed_voices
-from assistant.setup.chosen_engines import EngineChoices, EngineWish
+from assistant.setup import engine_catalog
+from assistant.setup.conversation import chosen_engines
+from assistant.setup.conversation.chosen_engines import EngineChoices, EngineWish
+from assistant.setup.conversation.engine_options import EngineOptions, OfferedVoice
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import EngineOptions, OfferedVoice
+from assistant.setup.voices import installed as installed_voices
 from audio.engines.recognizer import RecognizerEngine, RecognizerRequest
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError

@@ -23,10 +23,10 @@ from support.services import llm_server
 from assistant.config.settings import Settings
 from assistant.models import needs
 from assistant.models.needs import Need
-from assistant.setup import chosen_engines, engine_options
-from assistant.setup.chosen_engines import MAX_VOICES, EngineChoices
+from assistant.setup.conversation import chosen_engines, engine_options
+from assistant.setup.conversation.chosen_engines import MAX_VOICES, EngineChoices
+from assistant.setup.conversation.engine_options import OfferedVoice
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import OfferedVoice
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer
 from audio.tts import Voice

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assistant.setup.engine_options import EngineOptions, base_of
+from assistant.setup.conversation.engine_options import EngineOptions, base_of
 from web.wire.values.fields import (
     IDENTIFIER,
     TEXT,

@@ -1,6 +1,6 @@
 """Parses the fields about transcripts and input audio, and those of a transcription session."""
 
-from assistant.setup.engine_options import EngineOptions
+from assistant.setup.conversation.engine_options import EngineOptions
 from web.wire.incoming.choice_fields import language_check
 from web.wire.values.fields import (
     IDENTIFIER,

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Literal
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
-from assistant.setup.engine_options import EngineOptions
+from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 

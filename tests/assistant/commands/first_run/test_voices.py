@@ -20,7 +20,7 @@ from assistant.commands.first_run.voices import (
     voice_options,
 )
 from assistant.config.settings import DEFAULTS
-from assistant.setup.installed_voices import installed_voices
+from assistant.setup.voices.installed import installed_voices
 from audio.errors import TtsError
 
 ESPEAK = "espeak-ng"

@@ -11,7 +11,7 @@ from assistant.models.model_choice import AUTO, ModelChoice, candidates, model_c
 from assistant.models.model_times import keep_choice, keep_turns
 from assistant.models.turn_cost import DecodeTime, Line
 from assistant.registry.listening import measured_recognizer
-from assistant.setup.recognizer_loader import make_recognizer
+from assistant.setup.listening.recognizer_loader import make_recognizer
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError
 from audio.stt import ModelRecognizer, Recognizer, SharedRecognizer

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
 from assistant.setup.providers import voice_provider
-from assistant.setup.voice_choice import VoiceCandidate
+from assistant.setup.voices.choice import VoiceCandidate
 from assistant.support.cpu import cores, engine_threads
 from audio.engines.voice import VoiceRequest
 from audio.pronunciation import HUMS, Pronunciations

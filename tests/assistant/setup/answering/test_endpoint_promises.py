@@ -17,13 +17,13 @@ from support.services.llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, W
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import load_settings
-from assistant.setup.llm_clients import model_of
+from assistant.setup.answering.llm_clients import model_of
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Token
 from llm.errors import LlmError, LlmRefused
 
 LAMP = Function("lamp", "Switch it.", '{"type":"object","properties":{"on":{"type":"boolean"}}}')
 CALLING = ChatOptions(functions=(LAMP,))
-PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md"
+PAGE = Path(__file__).parents[4] / "docs" / "endpoints.md"
 
 Steps = tuple[Script, grpc_server.Script]
 """Steps of an HTTP server and of a gRPC server; the other is empty."""

@@ -19,8 +19,8 @@ from assistant.registry.listening import measured_recognizer
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import CLUSTER, last_resort
 from assistant.setup import build
-from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.engine_options import (
+from assistant.setup.answering.llm_clients import clients_of
+from assistant.setup.conversation.engine_options import (
     ONE_CLUSTER_LANGUAGE,
     ONE_VOICE,
     EngineOptions,
@@ -29,11 +29,11 @@ from assistant.setup.engine_options import (
     settings_in,
     voice_in_use,
 )
-from assistant.setup.installed_voices import installed_voices, voice_named
-from assistant.setup.llm_clients import clients_of
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.listening.recognizer_loader import make_recognizer
 from assistant.setup.loading import close_engine
-from assistant.setup.recognizer_loader import make_recognizer
-from assistant.setup.voices import make_voice, pronunciations
+from assistant.setup.voices.factory import make_voice, pronunciations
+from assistant.setup.voices.installed import installed_voices, voice_named
 from assistant.skills import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError

@@ -11,8 +11,8 @@ from assistant.models.language_hint import NAMES
 from assistant.models.model_choice import candidates
 from assistant.models.needs import is_path
 from assistant.registry.voices import CLUSTER
-from assistant.setup.installed_voices import better_voices, installed_voices
-from assistant.setup.voice_choice import voice_candidates
+from assistant.setup.voices.choice import voice_candidates
+from assistant.setup.voices.installed import better_voices, installed_voices
 from assistant.support.notice import notice
 
 _MULTILINGUAL_WITH = "de"

@@ -7,7 +7,7 @@ from pathlib import Path
 from assistant.models.needs import Need, at_hand, downloaded_voices, engine_of_voice, lacking_model
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES, downloadable_voices
-from assistant.setup.voice_choice import VoiceCandidate
+from assistant.setup.voices.choice import VoiceCandidate
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
 

@@ -15,7 +15,7 @@ from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import load_settings
 from assistant.setup import build
-from assistant.setup.llm_clients import address_of, model_of
+from assistant.setup.answering.llm_clients import address_of, model_of
 from audio.errors import EngineLoadError
 from llm.chat import Token
 

@@ -5,8 +5,8 @@ import logging
 from assistant.config.settings import Settings
 from assistant.models.needs import at_hand, is_path
 from assistant.registry.voices import AUTO
+from assistant.setup.listening.recognizer_choice import lack_of, model_need
 from assistant.setup.loading import Loading, close_engine, now_s
-from assistant.setup.recognizer_choice import lack_of, model_need
 from assistant.support.cpu import cores, engine_threads
 from audio.engine_lateness import EngineLateness
 from audio.engines.recognizer import RecognizerEngine, RecognizerRequest

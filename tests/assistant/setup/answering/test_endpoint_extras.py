@@ -18,7 +18,7 @@ from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings, render_effective
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers, Parameters
-from assistant.setup.llm_clients import model_of
+from assistant.setup.answering.llm_clients import model_of
 from llm.chat import ChatOptions
 from llm.errors import LlmError
 
@@ -303,7 +303,7 @@ def test_extras_are_added_and_removed_with_their_endpoint() -> None:
 
 
 def test_documented_example_can_be_sent() -> None:
-    page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "endpoints.md").read_text(encoding="utf-8")
     example = page.partition("### Further parameters and headers")[2].partition("```toml\n")[2].partition("```")[0]
     settings = configured(example).llm
     assert len(settings.endpoints) == 2

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from assistant.registry.packages import lacking_package
 from assistant.registry.voices import VOICES
-from assistant.setup.installed_voices import installed_voices
+from assistant.setup.voices.installed import installed_voices
 from audio.engines.voice import VoiceEngine
 
 NO_FIGURES = ("–", "–", "–", "–")

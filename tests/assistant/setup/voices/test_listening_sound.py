@@ -16,7 +16,7 @@ from assistant.pipeline.engines import Engines
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.setup.derived_settings import turn_settings
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.listening_sound import LISTENING_SOUNDS, make_listening_sound
+from assistant.setup.voices.listening_sound import LISTENING_SOUNDS, make_listening_sound
 from assistant.turns.backchannel import is_backchannel
 from assistant.turns.settings import ListeningSoundThresholds
 from audio.errors import TtsError
@@ -122,7 +122,7 @@ def test_voice_without_a_sound_is_a_fallback(
     async def refuse(_voice: object, _language: str, _level_dbfs: float) -> ListeningSound:
         raise TtsError("it spells the letters")
 
-    monkeypatch.setattr("assistant.setup.listening_sound.make_listening_sound", refuse)
+    monkeypatch.setattr("assistant.setup.voices.listening_sound.make_listening_sound", refuse)
     overrides = [f"tts.voice={tone_voice(tmp_path)}", *phrase_settings(), "turn.listening_sounds=true"]
     loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
     with caplog.at_level(logging.WARNING):

@@ -18,7 +18,7 @@ from assistant.models.model_choice import model_choice
 from assistant.models.model_times import keep_time, wait_share
 from assistant.models.turn_cost import ALLOWED_MS, DecodeTime
 from assistant.registry.listening import measured_recognizer
-from assistant.setup.recognizer_loader import recognizer_request
+from assistant.setup.listening.recognizer_loader import recognizer_request
 from assistant.support.cpu import is_busy
 from audio.errors import EngineLoadError
 from audio.exit_guard import at_work

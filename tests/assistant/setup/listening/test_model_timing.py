@@ -14,9 +14,10 @@ from assistant.config.settings import Settings
 from assistant.models.model_choice import model_choice
 from assistant.models.model_times import read_costs, times_file
 from assistant.models.turn_cost import DecodeTime
-from assistant.setup import engine_loader, model_timing, recognizer_models
+from assistant.setup import engine_loader
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.model_timing import measure_unmeasured
+from assistant.setup.listening import model_timing, recognizer_models
+from assistant.setup.listening.model_timing import measure_unmeasured
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Pcm
 

@@ -14,7 +14,7 @@ from assistant.config.home_settings import HomeSection, WeatherSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
 from assistant.setup import build
-from assistant.setup.services import service_skills, tools
+from assistant.setup.answering.services import service_skills, tools
 from assistant.skills.chat import SkillsChat
 from assistant.skills.effects import SkillEffects
 from assistant.skills.skills import Skills

@@ -5,8 +5,8 @@ import logging
 from assistant.registry.voices import AUTO, last_resort
 from assistant.setup.loading import Loading, close_engine, now_s
 from assistant.setup.providers import voice_provider
-from assistant.setup.voice_choice import VoiceCandidate, voice_candidates
-from assistant.setup.voices import make_voice
+from assistant.setup.voices.choice import VoiceCandidate, voice_candidates
+from assistant.setup.voices.factory import make_voice
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderUnavailableError, ProviderUser, fallback_of
 from audio.tts import Voice
