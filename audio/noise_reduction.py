@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from audio.errors import AudioError
-from audio.extra import installing
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm
+from declarations.extra import installing
 
 if TYPE_CHECKING:
     from livekit.rtc import AudioFrame, AudioProcessingModule

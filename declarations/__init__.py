@@ -1,4 +1,4 @@
-"""Holds the parts of declarations that are the same for all engines and protocols: settings, and models to download.
+"""Holds what is the same for all engines and protocols: settings, models to download, and the word on a missing extra.
 
 It imports only the standard library.
 """

@@ -8,7 +8,7 @@ import logging
 import re
 
 from assistant.documents import MAX_CHARS, DocumentError
-from audio.extra import installing
+from declarations.extra import installing
 
 MAX_PAGES = 2000
 """Pages that are read."""

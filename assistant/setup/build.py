@@ -39,10 +39,10 @@ from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.engines.recognizer import GatewayRequest
 from audio.errors import EngineLoadError
-from audio.extra import installing
 from audio.stt import SharedRecognizer
 from audio.tts import Voice
 from audio.vad import Vad
+from declarations.extra import installing
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:

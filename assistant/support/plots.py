@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from audio.extra import installing
+from declarations.extra import installing
 
 
 def why_no_plots() -> str | None:

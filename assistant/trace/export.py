@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import EndpointDetails, OtelSpan, spans_of
-from audio.extra import installing
+from declarations.extra import installing
 
 try:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

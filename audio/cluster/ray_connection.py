@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from audio.cluster import Service
 from audio.errors import AudioError, EngineError, EngineLoadError, ReplicaLostError
-from audio.extra import installing
+from declarations.extra import installing
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from audio.echo.reference import ReferenceLine
 from audio.errors import AudioError, EchoUnavailable
-from audio.extra import installing
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Pcm, ms_of_samples
+from declarations.extra import installing
 
 if TYPE_CHECKING:
     from livekit.rtc import AudioFrame, AudioProcessingModule

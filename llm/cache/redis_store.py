@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from declarations.extra import installing
 from llm.cache import MAX_FOUND, STORE_TIMEOUT_S, CacheEntry, CacheStoreError, entry_id
-from llm.extra import installing
 
 PREFIX = "repartee:cache:"
 _FIELDS = ("scope", "form", "words", "language", "request", "answer", "by", "created_s", "hits", "vector")

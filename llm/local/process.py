@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from llm.extra import installing
+from declarations.extra import installing
 from llm.local.gguf_header import GgufError, GgufHeader, read_header
 from llm.local.memory import available_bytes
 from llm.local.processor_time import IDLE_SHARE, is_starved, processor_s

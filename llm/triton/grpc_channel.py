@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import httpx
 
+from declarations.extra import installing
 from llm.address import own_headers
 from llm.chat import RequestSent, SlotAcquired
 from llm.environment import is_direct
 from llm.errors import LlmError
-from llm.extra import installing
 from llm.http.progress import RoundTripEstimate
 from llm.triton.grpc_failure import broken_off, failed_with_code, is_lost, too_slow_to_connect
 

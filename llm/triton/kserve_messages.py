@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from llm.extra import installing
+from declarations.extra import installing
 
 try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory

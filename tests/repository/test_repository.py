@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import audio.extra
-import llm.extra
+from declarations.extra import installing
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
@@ -154,7 +153,7 @@ def test_two_simultaneous_setups_install_once(copy: Path) -> None:
 
 
 def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
-    """An extra is installed from the clone; both texts about it use the same words."""
+    """An extra is installed from the clone."""
     tops = ("assistant", "audio", "bench", "deploy", "docs", "examples", "llm", "tests", "web")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""(?<!un)install\s+['"]?repartee\b""")
@@ -162,7 +161,6 @@ def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     found = [file for file in texts if by_name.search(file.read_text(encoding="utf-8"))]
     assert len(texts) > 500
     assert found == []
-    assert audio.extra.installing("otel") == llm.extra.installing("otel")
 
 
 @pytest.mark.parametrize(
@@ -172,10 +170,10 @@ def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
 def test_extra_is_installed_with_the_tool_that_installed_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
 ) -> None:
-    assert "`.venv/bin/pip install -e '.[mcp]'`" in audio.extra.installing("mcp")
+    assert "`.venv/bin/pip install -e '.[mcp]'`" in installing("mcp")
     (tmp_path / file).touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert audio.extra.installing("mcp") == llm.extra.installing("mcp") == f"run `{command}` in Repartee's folder"
+    assert installing("mcp") == f"run `{command}` in Repartee's folder"
 
 
 _FILE = re.compile(

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from audio.extra import installing
+from declarations.extra import installing
 from web.handover.loop_time_limit import loop_time_limit
 from web.handover.sealing import token_hash
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope, Send
 
-from audio.extra import installing
+from declarations.extra import installing
 from web.access.access_control import CALLS_PATH, REALTIME_PATHS, is_loopback
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError

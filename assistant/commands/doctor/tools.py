@@ -10,7 +10,7 @@ from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSec
 from assistant.commands.llm_endpoints.local_servers import shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.tool_settings import ToolServerSection
-from audio.extra import installing
+from declarations.extra import installing
 
 REACH_TIMEOUT_S = 10.0
 """Seconds to connect, as long as a start waits. A slower server is added to the running program later."""

@@ -1,4 +1,4 @@
-"""The installation instruction for an optional extra. `llm/extra.py` has the same text."""
+"""The installation instruction for an optional extra."""
 
 import sys
 from pathlib import Path
