@@ -19,8 +19,6 @@ from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.support.notice import notice
-from assistant.turns.addressee import reason_to_ignore
-from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
 from assistant.turns.effects import CloseSegment, EndSegment, OpenSegment, RequestTranscript
 from assistant.turns.events import (
     DraftTranscript,
@@ -29,7 +27,9 @@ from assistant.turns.events import (
     InterimTranscript,
     TranscriptFailed,
 )
-from assistant.turns.wake_phrase import WakePhraseGate
+from assistant.turns.words.addressee import reason_to_ignore
+from assistant.turns.words.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
+from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.stt import UNKNOWN_LANGUAGE, LanguageDetector, SegmentId, Transcript
 from audio.units import Samples

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from assistant.pipeline.recorder import Recorder
-from assistant.turns.backchannel import without_hums
 from assistant.turns.effects import PlayListeningSound
+from assistant.turns.words.backchannel import without_hums
 from audio.level import amplified
 from audio.stt import SegmentId
 from audio.units import Pcm, ReplySamples, Samples, ms_of_reply_samples, samples_of_s

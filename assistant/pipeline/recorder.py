@@ -16,9 +16,9 @@ from assistant.trace.context import trace_id_of, traceparent
 from assistant.trace.latency import Span
 from assistant.trace.record import EventName, Outcome, TurnRecord
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, OpenSegment, TurnDiscarded
-from assistant.turns.event_entries import probability_byte
-from assistant.turns.event_log import EventLog
 from assistant.turns.events import ReplyId
+from assistant.turns.log.event_entries import probability_byte
+from assistant.turns.log.event_log import EventLog
 from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import Transcript

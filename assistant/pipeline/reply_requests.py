@@ -16,7 +16,7 @@ from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.session_context import SessionContext
 from assistant.turns.effects import IdleTimedOut, PrepareReply
 from assistant.turns.events import InputCleared, ReplyRequested
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 
 MAX_TYPED_MESSAGES = 20

@@ -78,9 +78,9 @@ from assistant.turns.events import (
     ReportedEvent,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
-from assistant.turns.wake_phrase import WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker

@@ -31,7 +31,7 @@ from assistant.turns.events import (
     TranscriptExpected,
     TranscriptFailed,
 )
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples

@@ -19,8 +19,8 @@ from assistant.trace.record import (
     TracedWords,
     TurnRecord,
 )
-from assistant.turns.event_entries import probability_byte
-from assistant.turns.event_log import LogEntries
+from assistant.turns.log.event_entries import probability_byte
+from assistant.turns.log.event_log import LogEntries
 from llm.chat import Finished
 
 MIN_SILENCE_S = 0.06

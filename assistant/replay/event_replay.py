@@ -24,7 +24,6 @@ from assistant.turns.effects import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     EndOfTurnScored,
     FinalTranscript,
@@ -34,6 +33,7 @@ from assistant.turns.events import (
     ReplyId,
     TranscriptFailed,
 )
+from assistant.turns.log.event_entries import LoggedEvent
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples

@@ -10,7 +10,7 @@ from assistant.replay.conversations import collect_inputs
 from assistant.replay.settings import profile_of
 from assistant.trace_report.page import PageNotes
 from assistant.trace_report.reading import Record, convert_record, read_records
-from assistant.turns.event_entries import settings_of
+from assistant.turns.log.event_entries import settings_of
 
 _SETTINGS = "set "
 """Prefix of the entry that holds the settings of turn taking."""

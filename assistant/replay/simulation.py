@@ -35,7 +35,6 @@ from assistant.turns.effects import (
     RetractReply,
     TurnStarted,
 )
-from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
@@ -48,8 +47,9 @@ from assistant.turns.events import (
     ReportedEvent,
     TranscriptFailed,
 )
+from assistant.turns.log.event_entries import LoggedEvent
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult

@@ -21,7 +21,7 @@ from assistant.trace.latency import HOME_WAIT, RESUME_WAIT
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
 from assistant.turns.effects import EndOfTurn, TurnDiscarded
-from assistant.turns.event_entries import parse_entries
+from assistant.turns.log.event_entries import parse_entries
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples, ms_of_samples, samples_of_ms

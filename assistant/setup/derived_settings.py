@@ -23,7 +23,7 @@ from assistant.setup.listening.recognizer_choice import chosen_recognizer, recog
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
-from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.engines.recognizer import RecognizerThresholds
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from assistant.turns.backchannel import plain_words
+from assistant.turns.words.backchannel import plain_words
 
 _COMMANDS = {
     "en": (

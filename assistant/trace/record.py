@@ -163,7 +163,7 @@ class TurnRecord:
     told_before: Annotated[int, "number of `told` entries in earlier records of the conversation"] = 0
     told: Annotated[
         tuple[str, ...],
-        "events of turn taking since the last record, without words (assistant/turns/event_entries.py), for replay",
+        "events of turn taking since the last record, without words (assistant/turns/log/event_entries.py), for replay",
     ] = ()
     busy_others: Annotated[
         float | None,

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from assistant.turns.announcements import Announcements
 from assistant.turns.events import ReplyId
-from assistant.turns.listening_sound_policy import ListeningSoundPolicy
-from assistant.turns.overlap_policy import OverlapPolicy
-from assistant.turns.queued_turns import QueuedTurn, QueuedTurns
+from assistant.turns.policies.listening_sound_policy import ListeningSoundPolicy
+from assistant.turns.policies.overlap_policy import OverlapPolicy
+from assistant.turns.policies.turn_end_policy import TurnEndPolicy
+from assistant.turns.policies.turn_start_policy import TurnStartPolicy
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import Idle, Replying, State, UserSpeaking
-from assistant.turns.turn_end_policy import TurnEndPolicy
-from assistant.turns.turn_start_policy import TurnStartPolicy
-from assistant.turns.user_turn import Answering, UserTurn
+from assistant.turns.state.announcements import Announcements
+from assistant.turns.state.queued_turns import QueuedTurn, QueuedTurns
+from assistant.turns.state.states import Idle, Replying, State, UserSpeaking
+from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult

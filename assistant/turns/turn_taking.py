@@ -8,9 +8,10 @@ sample clock. The session performs the effects in the given order.
                           └────── user continues ────────┴───────── interruption ──────┘
 
 `TRANSITIONS` is the whole machine: the handler of each event in each state. The handlers of a state are in the file of
-its name; those of speech during a reply are in `overlap_handlers.py` and `side_talk.py`, and `requests.py` handles
-requests in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in four
-policies: `turn_start_policy.py`, `turn_end_policy.py`, `listening_sound_policy.py` and `overlap_policy.py`.
+its name in `handlers/`; those of speech during a reply are in `overlap_handlers.py` and `side_talk.py`, and
+`requests.py` handles requests in every state. A handler returns the effects and sets `Conversation.state`. What it
+decides is in four `policies/`: `turn_start_policy.py`, `turn_end_policy.py`, `listening_sound_policy.py` and
+`overlap_policy.py`.
 
 An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. A later transcript
 with other words replaces it. Only `CommitTurn` lets the reply play, once the end of turn is decided and the transcript
@@ -29,16 +30,6 @@ turn after the reply.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assistant.turns import (
-    awaiting_transcript,
-    confirming_speech,
-    idle,
-    overlap_handlers,
-    replying,
-    side_talk,
-    user_speaking,
-)
-from assistant.turns.commit import on_transcript_expected
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects
 from assistant.turns.events import (
@@ -59,11 +50,29 @@ from assistant.turns.events import (
     TranscriptExpected,
     TranscriptFailed,
 )
-from assistant.turns.queued_turn_start import start_queued_turn
-from assistant.turns.requests import on_reply_requested
+from assistant.turns.handlers import (
+    awaiting_transcript,
+    confirming_speech,
+    idle,
+    overlap_handlers,
+    replying,
+    side_talk,
+    user_speaking,
+)
+from assistant.turns.handlers.commit import on_transcript_expected
+from assistant.turns.handlers.queued_turn_start import start_queued_turn
+from assistant.turns.handlers.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import AwaitingTranscript, ConfirmingSpeech, Idle, Phase, Replying, State, UserSpeaking
-from assistant.turns.user_turn import Answering, UserTurn
+from assistant.turns.state.states import (
+    AwaitingTranscript,
+    ConfirmingSpeech,
+    Idle,
+    Phase,
+    Replying,
+    State,
+    UserSpeaking,
+)
+from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples
 
 Handler = Callable[[Conversation, Any, Any], Effects]

@@ -28,11 +28,11 @@ from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.setup.derived_settings import overlap_thresholds
 from assistant.trace.waterfall import nearest_rank
-from assistant.turns.addressee import reason_to_ignore
 from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, OpenSegment, PrepareReply
 from assistant.turns.events import FinalTranscript, FrameProcessed, InterimTranscript, ReplyId, ReportedEvent
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
+from assistant.turns.words.addressee import reason_to_ignore
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Transcript
 from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers

@@ -23,8 +23,6 @@ from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.setup.derived_settings import overlap_thresholds
-from assistant.turns.addressee import reason_to_ignore
-from assistant.turns.backchannel import ignorable_probability, plain_words
 from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
@@ -47,6 +45,8 @@ from assistant.turns.events import (
 )
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
+from assistant.turns.words.addressee import reason_to_ignore
+from assistant.turns.words.backchannel import ignorable_probability, plain_words
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Transcript
 from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers

@@ -83,7 +83,7 @@ PORTS = frozenset(
 }
 """Modules that others may import, besides the engine packages themselves."""
 
-HOUSES = ("assistant.setup", "bench", "web", "web.remote", "web.wire")
+HOUSES = ("assistant.setup", "assistant.turns", "bench", "web", "web.remote", "web.wire")
 """Packages of rooms. The `__init__` of a room says in a sentence "May import ..." which others it may import.
 
 Modules that stand in the house itself, beside its rooms, may import each of them.

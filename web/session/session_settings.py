@@ -7,7 +7,7 @@ from assistant.pipeline.session import Session
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers import Timers
 from assistant.turns.settings import InterruptedBy, TurnSettings
-from assistant.turns.wake_phrase import WakePhrase
+from assistant.turns.words.wake_phrase import WakePhrase
 from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.session.client_settings import reply_options, turn_settings

@@ -36,7 +36,7 @@ from assistant.storage.list_keeper import ListKeeper
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
-from assistant.turns.states import Phase as TurnFloor
+from assistant.turns.state.states import Phase as TurnFloor
 from audio.units import ms_of_reply_samples
 from llm.discovery import PORTS, discover
 

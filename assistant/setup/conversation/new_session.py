@@ -21,7 +21,7 @@ from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy
 from assistant.turns.turn_taking import TurnTaking
-from assistant.turns.wake_phrase import WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.machine_load import MachineLoadReader
 from audio.microphone import Microphone
 from audio.speaker import RemoteSpeaker, Speaker

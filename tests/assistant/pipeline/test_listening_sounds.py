@@ -14,7 +14,7 @@ from assistant.pipeline.listening_sounds import GAIN_DB, ListeningSound
 from assistant.replay.event_replay import DECISIONS, events_of, replay_events
 from assistant.trace.record import TurnRecord
 from assistant.trace_report.waterfall import waterfall
-from assistant.turns.event_entries import parse_entries
+from assistant.turns.log.event_entries import parse_entries
 from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
 from audio.level import rms_dbfs
 from audio.units import REPLY_RATE_HZ, Pcm

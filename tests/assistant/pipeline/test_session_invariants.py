@@ -28,8 +28,8 @@ from assistant.storage.conversation_store import ConversationStore, Draft
 from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
-from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from assistant.turns.state.states import Phase
+from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import samples_of_s
 
 pytestmark = pytest.mark.slow

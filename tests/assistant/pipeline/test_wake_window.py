@@ -9,8 +9,8 @@ from support.conversations.simulation import Simulation, Utterance
 from assistant.commands.talk.cards import Cards
 from assistant.commands.talk.command import LocalTalker
 from assistant.pipeline.session import Session
-from assistant.turns.states import Phase
-from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from assistant.turns.state.states import Phase
+from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import samples_of_s
 
 ASKED = Utterance(1000, 2000, "hey computer what time is it")

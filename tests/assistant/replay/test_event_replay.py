@@ -39,8 +39,8 @@ from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
-from assistant.turns.event_entries import LoggedEvent, parse_entries
 from assistant.turns.events import EndOfTurnScored, FinalTranscript, ReportedEvent
+from assistant.turns.log.event_entries import LoggedEvent, parse_entries
 from assistant.turns.settings import InterruptedBy, RecheckThresholds, TurnSettings
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript

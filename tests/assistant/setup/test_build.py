@@ -27,7 +27,7 @@ from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.listening.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.loading import close_engine
 from assistant.text.normalization.alignment import align
-from assistant.turns.wake_phrase import WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import ProviderRequest
 from audio.units import Samples

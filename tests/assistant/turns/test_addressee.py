@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.turns.addressee import is_side_talk, reason_to_ignore
+from assistant.turns.words.addressee import is_side_talk, reason_to_ignore
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from support.turns.turn_scene import FIRST, Scene, announcement_count, at, unhea
 from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, RetractReply
 from assistant.turns.events import InputCommitted, ReplyCancelled, ReplyEnded, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 
 
 def test_greeting_is_said_only_if_nobody_speaks() -> None:

@@ -7,7 +7,7 @@ from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, EndOfTurn, PrepareReply
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import AttemptThresholds, RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 
 

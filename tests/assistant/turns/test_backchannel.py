@@ -3,7 +3,7 @@
 import pytest
 from support.texts.text_cases import text_cases
 
-from assistant.turns.backchannel import (
+from assistant.turns.words.backchannel import (
     ends_with_question,
     ignorable_probability,
     is_backchannel,

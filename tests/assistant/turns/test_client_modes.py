@@ -31,7 +31,7 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 from audio.units import Samples
 

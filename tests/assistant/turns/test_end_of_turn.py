@@ -26,7 +26,7 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import VadResult

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from assistant.end_of_turn.dictation import NOTHING, Dictation
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequests
-from assistant.turns.backchannel import plain_words
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
-from assistant.turns.event_entries import parse_entries, settings_of
-from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
@@ -32,7 +29,8 @@ from assistant.turns.events import (
     ReportedEvent,
     TranscriptFailed,
 )
-from assistant.turns.overlap import Overlap
+from assistant.turns.log.event_entries import parse_entries, settings_of
+from assistant.turns.log.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.settings import (
     EndsTurn,
     InterruptedBy,
@@ -41,8 +39,10 @@ from assistant.turns.settings import (
     TurnSettings,
     TurnStartThresholds,
 )
-from assistant.turns.states import AwaitingTranscript, Replying, UserSpeaking
+from assistant.turns.state.overlap import Overlap
+from assistant.turns.state.states import AwaitingTranscript, Replying, UserSpeaking
 from assistant.turns.turn_taking import TurnTaking
+from assistant.turns.words.backchannel import plain_words
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult

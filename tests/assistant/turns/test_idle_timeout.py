@@ -3,10 +3,10 @@
 from support.turns.turn_scene import FIRST, Scene
 
 from assistant.turns.effects import CommitTurn, IdleTimedOut, PrepareReply
-from assistant.turns.event_entries import parse_entries, settings_entry
 from assistant.turns.events import InputCommitted, ReplyEnded, ReplyId
+from assistant.turns.log.event_entries import parse_entries, settings_entry
 from assistant.turns.settings import EndsTurn, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.units import Samples, samples_of_ms
 
 SETTINGS = TurnSettings(idle_timeout_ms=5000.0)

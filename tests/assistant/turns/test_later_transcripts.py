@@ -8,7 +8,7 @@ from support.turns.turn_scene import FIRST, at, words
 from assistant.turns.effects import CloseSegment, CommitTurn, DropAttempt, Effects, EndOfTurn, PrepareReply, Transcribe
 from assistant.turns.events import FinalTranscript, FrameProcessed, ReplyId, TranscriptExpected
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId
 from audio.vad import VadResult

@@ -16,10 +16,10 @@ from assistant.turns.effects import (
     PlayListeningSound,
     StopListeningSound,
 )
-from assistant.turns.event_entries import parse_entries, settings_entry
 from assistant.turns.events import EndOfTurnScored, FinalTranscript, ReplyId
+from assistant.turns.log.event_entries import parse_entries, settings_entry
 from assistant.turns.settings import EndsTurn, ListeningSoundThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 
 SOUNDS = ListeningSoundThresholds()
 SETTINGS = TurnSettings(speculate_after_ms=40, patience=PATIENT, listening_sounds=SOUNDS)

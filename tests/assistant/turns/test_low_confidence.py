@@ -26,7 +26,7 @@ from assistant.turns.events import (
     ReplyRequested,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 from audio.vad import VadResult
 

@@ -17,7 +17,7 @@ from assistant.turns.effects import (
 )
 from assistant.turns.events import InputCommitted, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnEndThresholds, TurnSettings
-from assistant.turns.states import UserSpeaking
+from assistant.turns.state.states import UserSpeaking
 
 
 def turn_about_to_end() -> Scene:

@@ -15,7 +15,7 @@ from assistant.turns.events import (
     ReplyRequested,
 )
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 
 
 def test_reply_resumes_after_noise() -> None:

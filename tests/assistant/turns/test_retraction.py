@@ -13,7 +13,7 @@ from assistant.turns.effects import (
     TurnStarted,
 )
 from assistant.turns.events import FinalTranscript, InputCleared, ReplyId, ReplyRequested
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 

@@ -15,7 +15,7 @@ from assistant.turns.effects import (
 )
 from assistant.turns.events import InputCommitted, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 
 

@@ -15,7 +15,7 @@ from assistant.turns.events import (
     ReportedEvent,
     TranscriptFailed,
 )
-from assistant.turns.states import Phase, State
+from assistant.turns.state.states import Phase, State
 from assistant.turns.turn_taking import TRANSITIONS
 
 

@@ -14,7 +14,7 @@ from assistant.turns.effects import (
     UnduckReply,
 )
 from assistant.turns.events import ReplyEnded, ReplyId, ReplyRequested
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 
 

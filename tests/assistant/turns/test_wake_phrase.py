@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
 from assistant.turns.settings import WakePhraseThresholds
-from assistant.turns.wake_phrase import FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
+from assistant.turns.words.wake_phrase import FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
 from audio.units import Samples, samples_of_s
 
 HEY = WakePhrase("hey computer")

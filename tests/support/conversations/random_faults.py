@@ -63,8 +63,8 @@ from assistant.tools import ToolSettings
 from assistant.trace.record import FAILED, TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
-from assistant.turns.states import Phase
-from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from assistant.turns.state.states import Phase
+from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import FRAME_MS, ms_of_samples, samples_of_s
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget

@@ -27,7 +27,7 @@ from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
-from assistant.turns.wake_phrase import WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame

@@ -72,7 +72,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds, RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples

@@ -13,7 +13,6 @@ import numpy as np
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects
 from assistant.replay.event_replay import PlaybackReports
 from assistant.replay.world import World
-from assistant.turns.backchannel import plain_words
 from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
@@ -48,7 +47,8 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
+from assistant.turns.words.backchannel import plain_words
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms

@@ -14,7 +14,7 @@ from assistant.turns.events import (
     ReportedEvent,
 )
 from assistant.turns.settings import RecheckThresholds, TurnSettings
-from assistant.turns.states import Phase
+from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples, samples_of_ms

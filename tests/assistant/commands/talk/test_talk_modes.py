@@ -13,7 +13,7 @@ from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDis
 from assistant.history.items import AssistantMessage, UserMessage
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
-from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.stt import Transcript
 from audio.units import Samples, samples_of_s
 

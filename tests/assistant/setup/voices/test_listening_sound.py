@@ -17,8 +17,8 @@ from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.setup.derived_settings import turn_settings
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.voices.listening_sound import LISTENING_SOUNDS, make_listening_sound
-from assistant.turns.backchannel import is_backchannel
 from assistant.turns.settings import ListeningSoundThresholds
+from assistant.turns.words.backchannel import is_backchannel
 from audio.errors import TtsError
 from audio.level import rms_dbfs
 from audio.pronunciation import HUMS, Pronunciations, problem

@@ -5,7 +5,6 @@
 
 from dataclasses import replace
 
-from assistant.turns import idle, overlap_handlers, user_speaking
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, InterruptReply
 from assistant.turns.events import (
@@ -17,10 +16,11 @@ from assistant.turns.events import (
     ReplyCancelled,
     ReplyEnded,
 )
-from assistant.turns.interruption import begin_turn_from_overlap, dismiss_overlap, stop_reply
-from assistant.turns.overlap import Overlap, OverlapStatus
-from assistant.turns.replies import answer_turn_of_reply
-from assistant.turns.states import ConfirmingSpeech, Idle, Replying, UserSpeaking
+from assistant.turns.handlers import idle, overlap_handlers, user_speaking
+from assistant.turns.handlers.interruption import begin_turn_from_overlap, dismiss_overlap, stop_reply
+from assistant.turns.handlers.replies import answer_turn_of_reply
+from assistant.turns.state.overlap import Overlap, OverlapStatus
+from assistant.turns.state.states import ConfirmingSpeech, Idle, Replying, UserSpeaking
 from audio.units import Samples
 from audio.vad import VadResult
 

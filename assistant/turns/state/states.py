@@ -7,14 +7,14 @@ of transitions; the handlers of a state are in the file of its name. What outlas
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from assistant.turns.announcements import Announcement
 from assistant.turns.effects import DuckReply, Effects, HoldPlayback, OpenSegment, ReleasePlayback, UnduckReply
 from assistant.turns.events import Origin, PlaybackProgress, ReplyId
-from assistant.turns.overlap import Ducking, Overlap
-from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.user_turn import UserTurn, speech_probability
+from assistant.turns.state.announcements import Announcement
+from assistant.turns.state.overlap import Ducking, Overlap
+from assistant.turns.state.resume_guard import ResumeGuard
+from assistant.turns.state.speech_candidate import SpeechCandidate
+from assistant.turns.state.user_turn import UserTurn, speech_probability
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult

@@ -1,11 +1,11 @@
 """Handles the events of a conversation in which nobody speaks and no reply plays. No I/O, no clock."""
 
-from assistant.turns import confirming_speech
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, TurnDiscarded
 from assistant.turns.events import FrameProcessed, InputCleared, InputCommitted, KeyPressed, ReplyCancelled
-from assistant.turns.replies import prompt_silent_user, start_pending_reply
-from assistant.turns.states import Idle
+from assistant.turns.handlers import confirming_speech
+from assistant.turns.handlers.replies import prompt_silent_user, start_pending_reply
+from assistant.turns.state.states import Idle
 
 
 def on_frame(conversation: Conversation, _state: Idle, event: FrameProcessed) -> Effects:

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from assistant.turns.attempt import prepare_reply
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, Effects, InterruptReply, RetractReply, TurnDiscarded, TurnStarted
 from assistant.turns.events import AbandonReason
-from assistant.turns.overlap import Ducking, Overlap, OverlapStatus
-from assistant.turns.states import EndedBy, Idle, Replying, UserSpeaking
-from assistant.turns.user_turn import Answering, UserTurn
+from assistant.turns.state.attempt import prepare_reply
+from assistant.turns.state.overlap import Ducking, Overlap, OverlapStatus
+from assistant.turns.state.states import EndedBy, Idle, Replying, UserSpeaking
+from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, Effects, OpenSegment, RequestTranscript, TurnStarted
 from assistant.turns.events import FrameProcessed, InterimTranscript
-from assistant.turns.replies import start_pending_reply
-from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.states import ConfirmingSpeech, Idle
+from assistant.turns.handlers.replies import start_pending_reply
+from assistant.turns.state.speech_candidate import SpeechCandidate
+from assistant.turns.state.states import ConfirmingSpeech, Idle
 from audio.stt import SegmentId
 from audio.units import Samples
 from audio.vad import VadResult

@@ -1,8 +1,6 @@
 """Handles the events of an open user turn: the user speaks or pauses. No I/O, no clock."""
 
 from assistant.end_of_turn.estimator import UNFINISHED, silence_timeout_ms
-from assistant.turns import idle
-from assistant.turns.commit import commit_if_ready, give_up
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, EndOfTurn, EndSegment, PlayListeningSound
 from assistant.turns.events import (
@@ -17,9 +15,11 @@ from assistant.turns.events import (
     ReplyCancelled,
     TranscriptFailed,
 )
-from assistant.turns.resume_guard import ResumeGuard
-from assistant.turns.states import AwaitingTranscript, EndedBy, UserSpeaking
-from assistant.turns.user_turn import UserTurn
+from assistant.turns.handlers import idle
+from assistant.turns.handlers.commit import commit_if_ready, give_up
+from assistant.turns.state.resume_guard import ResumeGuard
+from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
+from assistant.turns.state.user_turn import UserTurn
 from audio.units import Samples
 from audio.vad import VadResult
 

@@ -1,11 +1,11 @@
 """Commits or discards a user turn that has ended. No I/O, no clock."""
 
-from assistant.turns.attempt import Words, prepare_reply
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, CommitTurn, CommitWithoutReply, Effects, HoldPlayback, PrepareReply
 from assistant.turns.events import AbandonReason, ReplyId, TranscriptExpected
-from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
-from assistant.turns.user_turn import Answering, UserTurn
+from assistant.turns.state.attempt import Words, prepare_reply
+from assistant.turns.state.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
+from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms
 
 _RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})

@@ -7,8 +7,6 @@ words have changed, the attempt restarts. `turn_end_policy.py` decides when the 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from assistant.turns.attempt import IF_INTERRUPTED, WITHOUT_TEXT, Attempt, IgnoreReason, Stability, Words, prepare_reply
-from assistant.turns.backchannel import plain_words
 from assistant.turns.effects import (
     CloseSegment,
     DropAttempt,
@@ -28,9 +26,19 @@ from assistant.turns.events import (
     TranscriptExpected,
     TranscriptFailed,
 )
-from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_evidence import SpeechEvidence
+from assistant.turns.state.attempt import (
+    IF_INTERRUPTED,
+    WITHOUT_TEXT,
+    Attempt,
+    IgnoreReason,
+    Stability,
+    Words,
+    prepare_reply,
+)
+from assistant.turns.state.resume_guard import ResumeGuard
+from assistant.turns.words.backchannel import plain_words
+from assistant.turns.words.speech_evidence import SpeechEvidence
 from audio.stt import SegmentId
 from audio.units import Samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult

@@ -6,11 +6,11 @@
 
 from dataclasses import dataclass
 
-from assistant.turns.addressee import is_side_talk
 from assistant.turns.effects import OverlapEvidence
 from assistant.turns.events import InterimTranscript
-from assistant.turns.overlap import Overlap
 from assistant.turns.settings import TurnSettings
+from assistant.turns.state.overlap import Overlap
+from assistant.turns.words.addressee import is_side_talk
 from audio.units import Samples
 from audio.vad import VadResult
 

@@ -2,15 +2,15 @@
 
 from typing import Literal
 
-from assistant.turns import overlap_handlers, user_speaking
-from assistant.turns.commit import request_answer
-from assistant.turns.confirming_speech import begin_turn_at
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, InterruptReply, TurnDiscarded
-from assistant.turns.interruption import begin_turn_from_overlap, defer_overlap
-from assistant.turns.queued_turns import QueuedTurn
-from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
+from assistant.turns.handlers import overlap_handlers, user_speaking
+from assistant.turns.handlers.commit import request_answer
+from assistant.turns.handlers.confirming_speech import begin_turn_at
+from assistant.turns.handlers.interruption import begin_turn_from_overlap, defer_overlap
+from assistant.turns.state.queued_turns import QueuedTurn
+from assistant.turns.state.speech_candidate import SpeechCandidate
+from assistant.turns.state.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
 from audio.units import Samples
 from audio.vad import VadResult
 

@@ -8,7 +8,7 @@ unconfirmed, as a short "quit" may, its transcript decides.
 from dataclasses import dataclass
 
 from assistant.turns.settings import TurnStartThresholds
-from assistant.turns.user_turn import speech_probability
+from assistant.turns.state.user_turn import speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import VadResult

@@ -6,7 +6,7 @@ The sound tells a user who pauses to think that the assistant still listens. It 
 from dataclasses import dataclass
 
 from assistant.turns.settings import TurnSettings
-from assistant.turns.user_turn import UserTurn
+from assistant.turns.state.user_turn import UserTurn
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 

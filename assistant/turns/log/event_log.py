@@ -6,8 +6,8 @@ Each event that a session reports becomes one entry of `event_entries.py`; frame
 from collections import deque
 from dataclasses import dataclass, field
 
-from assistant.turns.event_entries import event_entry, frames_entry, probability_byte, settings_entry
 from assistant.turns.events import FrameProcessed, InterimTranscript, PlaybackProgress, ReportedEvent
+from assistant.turns.log.event_entries import event_entry, frames_entry, probability_byte, settings_entry
 from assistant.turns.settings import TurnSettings
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 

@@ -6,8 +6,8 @@ How long silence is waited for follows from the EOT probability; see `assistant/
 from dataclasses import dataclass
 
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import EndedBy
-from assistant.turns.user_turn import UserTurn
+from assistant.turns.state.states import EndedBy
+from assistant.turns.state.user_turn import UserTurn
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 

@@ -1,14 +1,14 @@
 """Handles requests for replies that no user speech caused, in every state. No I/O, no clock."""
 
-from assistant.turns.announcements import Announcement
-from assistant.turns.commit import request_answer
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects
 from assistant.turns.events import ReplyRequested
-from assistant.turns.interruption import move_turn_to_overlap, stop_reply
-from assistant.turns.overlap import Overlap
-from assistant.turns.replies import answer_history, start_literal_reply, start_ring
-from assistant.turns.states import AwaitingTranscript, Idle, Replying, State, UserSpeaking
+from assistant.turns.handlers.commit import request_answer
+from assistant.turns.handlers.interruption import move_turn_to_overlap, stop_reply
+from assistant.turns.handlers.replies import answer_history, start_literal_reply, start_ring
+from assistant.turns.state.announcements import Announcement
+from assistant.turns.state.overlap import Overlap
+from assistant.turns.state.states import AwaitingTranscript, Idle, Replying, State, UserSpeaking
 
 
 def on_reply_requested(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:

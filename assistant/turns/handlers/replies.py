@@ -5,11 +5,11 @@ No I/O, no clock.
 
 from typing import Literal
 
-from assistant.turns.announcements import Announcement
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CommitTurn, Effects, IdleTimedOut, PrepareReply, ResumeReply
 from assistant.turns.events import Origin, ReplyId
-from assistant.turns.states import Replying
+from assistant.turns.state.announcements import Announcement
+from assistant.turns.state.states import Replying
 from audio.units import Samples, samples_of_ms, samples_of_s
 
 

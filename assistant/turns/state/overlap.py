@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from assistant.turns.addressee import is_side_talk
-from assistant.turns.backchannel import is_backchannel, is_wordless, may_become_backchannel
 from assistant.turns.effects import Effects, RequestTranscript
 from assistant.turns.events import InterimTranscript
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.user_turn import UserTurn, speech_probability
+from assistant.turns.state.speech_candidate import SpeechCandidate
+from assistant.turns.state.user_turn import UserTurn, speech_probability
+from assistant.turns.words.addressee import is_side_talk
+from assistant.turns.words.backchannel import is_backchannel, is_wordless, may_become_backchannel
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import SpeechCandidate
+from assistant.turns.state.speech_candidate import SpeechCandidate
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult

@@ -39,8 +39,6 @@ from typing import Any, Literal, assert_never
 
 from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
-from assistant.turns.addressee import is_side_talk
-from assistant.turns.backchannel import is_backchannel, may_become_backchannel, plain_words
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
@@ -72,6 +70,8 @@ from assistant.turns.settings import (
     TurnStartThresholds,
     WakePhraseThresholds,
 )
+from assistant.turns.words.addressee import is_side_talk
+from assistant.turns.words.backchannel import is_backchannel, may_become_backchannel, plain_words
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult

@@ -6,12 +6,12 @@
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, OverlapDecided
 from assistant.turns.events import InterimTranscript
-from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
-from assistant.turns.overlap import Overlap
-from assistant.turns.overlap_policy import OverlapDecision
+from assistant.turns.handlers.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
+from assistant.turns.handlers.side_talk import request_transcript_after_pause
+from assistant.turns.policies.overlap_policy import OverlapDecision
 from assistant.turns.settings import InterruptedBy, TurnSettings
-from assistant.turns.side_talk import request_transcript_after_pause
-from assistant.turns.states import Replying
+from assistant.turns.state.overlap import Overlap
+from assistant.turns.state.states import Replying
 from audio.stt import SegmentId
 from audio.units import Samples
 from audio.vad import VadResult

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import SpeechCandidate
+from assistant.turns.state.speech_candidate import SpeechCandidate
 
 
 @dataclass(frozen=True, slots=True)

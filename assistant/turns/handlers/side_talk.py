@@ -7,10 +7,10 @@ interrupts, the turn is committed during the reply and answered after it.
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, CommitWithoutReply, Effects, TurnStarted
 from assistant.turns.events import FinalTranscript, TranscriptFailed
-from assistant.turns.interruption import dismiss_overlap, interrupt_or_retract
-from assistant.turns.overlap import Overlap
-from assistant.turns.states import Replying
-from assistant.turns.user_turn import Answering, UserTurn
+from assistant.turns.handlers.interruption import dismiss_overlap, interrupt_or_retract
+from assistant.turns.state.overlap import Overlap
+from assistant.turns.state.states import Replying
+from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 

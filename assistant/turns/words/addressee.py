@@ -7,7 +7,7 @@ that I'll be there in a minute" are for the assistant.
 import re
 from typing import Literal
 
-from assistant.turns.backchannel import is_backchannel
+from assistant.turns.words.backchannel import is_backchannel
 
 _NAMES = (
     "mom|mum|mommy|mummy|mama|dad|daddy|papa|grandma|grandpa|honey|hon|sweetie|sweetheart|darling|babe|baby|dear|buddy|"

@@ -1,7 +1,5 @@
 """Handles the events of a user turn that has ended and whose transcript is pending. No I/O, no clock."""
 
-from assistant.turns import idle, user_speaking
-from assistant.turns.commit import commit_if_ready, give_up, withdraw_request
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects
 from assistant.turns.events import (
@@ -14,7 +12,9 @@ from assistant.turns.events import (
     ReplyCancelled,
     TranscriptFailed,
 )
-from assistant.turns.states import AwaitingTranscript, EndedBy, UserSpeaking
+from assistant.turns.handlers import idle, user_speaking
+from assistant.turns.handlers.commit import commit_if_ready, give_up, withdraw_request
+from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
 from audio.units import samples_of_s
 
 

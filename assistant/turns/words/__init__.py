@@ -1,0 +1,4 @@
+"""Judges recognized words: backchannels, speech to others, evidence of speech, the wake phrase.
+
+May import `settings`.
+"""
