@@ -11,7 +11,6 @@ import numpy as np
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
-from audio.queue_wait import QueueWait
 from audio.tts import Chunk
 from audio.tts.engine_thread import EngineHungError, SynthesisStream, due_s
 from audio.tts.espeak.choice import choose
@@ -19,10 +18,10 @@ from audio.tts.espeak.library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyl
 from audio.tts.espeak.sound import EspeakChunkAudio
 from audio.tts.espeak.text import SpokenText
 from audio.tts.espeak.worker import SHARED, EspeakWorker
-from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
 from audio.tts.text_pieces import clean, ends_sentence, pieces
+from audio.tts.threaded_voice import ThreadedVoice
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ class _Call:
         return not self.stream.cancelled
 
 
-class EspeakVoice:
+class EspeakVoice(ThreadedVoice[EspeakWorker]):
     """Implements `Voice` by espeak-ng. All instances share one library and one thread."""
 
     name = "espeak-ng"
@@ -111,41 +110,18 @@ class EspeakVoice:
         ):
             if not low <= value <= high:
                 raise ValueError(f"tts.{key} is {value}: espeak-ng accepts {low} to {high}")
+        super().__init__(self.name)
         self._language = language
         self._voice = voice
         self._words_per_minute = words_per_minute
         self._pitch = pitch
         self._target_dbfs = target_dbfs
         self._pronunciations = pronunciations or Pronunciations()
-        self._worker: EspeakWorker | None = None
         self._style: SpeakingStyle | None = None
         self._gain = 1.0
-        self._detail = "not loaded"
         self._calls: set[_Call] = set()
-        self._loading = SharedLoading("the espeak-ng voice", self._load)
 
-    @property
-    def detail(self) -> str:
-        return self._detail
-
-    @property
-    def ends_requests(self) -> bool:
-        """See `SelfWatching`."""
-        return True
-
-    @property
-    def queue_wait(self) -> QueueWait:
-        """See `QueuedEngine`."""
-        return QueueWait() if self._worker is None else self._worker.queue_wait
-
-    async def load(self) -> None:
-        """Loads the library if needed, finds the voice, and synthesizes once to set the loudness.
-
-        Takes about 30 ms, shared by concurrent callers. Safe to cancel. Raises EngineLoadError.
-        """
-        await self._loading.wait()
-
-    async def _load(self) -> None:
+    async def _ensure_working(self) -> None:
         worker = await asyncio.to_thread(SHARED.worker)
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
         style = SpeakingStyle(choice.identifier, self._words_per_minute, self._pitch)
@@ -159,11 +135,11 @@ class EspeakVoice:
             raise EngineLoadError(f"espeak-ng makes no sound with tts.voice {choice.detail}: choose another one")
         self._gain = gain_for(self._target_dbfs, reference, ESPEAK_RATE_HZ)
         self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
-        self._worker, self._style = worker, style
+        self._thread, self._style = worker, style
 
     async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of the text; see `Voice.speak`. Word marks are based on the library's positions."""
-        worker, style = self._worker, self._style
+        worker, style = self._thread, self._style
         if worker is None or style is None:
             raise TtsError("the espeak-ng voice is not loaded: load it before it speaks")
         if speed != 1.0:
@@ -195,7 +171,7 @@ class EspeakVoice:
         await self._loading.stop()
         for call in self._calls:
             call.stop()
-        self._worker = self._style = None
+        self._thread = self._style = None
 
     async def _sounds(
         self, worker: EspeakWorker, style: SpeakingStyle, text: SpokenText, due_s: float = 0.0, *, awaited: bool = False

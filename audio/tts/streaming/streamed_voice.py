@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -18,12 +18,10 @@ from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import ProviderInUse, ProviderRequest
 from audio.hang_detection import SPIN_FACTOR
 from audio.level import gain_for
-from audio.queue_wait import QueueWait
 from audio.restart_backoff import RestartBackoff
 from audio.thread_times import ThreadTimes
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineHungError, EngineThread, due_s
-from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
 from audio.tts.streaming.phoneme_bounds import FEW_PHONEMES, MAX_PHONEMES
@@ -31,6 +29,7 @@ from audio.tts.streaming.sentence_audio import ReplyAudio, chunks
 from audio.tts.streaming.sentence_sound import Sound, StopSwitch
 from audio.tts.streaming.synthesis_job import SynthesisJob
 from audio.tts.text_pieces import TextPiece, clean, ends_sentence, pieces
+from audio.tts.threaded_voice import ThreadedVoice
 from audio.units import FULL_SCALE, REPLY_RATE_HZ
 
 log = logging.getLogger(__name__)
@@ -87,7 +86,7 @@ M = TypeVar("M", bound=LoadedModel)
 T = TypeVar("T")
 
 
-class StreamedVoice(ABC, Generic[M]):
+class StreamedVoice(ThreadedVoice[EngineThread[M]], Generic[M]):
     """The part of `Voice` that is the same for all models: its own model and thread, for any number of conversations.
 
     Attributes:
@@ -109,18 +108,16 @@ class StreamedVoice(ABC, Generic[M]):
             provider: Where it computes.
             lateness: Decides what is left out when the sound is late; None: nothing ever is.
         """
+        super().__init__(self.title)
         self.provider: ProviderInUse | None = None
         self.fallback = ""
         self._language = language
         self._target_dbfs = target_dbfs
         self._provider = provider
         self._lateness = lateness
-        self._thread: EngineThread[M] | None = None
         self._backoff = RestartBackoff(self.title)
         self._gain = 1.0
-        self._detail = "not loaded"
         self._active_jobs: set[SynthesisJob[M, Any]] = set()  # whatever they give
-        self._loading = SharedLoading(f"the {self.title} voice", self._ensure_working)
 
     @abstractmethod
     def load_model(self, times: ThreadTimes) -> M:
@@ -137,28 +134,6 @@ class StreamedVoice(ABC, Generic[M]):
     @abstractmethod
     def reply_parts(self, request: PieceRequest) -> Callable[[M, StopSwitch], Iterator[ReplyAudio]]:
         """Returns the work for a piece of text: all its phonemes first, then the audio part by part."""
-
-    @property
-    def detail(self) -> str:
-        return self._detail
-
-    @property
-    def ends_requests(self) -> bool:
-        """See `SelfWatching`."""
-        return True
-
-    @property
-    def queue_wait(self) -> QueueWait:
-        """See `QueuedEngine`."""
-        return QueueWait() if self._thread is None else self._thread.queue_wait
-
-    async def load(self) -> None:
-        """Loads the model and synthesizes a text once to set the loudness.
-
-        A loaded model is reloaded only if it hangs or failed, and after the model before it is gone. Concurrent callers
-        share the loading; it continues if one of them is cancelled. Raises EngineLoadError.
-        """
-        await self._loading.wait()
 
     async def _ensure_working(self) -> None:
         thread = self._thread
