@@ -23,7 +23,6 @@ from bench.serving.table import (
     sweep,
     turns_table,
 )
-from bench.serving.trade import engines_table, profiles_table
 
 BEGIN = "<!-- Written by python -m bench.serve --doc: -->"
 END = "<!-- So far. -->"
@@ -32,16 +31,9 @@ _STAGES = """\
 Only time that adds to the latency is listed. *Our own share* is spread over the stages (`bench/serving/figures.py`).
 *Measured outside, less the trace* is mostly the error of the detected end of speech."""
 
-_PROFILES = """\
-The same clips are played to a server of each profile. Judge a profile by both columns together."""
-
 _CURVE = """\
 One point for each threshold, computed on the same silences: the wait, not the whole latency, without Smart Turn's own
 time. Crosses are measured from outside. The same on more recordings: [turn-taking.md](turn-taking.md)."""
-
-_ENGINES = """\
-`whisper-*` are models of the released shapes with random weights that return the words of the recordings
-(`bench/conversations/whisper_server.py`): what such a model costs a conversation, not its accuracy."""
 
 _SWEEP = """\
 The time to the first token overlaps with the wait for silence; only the time beyond it adds to the latency."""
@@ -89,12 +81,10 @@ def _sections(run: Run, name: str) -> Iterator[str]:
     for title, parts in (
         ("Against others", (main_table(run),)),
         ("Turns", (turns_table(run), stages_table(run, "turns"), _picture(_answered(run), name, "latencies"))),
-        ("Profiles", (profiles_table(run),)),
         ("Silence timeout against cut-ins", (_picture(run.curve, name, "curve"),)),
         ("Interruptions and noise", ("\n".join(interruptions(run)),)),
         ("The first turn", ("\n".join(first_and_later_turns(run)),)),
         ("Speed of the language model", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
-        ("Recognizers", (engines_table(run),)),
         ("Processor time", (cost_table(replace(run, costs=tuple(cost for cost in run.costs if not cost.variant))),)),
     ):
         found = [part for part in parts if part]
@@ -107,10 +97,8 @@ def _sections(run: Run, name: str) -> Iterator[str]:
 
 _SAID = {
     "Turns": _STAGES,
-    "Profiles": _PROFILES,
     "Silence timeout against cut-ins": _CURVE,
     "Speed of the language model": _SWEEP,
-    "Recognizers": _ENGINES,
     "Processor time": _COST,
 }
 

@@ -47,7 +47,7 @@ def test_only_text_between_marks_is_replaced() -> None:
 
 def test_unmeasured_parts_are_not_on_page() -> None:
     text = document(PAGE, RUN, "performance")
-    assert "## Profiles" in text
+    assert "## Turns" in text
     assert "](performance-curve.svg)" in text
     assert "## Interruptions" not in text
     assert "sweep" not in text
