@@ -11,6 +11,7 @@ from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.events import InterimWords, Problem
+from assistant.pipeline.cancelled_tasks import cancel_task
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
@@ -25,6 +26,7 @@ from assistant.turns.events import (
     EndOfTurnScored,
     FinalTranscript,
     InterimTranscript,
+    ReplyId,
     TranscriptFailed,
 )
 from assistant.turns.words.addressee import reason_to_ignore
@@ -68,6 +70,9 @@ class AudioInput:
     _other_language: tuple[SegmentId, str] | None = None  # a segment that may be in another language; the language
     _language_hinted: bool = False  # the user was told about the other language
     _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
+    _transcriptions: dict[ReplyId, tuple[asyncio.Task[None], float]] = field(
+        default_factory=dict
+    )  # and when each began
 
     def __post_init__(self) -> None:
         engines = self.context.engines
@@ -104,6 +109,8 @@ class AudioInput:
     def stop(self) -> None:
         """Stops the audio input and releases the recognizer."""
         self._cancel_overlap_task()
+        for reply in list(self._transcriptions):
+            self.drop_transcription(reply)
         self._recognizer.close()
         if self._connection_warmer is not None:
             self._connection_warmer.close()
@@ -285,15 +292,37 @@ class AudioInput:
         if overlap_task is not None:
             overlap_task[1].cancel()
 
-    async def transcript(self, effect: RecognizerRequest) -> Transcript | None:
-        """Returns the transcript of the segment so far, or None if it was lost.
+    def transcribe(self, effect: RecognizerRequest) -> None:
+        """Transcribes the segment and sends its transcript to the turn-taking machine."""
+        now_s, recorder = _now_s(), self.context.recorder
+        recorder.transcript_requested(effect, now_s, self.context.clock.to_loop_s(effect.speech_end))
+        task = self._tasks.create_task(self._transcribe(effect, self.onset), name=f"words of {effect.reply}")
+        self._transcriptions[effect.reply] = task, now_s
+
+    async def _transcribe(self, effect: RecognizerRequest, onset: Samples) -> None:
+        """Transcribes the segment. The end-of-turn estimation of this silence starts.
 
         No draft is made while it is unknown whether the speech is addressed to the assistant.
         """
-        draft = effect.draft and self.addressed
-        return await self._recognizer.transcript(effect.segment, effect.speech_end, early=effect.early, draft=draft)
+        began_s = _now_s()
+        if self._evidence_collector is not None:
+            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
+        transcript = await self._recognizer.transcript(
+            effect.segment, effect.speech_end, early=effect.early, draft=effect.draft and self.addressed
+        )
+        draft = transcript is not None and transcript.is_draft
+        self.context.recorder.transcribed(effect.reply, began_s, _now_s(), draft=draft)
+        attempt_open = self._transcriptions.pop(effect.reply, None) is not None
+        self.context.dispatch(self._transcript_event(effect, transcript, onset, attempt_open=attempt_open))
 
-    def transcript_event(
+    def drop_transcription(self, reply: ReplyId) -> None:
+        """Stops the transcription of a dropped attempt, if it has not ended."""
+        if reply in self._transcriptions:
+            task, requested_s = self._transcriptions.pop(reply)
+            self.context.recorder.transcribed(reply, requested_s, _now_s())
+            cancel_task(task, self._tasks, self.context.report_problem)
+
+    def _transcript_event(
         self, effect: RecognizerRequest, transcript: Transcript | None, onset: Samples, *, attempt_open: bool
     ) -> FinalTranscript | TranscriptFailed:
         """Converts a transcript to an event for the turn-taking machine.
@@ -335,11 +364,6 @@ class AudioInput:
         )
 
     # ---- end of turn ----
-
-    def start_estimation(self, effect: RecognizerRequest) -> None:
-        """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
-        if self._evidence_collector is not None:
-            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
         self.context.dispatch(EndOfTurnScored(self._position, segment, estimate))

@@ -13,7 +13,7 @@ from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.markup_output import MarkupOutput
 from assistant.pipeline.mcp_calls import McpCalls
-from assistant.pipeline.reply import Reply
+from assistant.pipeline.reply_production import ReplyProduction
 from assistant.pipeline.session_context import SessionContext
 from assistant.text.chunker import Chunker
 from assistant.text.failure_sentences import failure_sentence
@@ -42,50 +42,51 @@ class ReplySource:
 
     context: SessionContext
     history: History
-    on_tool_wait: Callable[[Reply, float], None]
+    on_tool_wait: Callable[[ReplyProduction, float], None]
     delegated: DelegatedCalls
     _deliveries: dict[ReplyId, tuple[Delivery, ...]] = field(default_factory=dict)  # of replies not yet committed
 
     def messages(self, effect: PrepareReply, options: ReplyOptions) -> tuple[Message, ...]:
         """Returns the messages that the reply answers; none if its text is known."""
-        if effect.transcript_lost or effect.unrecognized or effect.text_is_reply:
+        if effect.without_words or effect.text_is_reply:
             return ()
         return options.messages(self.history, effect.new_text, continues=effect.new_text != effect.text)
 
     def events(
-        self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
+        self, effect: PrepareReply, reply_options: ReplyOptions, production: ReplyProduction
     ) -> AsyncGenerator[ReplyEvent]:
-        """Returns the events of the reply to `messages`. Where markup is shown, the reply also reports its text."""
+        """Returns the events of the reply. Where markup is shown, the reply also reports its text."""
         notes = block_notes(self.context.settings.language, shown=reply_options.markup)
-        reply.new_chunker = partial(Chunker, notes=notes)
+        production.new_chunker = partial(Chunker, notes=notes)
         if not (reply_options.markup and reply_options.spoken):
-            return self._events(effect, messages, reply_options, reply)
-        reply.spoken_transcript.written = written = WrittenReply(notes)
-        output = MarkupOutput(reply.id, reply.on_event, written)
-        reply.on_event, reply.show_paragraph = output.forward, output.add_paragraph
-        return output.reading(self._events(effect, messages, reply_options, reply))
+            return self._events(effect, reply_options, production)
+        production.spoken_transcript.written = written = WrittenReply(notes)
+        output = MarkupOutput(production.reply, production.on_event, written)
+        production.on_event, production.show_paragraph = output.forward, output.add_paragraph
+        return output.reading(self._events(effect, reply_options, production))
 
     def _events(
-        self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
+        self, effect: PrepareReply, reply_options: ReplyOptions, production: ReplyProduction
     ) -> AsyncGenerator[ReplyEvent]:
-        if effect.transcript_lost or effect.unrecognized:
+        if effect.without_words:
             busy_machine = self.context.recorder.busy_machine
             failed = RECOGNIZER_FAILED if busy_machine is None or busy_machine.load() is None else RECOGNIZER_LATE
             sentence = failed if effect.transcript_lost else UNRECOGNIZED
             return literal_reply(failure_sentence(sentence, self.context.settings.language), by="apology")
-        if reply.ring is not None:
-            return reply.ring.events()
+        if production.ring is not None:
+            return production.ring.events()
         if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         if (excess := self.history.excess(effect.new_text)) is not None:
             return refused_reply(excess)
-        engines, written = self.context.engines, reply.spoken_transcript.written
+        engines, messages = self.context.engines, production.messages
+        written = production.spoken_transcript.written
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
-        client = self._client_calls(reply, reply_options)
+        client = self._client_calls(production, reply_options)
         said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
         deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
         if deliveries:
-            self._deliveries[reply.id] = deliveries
+            self._deliveries[production.reply] = deliveries
         if engines.tools is None and client is None and not sources_of(messages):
             return without_made_up(engines.model.stream(messages, options), options.functions)
         return ToolRounds(
@@ -94,10 +95,10 @@ class ReplySource:
             options,
             engines.tools or NoTools(),
             self.context.settings.tools,
-            reply.gate,
-            written=lambda: reply.answer_text if written is None else written.text,
-            remember=lambda used: self.history.add_tool_call(reply.id, used),
-            waiting=lambda waited_s: self.on_tool_wait(reply, waited_s),
+            production.gate,
+            written=lambda: production.answer_text if written is None else written.text,
+            remember=lambda used: self.history.add_tool_call(production.reply, used),
+            waiting=lambda waited_s: self.on_tool_wait(production, waited_s),
             client=client,
             delegate=self.delegated.start,
             deliveries=deliveries,
@@ -115,21 +116,21 @@ class ReplySource:
         self.delegated.delivered(deliveries)
         self._deliveries.clear()  # those of other attempts are told by no reply
 
-    def report_calls(self, reply: Reply, options: ReplyOptions) -> None:
+    def report_calls(self, production: ReplyProduction, options: ReplyOptions) -> None:
         """Reports the calls that the client has to make or to approve."""
-        for call in reply.calls:
+        for call in production.calls:
             if isinstance(call, ApprovalNeeded):
-                calls = self._client_calls(reply, options)
+                calls = self._client_calls(production, options)
                 assert calls is not None
                 calls.request_approval(call.call)
             else:
-                self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
+                self.context.on_event(FunctionCalled(production.reply, self.history.add_function_call(call)))
 
-    def _client_calls(self, reply: Reply, options: ReplyOptions) -> McpCalls | None:
+    def _client_calls(self, production: ReplyProduction, options: ReplyOptions) -> McpCalls | None:
         tools, limits = options.client_tools, self.context.settings.tools
         if tools is None or not tools.offered:
             return None
-        return McpCalls(tools, self.history, self.context.on_event, limits, reply.id)
+        return McpCalls(tools, self.history, self.context.on_event, limits, production.reply)
 
 
 async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:

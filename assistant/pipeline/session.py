@@ -229,7 +229,9 @@ class Session:
     def idle(self) -> bool:
         """Whether the user is silent and no reply is being prepared or played."""
         return (
-            self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
+            self.turns.phase is Phase.IDLE
+            and not self.turns.resume_pending
+            and not self._reply_manager.trailing_replies
         )
 
     @property
@@ -244,7 +246,7 @@ class Session:
     def active_replies(self) -> tuple[ReplyId, ...]:
         """The replies that are being played, in order, and the current one, which may still be prepared."""
         replying = self.turns.replying
-        return (*self._reply_manager.earlier_replies, *(() if replying is None else (replying,)))
+        return (*self._reply_manager.trailing_replies, *(() if replying is None else (replying,)))
 
     # ---- requests of a client or user interface ----
 
@@ -277,7 +279,7 @@ class Session:
         if including_request:
             self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))
-        self._reply_manager.stop_earlier_replies("client")
+        self._reply_manager.stop_trailing_replies("client")
 
     def stop_ring(self) -> None:
         """Stops what rings in this conversation, if anything does."""
@@ -285,7 +287,7 @@ class Session:
 
     def stop_earlier_reply(self, reply: ReplyId) -> None:
         """Stops an earlier reply that still plays, although the current one is being prepared."""
-        self._reply_manager.stop_earlier_replies("client", reply)
+        self._reply_manager.stop_trailing_replies("client", reply)
 
     def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Records the response latency that a remote client has measured.
@@ -416,13 +418,13 @@ class Session:
             case TurnStarted():
                 # Speech also stops earlier replies that still play.
                 if self.turns.settings.voice_interrupts:
-                    self._reply_manager.stop_earlier_replies("voice")
+                    self._reply_manager.stop_trailing_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
                 )
             case RecognizerRequest():  # words of a turn, to answer them
-                self._transcribe(effect)
+                self._audio_input.transcribe(effect)
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
@@ -444,14 +446,17 @@ class Session:
             case CloseSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
-                self._reply_manager.drop(effect)
+                self._audio_input.drop_transcription(effect.reply)
+                self._reply_manager.handle(effect)
+                self.recorder.drop(effect.reply, self._now_s(), effect.reason)
             case RetractReply():
-                self._reply_manager.stop_earlier_replies("voice")
-                if self._reply_manager.retract(effect):
+                self._reply_manager.stop_trailing_replies("voice")
+                if self._reply_manager.answers_speech(effect.reply):
                     self._audio_input.turn_continued()
+                self._reply_manager.handle(effect)
             case InterruptReply():
-                self._reply_manager.stop_earlier_replies(effect.reason)
-                self._reply_manager.interrupt(effect)
+                self._reply_manager.stop_trailing_replies(effect.reason)
+                self._reply_manager.handle(effect)
                 # The interruption starts a new turn. If it came right after the reply began, the user had only paused:
                 # the pause statistics learn that the pause was no end of turn.
                 if effect.continues_turn:
@@ -495,26 +500,6 @@ class Session:
         elif rest:
             self._dispatch(ReplyRequested(self._position, "resumed", rest))
 
-    # ---- transcripts ----
-
-    def _transcribe(self, effect: RecognizerRequest) -> None:
-        now_s = self._now_s()
-        self.recorder.transcript_requested(effect, now_s, self._loop_time_of(effect.speech_end))
-        transcription = self._tasks.create_task(
-            self._run_transcription(effect, self._audio_input.onset), name=f"words of {effect.reply}"
-        )
-        self._reply_manager.add_attempt(effect, transcription, now_s)
-
-    async def _run_transcription(self, effect: RecognizerRequest, onset: Samples) -> None:
-        """Transcribes the segment and dispatches the result. The end-of-turn estimation of this silence starts."""
-        began_s = self._now_s()
-        self._audio_input.start_estimation(effect)
-        transcript = await self._audio_input.transcript(effect)
-        draft = transcript is not None and transcript.is_draft
-        self.recorder.transcribed(effect.reply, began_s, self._now_s(), draft=draft)
-        attempt_open = self._reply_manager.transcript_arrived(effect.reply)
-        self._dispatch(self._audio_input.transcript_event(effect, transcript, onset, attempt_open=attempt_open))
-
     # ---- commit ----
 
     def _extend_wake_window(self, reply: ReplyId | None = None) -> None:
@@ -522,14 +507,13 @@ class Session:
 
         Otherwise speech to others that is not recognized would keep the window open, and each would get that answer.
         """
-        if not self._reply_manager.answers_lost_words(reply or self.turns.replying):
+        if not self._reply_manager.is_without_words(reply or self.turns.replying):
             self.wake_phrase.extend_for_reply(self._position)
 
     def _commit(self, effect: CommitTurn) -> None:
         self._extend_wake_window(effect.reply)  # the reply is active from here on
-        if self._reply_manager.asks_llm(effect.reply):  # it answers the whole history, so it fulfils a request
-            self._reply_requests.clear()
-        self._reply_manager.commit(effect)
+        self._reply_requests.clear()  # the reply fulfils a request
+        self._reply_manager.handle(effect)
 
     # ---- problems ----
 
@@ -554,9 +538,9 @@ class Session:
 
     def _shut_down(self, failure: str | None = None) -> None:
         """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""
-        self._reply_manager.stop(skip_last_reply=self._skip_last_reply, failure=failure)
-        self.recorder.finish_all(self.microphone.clock, failure)
+        self._reply_manager.stop(user_left=self._skip_last_reply, failure=failure)
         self._audio_input.stop()
+        self.recorder.finish_all(self.microphone.clock, failure)
         self.out_of_band.close()
         self.side_tasks.stop()
 

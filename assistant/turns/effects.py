@@ -96,6 +96,11 @@ class PrepareReply:
     unrecognized: bool = False
 
     @property
+    def without_words(self) -> bool:
+        """Whether no words were recognized; the reply says so."""
+        return self.transcript_lost or self.unrecognized
+
+    @property
     def rings(self) -> bool:
         """Whether the reply rings, and says what rings."""
         return self.text_is_reply and not self.text

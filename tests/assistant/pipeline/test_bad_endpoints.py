@@ -30,7 +30,7 @@ from support.services.llm_server import (
     status,
 )
 
-from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
+from assistant.pipeline.reply_production import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
 from llm.openai import OpenAIChat
 

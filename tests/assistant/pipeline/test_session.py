@@ -11,7 +11,7 @@ from support.conversations.simulation import LoudnessVad, ScriptedMicrophone, Si
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import MAX_HOLD_S, SHORTENED, UNSPEAKABLE
+from assistant.pipeline.reply_production import MAX_HOLD_S, SHORTENED, UNSPEAKABLE
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect

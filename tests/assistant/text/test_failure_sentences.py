@@ -4,7 +4,7 @@ import pytest
 
 from assistant.documents.fan_out import INTERNAL_ERROR
 from assistant.pipeline import full_history
-from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
+from assistant.pipeline.reply_production import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.text.failure_sentences import failure_sentence
 from assistant.tools import rounds

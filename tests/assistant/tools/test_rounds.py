@@ -22,7 +22,7 @@ from assistant.events import FunctionCalled, ReplySent, ReplyStopped
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import ReplyOptions, SessionSettings
-from assistant.pipeline.reply import EMPTY_ANSWER
+from assistant.pipeline.reply_production import EMPTY_ANSWER
 from assistant.tools import ToolSettings
 from assistant.tools.rounds import MAX_CALLS, sum_of_rounds
 from assistant.turns.events import ReplyId

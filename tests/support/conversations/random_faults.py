@@ -55,8 +55,8 @@ from assistant.events import (
 )
 from assistant.history.items import AssistantMessage, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import MAX_QUEUED_CHUNKS
-from assistant.pipeline.reply_manager import MAX_EARLIER_REPLIES
+from assistant.pipeline.reply_manager import MAX_TRAILING_REPLIES
+from assistant.pipeline.reply_production import MAX_QUEUED_CHUNKS
 from assistant.pipeline.side_tasks import MAX_TASKS
 from assistant.skills.effects import SkillEffects
 from assistant.tools import ToolSettings
@@ -340,14 +340,14 @@ class FaultySimulation(Simulation):
 
     def _measure(self, tasks: int) -> None:
         manager, session = self.session._reply_manager, self.session
-        attempts = manager._attempts.values()
+        replies = manager._replies.values()
         found = {
             "tasks": tasks,
-            "attempts": len(manager._attempts),
-            "earlier replies": len(manager.earlier_replies),
+            "attempts": len(manager._replies) + len(session._audio_input._transcriptions),
+            "trailing replies": len(manager.trailing_replies),
             "side tasks": len(session.side_tasks._running) + len(session.side_tasks._waiting),
             "turns": len(self.session.recorder._turns),
-            "chunks": max((one.reply._chunks.qsize() for one in attempts if one.reply is not None), default=0),
+            "chunks": max((one._chunks.qsize() for one in replies), default=0),
         }
         for name, size in found.items():
             self.sizes[name] = max(self.sizes[name], size)
@@ -535,7 +535,7 @@ def check(conversation: FaultyConversation) -> None:
     replies = observed_replies(result)
     faults = conversation.scenario.faults
     card_stalls = [(fault.start_ms, fault.end_ms) for fault in faults if fault.kind == "card stalls"]
-    most_at_once = 1 + MAX_EARLIER_REPLIES * conversation.scenario.has_client
+    most_at_once = 1 + MAX_TRAILING_REPLIES * conversation.scenario.has_client
     check_unconfirmed_reply_is_silent(result, replies, card_stalls, most_at_once)
     check_history_was_heard(result, replies)
     check_turn_ends_once(result, replies, ended_early=conversation.scenario.end != "microphone ends")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assistant.history import images, prompt_limits
-from assistant.pipeline import out_of_band, reply
+from assistant.pipeline import out_of_band, reply_production
 from assistant.support import background_writer
 from audio.stt.whisper import stream
 from web.client_audio import audio_backlog, item_sounds
@@ -40,7 +40,7 @@ BOUNDS = {
         f"{prompt_limits.MAX_TOKENS:,} tokens; {images.MAX_IMAGES} images, {images.MAX_IMAGE_CHARS:,} characters"
     ),
     "sound of items": f"{mib(item_sounds.MAX_BYTES)}, {item_sounds.MAX_ITEMS} items",
-    "text of a reply that waits for the voice": f"{reply.MAX_QUEUED_CHUNKS} chunks, `llm.max_tokens` tokens",
+    "text of a reply that waits for the voice": f"{reply_production.MAX_QUEUED_CHUNKS} chunks, `llm.max_tokens` tokens",
     "responses outside of the conversation": f"{out_of_band.MAX_ANSWERS} at a time",
     "turn records that wait for the disk": f"{background_writer.MAX_WAITING:,}",
 }

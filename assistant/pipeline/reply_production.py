@@ -13,13 +13,14 @@ from typing import assert_never
 
 import numpy as np
 
-from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
+from assistant.events import ChunkSpoken, ReplySent, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.models.language_hint import NAMES
 from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
+from assistant.pipeline.reply_life import ReplyState
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.skills.pending_action import PendingAction
@@ -28,6 +29,7 @@ from assistant.text.failure_sentences import failure_sentence
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
 from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
+from assistant.turns.effects import CommitTurn
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.failure_tone import failure_tone
@@ -49,6 +51,7 @@ from llm.chat import (
     FallbackAnswers,
     Finished,
     FunctionCall,
+    Message,
     OtherSizeAnswers,
     PartAnswered,
     RequestSent,
@@ -100,11 +103,11 @@ def _set_event() -> asyncio.Event:
 
 
 @dataclass(slots=True)
-class Reply:
-    """One attempt at a reply. `run` is its task. The commit of the turn opens its gate.
+class ReplyProduction:
+    """Makes one reply. `run` is its task. The commit of the turn opens its gate.
 
     Attributes:
-        id: Turn and attempt.
+        reply: Turn and attempt.
         voice: Synthesizes the text.
         voice_works: Set while the voice works. No audio is requested before.
         speaker: Plays the audio.
@@ -139,9 +142,16 @@ class Reply:
         released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
         spoken_transcript: The synthesized text, with the position of each word in the audio.
         played: How many samples have left the speaker.
+        messages: The messages that it answers; none if its text is known.
+        without_words: It only says that no words were recognized.
+        state: Where the reply is in its life. `ReplyManager` changes it.
+        commit: The commit with which it began to speak; None before.
+        error_reported: The `error` was shown.
+        undo_effects: Undoes what a skill has done for it.
+        task: Runs `run`.
     """
 
-    id: ReplyId
+    reply: ReplyId
     voice: Voice
     voice_works: asyncio.Event
     speaker: Speaker
@@ -176,6 +186,13 @@ class Reply:
     released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
     played: ReplySamples = field(default=ReplySamples(0))
+    messages: tuple[Message, ...] = ()
+    without_words: bool = False
+    state: ReplyState = ReplyState.HELD
+    commit: CommitTurn | None = None
+    error_reported: bool = False
+    undo_effects: Callable[[], None] = lambda: None
+    task: "asyncio.Task[None] | None" = None
     _chunker: Chunker = field(init=False)
     _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
     _subtasks: "list[asyncio.Task[None]]" = field(default_factory=list)
@@ -188,15 +205,15 @@ class Reply:
     _progress: asyncio.Event = field(default_factory=asyncio.Event)  # set when the speaker has played more
 
     def __post_init__(self) -> None:
-        self._playout = PlayoutTiming(self.trace, self.id.attempt)
+        self._playout = PlayoutTiming(self.trace, self.reply.attempt)
         self.apology = self.error is not None
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answers with the events of `source`. Raises nothing but CancelledError; errors are stored in `error`."""
         async with asyncio.TaskGroup() as subtasks:
             self._subtasks = [
-                subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.id}"),
-                subtasks.create_task(self._guard(self._sound_output()), name=f"words {self.id}"),
+                subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.reply}"),
+                subtasks.create_task(self._guard(self._sound_output()), name=f"words {self.reply}"),
             ]
         while not self._chunks.empty():
             chunk = self._chunks.get_nowait()
@@ -271,11 +288,11 @@ class Reply:
         if self.spoken and not self._text_chunks and self._announcement_at is None and self._chunks.empty():
             self._announcement_at = self.spoken_transcript.samples
             self._chunks.put_nowait(TextChunk(text, ANNOUNCEMENT, ends_sentence=True))
-            self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
+            self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.reply.attempt}")
 
     async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
-        self._metrics = metrics = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
+        self._metrics = metrics = LlmMetrics(self.trace, self.reply.attempt, self.answered_by, loop.time())
         self._chunker, has_text = self.new_chunker(), False
         try:
             async with aclosing(source):
@@ -404,7 +421,7 @@ class Reply:
             if self.pending is not None and await self._tells_fault(self.pending):
                 continue
             self.spoken_transcript.add_shown_text(chunk.text, is_notice=chunk.is_notice)
-            self.on_event(ChunkSpoken(self.id, chunk.text))
+            self.on_event(ChunkSpoken(self.reply, chunk.text))
 
     # ---- text chunks to audio ----
 
@@ -436,7 +453,7 @@ class Reply:
                 if ring.speaks:
                     await self._synthesize_chunk(chunk)
                 else:
-                    self.on_event(ChunkSpoken(self.id, chunk.text))
+                    self.on_event(ChunkSpoken(self.reply, chunk.text))
             if ring.speaks and phrases >= _PHRASES_BETWEEN_SENTENCES:
                 phrases = 0
                 for chunk in said[-_MAX_REPEATED_SENTENCES:]:
@@ -448,7 +465,7 @@ class Reply:
             pcm = amplified(failure_tone(), self.gain_db)
             self.spoken_transcript.add_audio(pcm.size, ())
             self._playout.add_wait_announcement(pcm.size)
-            await self.speaker.play(self.id, pcm)
+            await self.speaker.play(self.reply, pcm)
 
     async def _play_tone(self, pcm: Pcm) -> bool:
         """Plays sound without words, and waits until little of it is left. Returns False if the reply was closed."""
@@ -456,7 +473,7 @@ class Reply:
         pcm = amplified(pcm, max(self.gain_db, 0.0))  # "quieter" lowers the voice; a ring has to be heard
         self.spoken_transcript.add_audio(pcm.size, ())
         self._playout.add_audio(pcm)
-        playing = await self.speaker.play(self.id, pcm)
+        playing = await self.speaker.play(self.reply, pcm)
         while playing and self.spoken_transcript.samples - self.played > _TONE_AHEAD_SAMPLES:
             self._progress.clear()
             await self._progress.wait()
@@ -468,7 +485,7 @@ class Reply:
             while (audio_chunk := await self._next_audio_chunk(audio_chunks)) is not None:
                 self.spoken_transcript.add_audio(audio_chunk.pcm.size, ())
                 self._playout.add_wait_announcement(audio_chunk.pcm.size)
-                if not await self.speaker.play(self.id, amplified(audio_chunk.pcm, self.gain_db)):
+                if not await self.speaker.play(self.reply, amplified(audio_chunk.pcm, self.gain_db)):
                     return
 
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
@@ -493,14 +510,14 @@ class Reply:
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
                 pcm = amplified(audio_chunk.pcm, self.gain_db)
                 self._playout.add_audio(pcm)
-                if not await self.speaker.play(self.id, pcm):
+                if not await self.speaker.play(self.reply, pcm):
                     return
                 # After the audio, so that the display cannot delay it.
                 if not is_audible:
                     is_audible = True
-                    self.on_event(ChunkSpoken(self.id, chunk.text))
+                    self.on_event(ChunkSpoken(self.reply, chunk.text))
                 if words:
-                    self.on_event(WordsTimed(self.id, words))
+                    self.on_event(WordsTimed(self.reply, words))
         if unspoken := speakable(said, self.language).unspoken:
             is_first, self.unspoken_scripts = not self.unspoken_scripts, self.unspoken_scripts | dict.fromkeys(unspoken)
             if is_first and not is_audible:
@@ -560,7 +577,7 @@ class Reply:
         loop, self.pending = asyncio.get_running_loop(), None
         began_s = loop.time()
         fault = await pending.fault()
-        self.trace.span(self.id.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
+        self.trace.span(self.reply.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
         if fault:
             await asyncio.wait({self._subtasks[0]})  # the answer is short, and its text is there
             while not self._chunks.empty():
@@ -579,12 +596,12 @@ class Reply:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
+        self.trace.span(self.reply.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:
             now_s = asyncio.get_running_loop().time()
-            self.trace.span(self.id.attempt, Span("tts", "tts", self._synthesis_began_s, now_s, ("first_sentence",)))
+            self.trace.span(self.reply.attempt, Span("tts", "tts", self._synthesis_began_s, now_s, ("first_sentence",)))
 
     # ---- playout reports of the speaker ----
 
@@ -623,6 +640,33 @@ class Reply:
     def answered(self) -> bool:
         """Whether the reply had an effect: audible audio, function calls, or text where it is not spoken."""
         return self.audible or bool(self.calls) or (not self.spoken and bool(self.spoken_transcript.text))
+
+    @property
+    def was_heard_completely(self) -> bool:
+        """Whether it answered certain words without an error, and no part of it was left out."""
+        certain = self.commit is not None and not self.commit.low_confidence
+        return certain and self.answered and self.error is None and not self.unheard and not self.unsynthesized
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is the rest of an interrupted reply."""
+        return self.commit is not None and self.commit.origin == "resumed"
+
+    @property
+    def tokens(self) -> tuple[int | None, int | None, int | None]:
+        """Prompt, completion and cached tokens as the service counts them; None where it did not say."""
+        end = self.finished
+        return (None, None, None) if end is None else (end.prompt_tokens, end.completion_tokens, end.cached_tokens)
+
+    @property
+    def sent_event(self) -> ReplySent:
+        """The event for a reply whose audio was sent completely."""
+        text = self.spoken_transcript.text
+        if self.filtered:
+            return ReplySent(self.reply, text, None, "content_filter", *self.tokens)
+        reason = None if self.finished is None else self.finished.reason
+        incomplete = reason if reason in {"length", "content_filter"} else None
+        return ReplySent(self.reply, text, self.error, incomplete, *self.tokens)
 
     @property
     def audible(self) -> bool:

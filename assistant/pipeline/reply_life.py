@@ -1,0 +1,136 @@
+"""Follows one reply from its preparation to its end. No I/O, no clock.
+
+    HELD ──commit──▶ SPEAKING ──all sent──▶ SENT ──another reply──▶ TRAILING
+      │                  │                    │                         │
+    dropped     retracted, interrupted  or finished          interrupted or finished
+
+`TRANSITIONS` is the whole life. `ReplyManager` passes each event through it and then does what the new state needs, in
+the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
+`InterruptReply` are events of this life. The others report what the voice, the speaker or a client has done.
+
+Before its life, a reply is an attempt without words: see `assistant/turns/attempt.py` and `transcript_requests.py`.
+While it speaks, turn taking may duck it or hold its first sound; this does not change its state.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply
+from assistant.turns.events import ReplyId
+
+StopReason = Literal["voice", "requested", "stuck", "client"]
+"""Reason for stopping a reply: the user spoke, another reply was requested, it made no progress, the client did it."""
+
+
+class ReplyState(Enum):
+    """The state of a reply.
+
+    - HELD: prepared, it waits for the commit of its turn. Nothing of it is heard, nothing is in the history.
+    - SPEAKING: committed; what is made of it is played, and more is being made.
+    - SENT: all of it was handed to the speaker, which may still play it.
+    - TRAILING: it plays to its end while another reply is prepared. It counts as heard completely until it is cut.
+    - DROPPED: it ended before a commit.
+    - RETRACTED: it ended before a whole word was heard, because the user went on. Its turn continues.
+    - INTERRUPTED: it was stopped while it played.
+    - FINISHED: it was played to its end.
+    - ABANDONED: the conversation ended while it played.
+    """
+
+    HELD = auto()
+    SPEAKING = auto()
+    SENT = auto()
+    TRAILING = auto()
+    DROPPED = auto()
+    RETRACTED = auto()
+    INTERRUPTED = auto()
+    FINISHED = auto()
+    ABANDONED = auto()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens to the reply."""
+        return self not in TRANSITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class AllSent:
+    """All of the reply was handed to the speaker."""
+
+    reply: ReplyId
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Another reply is prepared. This one is played to its end."""
+
+    reply: ReplyId
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedOut:
+    """The speaker has played the reply to its end, or there was nothing to play."""
+
+    reply: ReplyId
+
+
+@dataclass(frozen=True, slots=True)
+class TrailingStopped:
+    """A trailing reply is stopped."""
+
+    reply: ReplyId
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOver:
+    """The conversation is over.
+
+    Attributes:
+        reply: The reply.
+        failure: Why it ended early; None if it did not.
+        user_left: The user has left, so a reply that is not finished is no problem to report.
+    """
+
+    reply: ReplyId
+    failure: str | None = None
+    user_left: bool = False
+
+
+Event = (
+    CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | Followed | PlayedOut | TrailingStopped
+    | ConversationOver
+)  # fmt: skip
+
+TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
+    ReplyState.HELD: {
+        CommitTurn: ReplyState.SPEAKING,
+        DropAttempt: ReplyState.DROPPED,
+        ConversationOver: ReplyState.DROPPED,
+    },
+    ReplyState.SPEAKING: {
+        AllSent: ReplyState.SENT,
+        RetractReply: ReplyState.RETRACTED,
+        InterruptReply: ReplyState.INTERRUPTED,
+        ConversationOver: ReplyState.ABANDONED,
+    },
+    ReplyState.SENT: {
+        Followed: ReplyState.TRAILING,
+        PlayedOut: ReplyState.FINISHED,
+        RetractReply: ReplyState.RETRACTED,
+        InterruptReply: ReplyState.INTERRUPTED,
+        ConversationOver: ReplyState.ABANDONED,
+    },
+    ReplyState.TRAILING: {
+        PlayedOut: ReplyState.FINISHED,
+        TrailingStopped: ReplyState.INTERRUPTED,
+        ConversationOver: ReplyState.ABANDONED,
+    },
+}
+"""The next state for each event in each state. Other events have no effect: they are late, or the reply has ended."""
+
+
+def next_state(state: ReplyState, event: Event) -> ReplyState | None:
+    """Returns the state that follows; None if the event has no effect."""
+    return TRANSITIONS.get(state, {}).get(type(event))
