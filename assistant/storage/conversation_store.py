@@ -26,6 +26,7 @@ from assistant.storage.conversation_file import (
 from assistant.support.background_writer import BackgroundWriter
 from assistant.support.disk_threads import CONVERSATION_THREADS
 from assistant.support.paths import data_folder
+from assistant.turns.events import ReplyId
 
 MAX_NAMES = 1000
 """Conversations among which a name is searched, newest first."""
@@ -38,6 +39,14 @@ class Draft:
     """The reply that is complete and still plays; None: it is no longer part of the conversation."""
 
     message: AssistantMessage | None
+
+
+@dataclass(slots=True)
+class _OpenReply:
+    """A reply that may still play. `sent_text`: its text, once it is complete and until it is stopped."""
+
+    item: ItemId
+    sent_text: str | None = None
 
 
 class ResumeError(Exception):
@@ -115,9 +124,8 @@ class ConversationStore:
         self._place: Place | None = None if resumed is None else resumed.place
         self._written = list(self.items)
         self._stored_ids: set[ItemId] = {item.id for item in self.items}
-        self._open_reply: ReplyStarted | None = None
-        self._sent_text: str | None = None  # of the open reply, once it is complete and while it plays
-        self._has_draft = False  # queued or stored
+        self._open_replies: dict[ReplyId, _OpenReply] = {}  # in order
+        self._drafted: ItemId | None = None  # the message whose draft is queued or stored
         self._ended = False  # nothing more is written
         self._notice = ""  # written in the thread, reported on the event loop
         self._writer: BackgroundWriter[Item | Draft] = BackgroundWriter(
@@ -179,24 +187,25 @@ class ConversationStore:
         """
         match event:
             case ReplyStarted():
-                self._open_reply, self._sent_text = event, None
-            case ReplySent() if self._open_reply is not None and event.reply == self._open_reply.reply:
-                self._sent_text = event.text
-                self._draft(self._open_reply.item, event.text, items)
-            case ReplyStopped():
-                if self._open_reply is not None and event.reply == self._open_reply.reply:
-                    self._sent_text = None
-                if event.reason == "went on":
-                    self._open_reply = None
+                self._open_replies[event.reply] = _OpenReply(event.item)
+            case ReplySent() if event.reply in self._open_replies:
+                reply = self._open_replies[event.reply]
+                reply.sent_text = event.text
+                self._draft(reply.item, event.text, items)
+            case ReplyStopped() if event.reason == "went on":
+                retracted = self._open_replies.pop(event.reply, None)
+                if retracted is not None and retracted.item == self._drafted:
                     self._drop_draft()
+            case ReplyStopped() if event.reply in self._open_replies:
+                self._open_replies[event.reply].sent_text = None
             case TurnFinished():
-                if self._open_reply is not None and self._open_reply.reply.turn == event.record.turn:
-                    self._open_reply = self._sent_text = None
-                unfinished = None if self._open_reply is None else self._open_reply.item
+                turn = event.record.turn
+                self._open_replies = {id_: reply for id_, reply in self._open_replies.items() if id_.turn != turn}
+                unfinished = next(iter(self._open_replies.values()), None)
                 self._drop_draft()
-                self.remember(takewhile(lambda item: item.id != unfinished, items))
-                if unfinished is not None and self._sent_text is not None:
-                    self._draft(unfinished, self._sent_text, items)  # written together with the items
+                self.remember(takewhile(lambda item: unfinished is None or item.id != unfinished.item, items))
+                if unfinished is not None and unfinished.sent_text is not None:
+                    self._draft(unfinished.item, unfinished.sent_text, items)  # written together with the items
 
     def remember(self, items: Iterable[Item]) -> None:
         """Queues the items that are not stored yet. They must not change any more. Never blocks."""
@@ -214,11 +223,11 @@ class ConversationStore:
             return
         self.remember(new)
         self._writer.put([Draft(AssistantMessage(reply, text))])
-        self._has_draft = True
+        self._drafted = reply
 
     def _drop_draft(self) -> None:
-        if self._has_draft and not self._ended:
-            self._has_draft = False
+        if self._drafted is not None and not self._ended:
+            self._drafted = None
             self._writer.put([Draft(None)])
 
     def continue_as(self, items: Iterable[Item]) -> None:

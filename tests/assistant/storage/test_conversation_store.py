@@ -521,6 +521,24 @@ def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_retracted_reply_keeps_the_draft_of_the_reply_that_still_plays(tmp_path: Path) -> None:
+    items = history(2)
+
+    async def main() -> None:
+        memory = new_store(tmp_path)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run())
+            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
+            memory.record(sent(1, "Answer 0."), items[:2])
+            memory.record(ReplyStarted(ReplyId(2, 1), items[3].id, spoken=True), items)
+            memory.record(ReplyStopped(ReplyId(2, 1), "", 0.0, "went on"), items[:3])
+            await memory.settle()
+            assert reopened(tmp_path).items == items[:2]
+            writer.cancel()
+
+    asyncio.run(main())
+
+
 def test_resumed_history_has_the_same_messages() -> None:
     conversation = History("Be brief.", 20)
     conversation.restore(history(2))
