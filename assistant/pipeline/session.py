@@ -285,7 +285,7 @@ class Session:
         """Stops what rings in this conversation, if anything does."""
         self._ring.stop(self._now_s())
 
-    def stop_earlier_reply(self, reply: ReplyId) -> None:
+    def stop_trailing_reply(self, reply: ReplyId) -> None:
         """Stops an earlier reply that still plays, although the current one is being prepared."""
         self._reply_manager.stop_trailing_replies("client", reply)
 

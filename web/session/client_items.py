@@ -9,7 +9,6 @@ from assistant.events import (
     ChunkSpoken,
     ItemForgotten,
     ReplySent,
-    ReplyStarted,
     ReplyStopped,
     SessionEvent,
     SpeechDiscarded,
@@ -33,6 +32,7 @@ from audio.stt import Recognizer
 from audio.units import Pcm, ms_of_reply_samples, reply_samples_of_ms
 from web.client_audio.appended_audio import decoded
 from web.client_audio.item_sounds import TAPE_RATE_HZ, ItemSounds, SpeechTape
+from web.session.client_replies import ClientReplies
 from web.session.mcp_session import McpSession
 from web.session.recording_transcriber import RecordingTranscriber, WaitingRecording
 from web.wire.incoming.commands import CreateItem, DeleteItem, RetrieveItem, TruncateItem
@@ -53,7 +53,7 @@ class ClientItems:
         realtime: The client's protocol state.
         session: Returns the session.
         mcp: The client's MCP servers, whose calls it approves.
-        current_reply: Returns the reply that is generated or played; it is in the history only when it is over.
+        replies: The replies. The current one is in the history only when it is over.
         recognizer: Returns a recognizer for recordings; None: there is none.
         on_transcribed: Called when a recording got its transcript.
         tape: The user's sound.
@@ -64,7 +64,7 @@ class ClientItems:
     realtime: Realtime
     session: Callable[[], Session]
     mcp: McpSession
-    current_reply: Callable[[], ReplyStarted | None]
+    replies: ClientReplies
     recognizer: Callable[[], Awaitable[Recognizer]] | None
     on_transcribed: Callable[[], None]
     tape: SpeechTape = field(default_factory=SpeechTape)
@@ -102,11 +102,11 @@ class ClientItems:
                 self._deleted_by_server.append(item)
                 self._sounds.forget(item)
 
-    def add_reply_sound(self, reply_id: ReplyId, pcm: Pcm) -> None:
-        """Keeps the next sound of the current reply, int16 (n,) at 24 kHz."""
-        reply = self.current_reply()
-        if reply is not None and reply.reply == reply_id and not self.sends_again:
-            self._sounds.add_reply(reply.item, pcm.copy())
+    def add_reply_sound(self, reply: ReplyId, pcm: Pcm) -> None:
+        """Keeps the next sound of a reply, int16 (n,) at 24 kHz."""
+        known = self.replies.find(reply)
+        if known is not None and not self.sends_again:
+            self._sounds.add_reply(known.started.item, pcm.copy())
 
     def _keep_speech(self, turn: int, item: Item | None, end_ms: float | None) -> None:
         pieces = self.tape.end(turn, end_ms)
@@ -114,14 +114,13 @@ class ClientItems:
             self._sounds.put(item.id, 0, pieces, TAPE_RATE_HZ)
 
     def _reply_stopped(self, event: ReplyStopped) -> None:
-        reply = self.current_reply()
-        current = reply is not None and reply.reply == event.reply
-        item = reply.item if reply is not None and current else self.session().history.item_of(event.reply)
+        known = self.replies.find(event.reply)
+        item = self.session().history.item_of(event.reply) if known is None else known.started.item
         if item is None:
             return
         if event.reason == "went on":
             self._sounds.forget(item)
-            if current:
+            if known is not None:
                 self._deleted_by_server.append(item)
         else:
             self._sounds.cut(item, event.heard_ms)
@@ -252,12 +251,12 @@ class ClientItems:
             session.cancel_reply()
         elif reply is not None and reply in session.active_replies:
             self.realtime.mark_truncated_by_client(item)
-            session.stop_earlier_reply(reply)
+            session.stop_trailing_reply(reply)
 
     def _is_current(self, item: ItemId) -> bool:
         """Returns whether this item is the current reply, which is in the history only when it is over."""
-        reply = self.current_reply()
-        return reply is not None and reply.item == item
+        current = self.replies.current
+        return current is not None and current.started.item == item
 
 
 def _transcript(item: UserMessage, part: int) -> str | None:

@@ -11,15 +11,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from assistant.events import (
-    ChunkSpoken,
-    MarkupWritten,
-    ReplySent,
-    ReplyStarted,
-    ReplyStopped,
     SessionEvent,
-    TurnFinished,
     UserTurnCommitted,
-    WordsTimed,
 )
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
@@ -33,14 +26,13 @@ from web.client_audio.audio_throttle import AudioPacer
 from web.client_audio.client_microphone import ClientMicrophone
 from web.client_audio.client_speaker import ClientSpeaker
 from web.session.client_items import ClientItems
+from web.session.client_replies import ClientReplies
 from web.session.client_settings import reply_options
 from web.session.kept_conversation import ConversationKeeper
 from web.session.mcp_session import McpSession
-from web.session.reply_in_progress import ReplyInProgress
 from web.session.response_requests import OnEnd, OutOfBand, ResponseRequests
 from web.session.session_choices import SessionChoices, choosing
 from web.session.session_settings import apply_settings, logprobs_of
-from web.session.stopped_reply import StoppedReply
 from web.wire.incoming.base64_steps import STEP_CHARS
 from web.wire.incoming.commands import (
     Append,
@@ -104,9 +96,8 @@ class RealtimeSession:
     mcp: McpSession = field(init=False)
     keeper: ConversationKeeper = field(init=False)
     _config: SessionConfig = field(init=False)
-    _reply: ReplyInProgress = field(default_factory=ReplyInProgress)
+    _replies: ClientReplies = field(default_factory=ClientReplies)
     _appended_ms: float = 0.0
-    _stopped: StoppedReply | None = None
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
@@ -115,7 +106,7 @@ class RealtimeSession:
             self.realtime,
             lambda: self.session,
             self.mcp,
-            lambda: self._reply.started,
+            self._replies,
             self.recognizer,
             self._on_transcribed,
         )
@@ -124,7 +115,7 @@ class RealtimeSession:
             lambda: self.session,
             self.mcp,
             lambda: self.items.transcriber.busy,
-            self._in_progress,
+            lambda: self._replies.generated,
             OutOfBand(lambda: self.session, self.realtime, self._tell, self.on_out_of_band_end),
         )
         self.microphone.tape = self.items.tape
@@ -151,21 +142,7 @@ class RealtimeSession:
         self.microphone.on_turn_event(event)
         self.items.on_event(event)
         self.keeper.record(event)
-        match event:
-            case ReplyStarted():
-                self._reply.begin(event)
-                if self._stopped is not None:
-                    self._stopped.latest = self._stopped.reply == event.reply
-            case ChunkSpoken() | WordsTimed() | MarkupWritten() | ReplySent():
-                event = self._reply.add(event)
-            case ReplyStopped():
-                self._stopped = StoppedReply(event.reply, {CancelResponse, ClearOutput})
-                if self._reply.started is not None and self._reply.started.reply == event.reply:
-                    self._reply.started = None
-            case TurnFinished() if (
-                self._reply.started is not None and self._reply.started.reply.turn == event.record.turn
-            ):
-                self._reply.started = None
+        event = self._replies.on_event(event)
         if (
             isinstance(event, UserTurnCommitted)
             and event.origin == "spoken"
@@ -349,39 +326,28 @@ class RealtimeSession:
         self.responses.on_transcribed()
         self.changed()
 
-    def _in_progress(self) -> ReplyId | None:
-        reply = self._reply.started if self._reply.sent is None else None
-        return None if reply is None else reply.reply
-
     def _cancel(self, command: CancelResponse) -> None:
         if self.responses.out_of_band.cancel(command):
             return
         request_pending = self.responses.pending
         if not self._replying(command.reply) and not (request_pending and command.reply is None):
-            if self._stopped is None or not self._stopped.expects(command, command.reply):
+            if self._replies.late_for(command, command.reply) is None:
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
         if command.reply is not None and command.reply != self.session.turns.replying:
-            self.session.stop_earlier_reply(command.reply)
-            self._stopped_by_client(command)
+            self.session.stop_trailing_reply(command.reply)
+            self._replies.stopped_by(command)
             return
         if request_pending:
             self.responses.drop()
         self.session.cancel_reply(including_request=True)
-        self._stopped_by_client(command)
+        self._replies.stopped_by(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
-        reply = next(reversed(self.session.active_replies), None)
-        if reply is None and self._stopped is not None and self._stopped.expects(command, None):
-            reply = self._stopped.reply
+        reply = next(reversed(self.session.active_replies), None) or self._replies.late_for(command, None)
         self.session.cancel_reply()
         self.realtime.output_cleared(command, reply)
-        self._stopped_by_client(command)
-
-    def _stopped_by_client(self, command: CancelResponse | ClearOutput) -> None:
-        """Records that the client's own command has stopped the reply: a second one of its kind is an error."""
-        if self._stopped is not None:
-            self._stopped.harmless.discard(type(command))
+        self._replies.stopped_by(command)
 
     def _replying(self, reply: ReplyId | None) -> bool:
         return bool(self.session.active_replies) if reply is None else reply in self.session.active_replies
@@ -413,20 +379,20 @@ class RealtimeSession:
         """
         self.changed = _do_nothing  # until the new connection sets it
         self.responses.on_disconnect()
-        under_way = self._reply.started
+        current = self._replies.current
         self.realtime.on_reconnect(
             self.session.history.items,
             expires_at_s=expires_at_s,
             heard_ms=self.microphone.received_ms,
-            under_way=None if under_way is None else under_way.item,
+            under_way=None if current is None else current.started.item,
         )
-        for event in self._reply.again():
+        for event in () if current is None else current.again():
             self.realtime.on_event(event)
         self.items.sends_again = True
         self.speaker.on_reconnect(reply, received_ms)
         self.items.sends_again = False
-        if self._reply.sent is not None and under_way is not None:
-            self.realtime.on_event(self._reply.sent)
+        if current is not None and current.sent is not None:
+            self.realtime.on_event(current.sent)
 
 
 def _do_nothing() -> None:
