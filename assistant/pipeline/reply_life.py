@@ -8,7 +8,7 @@
 the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
 `InterruptReply` are events of this life. The others report what the voice, the speaker or a client has done.
 
-Before its life, a reply is an attempt without words: see `assistant/turns/attempt.py` and `transcript_requests.py`.
+Before its life, a reply is an attempt without words: `assistant/turns/state/attempt.py`, `transcript_requests.py`.
 While it speaks, turn taking may duck it or hold its first sound; this does not change its state.
 """
 
