@@ -459,7 +459,7 @@ _ENTER: Mapping[ReplyState, Callable[[ReplyManager, ReplyProduction, Any], None]
     ReplyState.FINISHED: ReplyManager._finished,
     ReplyState.ABANDONED: ReplyManager._abandoned,
 }
-"""What the manager does when a reply enters a state. The table of the life guarantees the class of the event."""
+"""Work of the manager when a reply enters a state. The table of the life guarantees the class of the event."""
 
 
 def _recent_text(production: ReplyProduction) -> str:

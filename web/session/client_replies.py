@@ -24,7 +24,7 @@ from web.wire.incoming.commands import CancelResponse, ClearOutput, Command
 
 @dataclass(slots=True)
 class ClientReply:
-    """What the client got of a reply that is generated or played.
+    """Holds what the client got of a reply that is generated or played.
 
     Attributes:
         started: Its first event.
