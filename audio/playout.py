@@ -1,12 +1,12 @@
 """Buffers a reply for the loudspeaker: bounded queue, ducking, fades, and a count of the played samples."""
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from audio.sound_id import SoundId
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
 CAPACITY_SAMPLES = ReplySamples(2 * REPLY_RATE_HZ)
@@ -20,13 +20,13 @@ class Counts:
     """Playback counters of one reply.
 
     Attributes:
-        key: The reply.
+        sound: The reply.
         pulled: Samples taken by the device, without the fade after `close`.
         underruns: How often playback was interrupted because the queue was empty, and then continued.
         underrun_samples: Total length of these interruptions.
     """
 
-    key: Hashable
+    sound: SoundId
     pulled: ReplySamples
     underruns: int
     underrun_samples: ReplySamples
@@ -37,14 +37,14 @@ class Pulled:
     """The part of a reply in a device block.
 
     Attributes:
-        key: The reply.
+        sound: The reply.
         first: Offset of its first sample in the block.
         samples: Number of its samples in the block; 0 only if the reply ended without more.
         total: Number of its samples taken so far, including this block.
         finished: It was the last part: `end` was called and nothing is queued. Reported once per reply.
     """
 
-    key: Hashable
+    sound: SoundId
     first: int
     samples: int
     total: ReplySamples
@@ -69,7 +69,7 @@ class Playout:
         self._block = np.zeros(0, np.int16)
         self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # fade-out of a reply that was closed or underran
         self._tail_at = _FADE_SAMPLES
-        self._key: Hashable = None
+        self._sound = SoundId()
         self._open = self._ended = self._finished = False
         self._pulled = 0
         self._underruns = self._underrun_samples = 0
@@ -80,44 +80,44 @@ class Playout:
 
     # The reply -----------------------------------------------------------------------------------------------
 
-    def open(self, key: Hashable) -> None:
-        """Opens a reply at full volume and closes an open one. A key is used once.
+    def open(self, sound: SoundId) -> None:
+        """Opens a reply at full volume and closes an open one. An id is used once.
 
         Opening the open reply again does nothing.
         """
-        if self.is_open(key):
+        if self.is_open(sound):
             return
         if self._open:
-            self.close(self._key)
-        self._key = key
+            self.close(self._sound)
+        self._sound = sound
         self._open = True
         self._ended = self._finished = False
         self._pulled = self._underruns = self._underrun_samples = self._empty_samples = 0
         self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
-    def is_open(self, key: Hashable) -> bool:
+    def is_open(self, sound: SoundId) -> bool:
         """Returns whether this reply is open."""
-        return self._open and self._key == key
+        return self._open and self._sound == sound
 
-    def close(self, key: Hashable) -> ReplySamples:
+    def close(self, sound: SoundId) -> ReplySamples:
         """Closes a reply and drops its queue at once; the next 5 ms fade out to avoid a click.
 
         Returns how many samples the device had taken: 0 for an unknown reply, the same value again for the one closed
         last.
         """
-        if self.is_open(key):
+        if self.is_open(sound):
             self._fade_out()
             self._open = False
             self._queued = 0
-        return ReplySamples(self._pulled if self._key == key else 0)
+        return ReplySamples(self._pulled if self._sound == sound else 0)
 
-    def offer(self, key: Hashable, pcm: Pcm) -> bool:
+    def offer(self, sound: SoundId, pcm: Pcm) -> bool:
         """Queues int16 samples (n,) of a reply. Returns False if it is not open or was ended.
 
         Raises ValueError for more than `room_samples`: the caller must wait.
         """
-        if not self.is_open(key) or self._ended:
+        if not self.is_open(sound) or self._ended:
             return False
         if len(pcm) > self.room_samples:
             raise ValueError(f"{len(pcm)} samples do not fit: there is room for {self.room_samples}")
@@ -128,9 +128,9 @@ class Playout:
         self._queued += len(pcm)
         return True
 
-    def end(self, key: Hashable) -> None:
+    def end(self, sound: SoundId) -> None:
         """Marks the end of a reply's audio. Does nothing if it is not open."""
-        if self.is_open(key):
+        if self.is_open(sound):
             self._ended = True
 
     @property
@@ -150,8 +150,8 @@ class Playout:
 
     @property
     def counts(self) -> Counts:
-        """Counters of the reply opened last (key None before any)."""
-        return Counts(self._key, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))
+        """Counters of the reply opened last (`SoundId()` before any)."""
+        return Counts(self._sound, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))
 
     # Volume --------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class Playout:
         self._finished = self._finished or ending
         self.last = None
         if taken or ending:
-            self.last = Pulled(self._key, first, taken, ReplySamples(self._pulled), ending)
+            self.last = Pulled(self._sound, first, taken, ReplySamples(self._pulled), ending)
 
     def _fade_out(self) -> None:
         """Makes a fade-out of the next 5 ms of the queue if the reply is sounding."""

@@ -2,15 +2,16 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from audio.card.mixer import CardMixer
 from audio.playout import Counts
+from audio.sound_id import SoundId
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
-OnPlayed = Callable[[Hashable, ReplySamples, float, bool], None]
-"""(key, pulled_total, leaves_at_loop_s, finished): see `Speaker.on_played`."""
+OnPlayed = Callable[[SoundId, ReplySamples, float, bool], None]
+"""(sound, pulled_total, leaves_at_loop_s, finished): see `Speaker.on_played`."""
 
 DUCK_DB = -18.0  # low enough to speak over, loud enough to follow
 
@@ -19,7 +20,7 @@ class Speaker(Protocol):
     """A loudspeaker that plays one reply at a time. Not thread-safe: call it on the event loop.
 
     Attributes:
-        on_played: Called on the loop for every device block with audio of a reply. Arguments: the reply's key; how many
+        on_played: Called on the loop for every device block with audio of a reply. Arguments: the reply; how many
             of its samples the device has taken, including this block; the loop time at which the block's first sample
             of the reply is played, infinity without a device; whether it was the reply's last block. If `end` is called
             after the last sample was taken, there is one more call without new samples. It must not raise.
@@ -32,22 +33,22 @@ class Speaker(Protocol):
         """Time from the device taking a sample to playing it, in seconds."""
         ...
 
-    def open(self, key: Hashable) -> None:
-        """Opens a reply at full volume and closes an open one. A key is used once."""
+    def open(self, sound: SoundId) -> None:
+        """Opens a reply at full volume and closes an open one. An id is used once."""
         ...
 
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
         """Queues int16 samples (n,) at 24 kHz; waits while the queue is full.
 
         Returns False if the reply is not open. Closing it ends a wait.
         """
         ...
 
-    def end(self, key: Hashable) -> None:
+    def end(self, sound: SoundId) -> None:
         """Marks the end of a reply's audio."""
         ...
 
-    def close(self, key: Hashable) -> ReplySamples:
+    def close(self, sound: SoundId) -> ReplySamples:
         """Closes a reply and drops its queue at once. Returns how many samples the device had taken.
 
         Returns the same value again for the reply closed last, 0 for an unknown one.
@@ -86,7 +87,7 @@ class QueuedSpeaker:
 
     def __init__(self, duck_db: float) -> None:
         """`duck_db`: gain of `duck` in dB, at most 0."""
-        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        self.on_played: OnPlayed = lambda _sound, _total, _leaves_at_s, _finished: None
         self._duck_db = duck_db
         self._mixer = CardMixer()
         self._changed = asyncio.Event()  # set when there is room or a reply was closed
@@ -97,16 +98,16 @@ class QueuedSpeaker:
         """Counters of the reply opened last."""
         return self._mixer.counts
 
-    def open(self, key: Hashable) -> None:
+    def open(self, sound: SoundId) -> None:
         """See `Speaker.open`."""
-        self._mixer.open(key)
+        self._mixer.open(sound)
         self._changed.set()
 
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play`. Also returns False after the card has stopped."""
         at = 0
         while not self._ended:
-            taken = self._mixer.offer(key, pcm[at:])
+            taken = self._mixer.offer(sound, pcm[at:])
             if taken is None:
                 return False
             at += taken
@@ -116,14 +117,14 @@ class QueuedSpeaker:
             await self._changed.wait()
         return False
 
-    def end(self, key: Hashable) -> None:
+    def end(self, sound: SoundId) -> None:
         """See `Speaker.end`."""
-        self._mixer.end(key)
+        self._mixer.end(sound)
         self._changed.set()
 
-    def close(self, key: Hashable) -> ReplySamples:
+    def close(self, sound: SoundId) -> ReplySamples:
         """See `Speaker.close`."""
-        taken = self._mixer.close(key)
+        taken = self._mixer.close(sound)
         self._changed.set()
         return taken
 
@@ -146,7 +147,7 @@ class QueuedSpeaker:
     def _tell(self) -> None:
         """Reports what was pulled since the last call."""
         for pulled, leaves_s in self._mixer.played():
-            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
+            self.on_played(pulled.sound, pulled.total, leaves_s, pulled.finished)
         self._changed.set()
 
 

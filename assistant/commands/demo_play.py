@@ -10,6 +10,7 @@ from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.errors import DeviceError
 from audio.recording import open_recording
+from audio.sound_id import NamedSound
 from audio.units import REPLY_RATE_HZ, Pcm
 
 BLOCK_SAMPLES = REPLY_RATE_HZ // 2
@@ -28,9 +29,9 @@ async def play_tape(path: Path, device: str, console: Console) -> None:
         return
     recording = open_recording(path)
     speaker = CardSpeaker(device, report=lambda what: console.print(what, soft_wrap=True, markup=False))
-    ended = asyncio.Event()
+    ended, sound = asyncio.Event(), NamedSound("tape")
 
-    def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
+    def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
         if finished:
             ended.set()
 
@@ -40,11 +41,11 @@ async def play_tape(path: Path, device: str, console: Console) -> None:
         card = tasks.create_task(speaker.run(), name="speaker")
         try:
             async with asyncio.timeout(recording.duration_s + EXTRA_S):
-                speaker.open("tape")
+                speaker.open(sound)
                 for block in recording.blocks(BLOCK_SAMPLES):
-                    if not await speaker.play("tape", _mixed(block)):
+                    if not await speaker.play(sound, _mixed(block)):
                         break
-                speaker.end("tape")
+                speaker.end(sound)
                 await ended.wait()
                 await asyncio.sleep(speaker.latency_s)
         except TimeoutError:

@@ -17,6 +17,7 @@ from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.devices import Device, Direction, list_devices, noun, pick
 from audio.noisy_libraries import hushed
+from audio.sound_id import NamedSound
 from audio.units import REPLY_RATE_HZ, Pcm
 
 METER_FLOOR_DBFS = -60.0
@@ -161,19 +162,19 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     """Plays two notes to the last sample and names the device. Returns the results for JSON."""
     troubles = _Reports(console)
     speaker = CardSpeaker(wanted, report=troubles.add)
-    ended = asyncio.Event()
+    ended, sound = asyncio.Event(), NamedSound("note")
 
-    def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
+    def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
         if finished:
             ended.set()
 
     speaker.on_played = played
     async with asyncio.TaskGroup() as tasks:
         card = tasks.create_task(speaker.run(), name="speaker")
-        speaker.open("tone")
+        speaker.open(sound)
         async with asyncio.timeout(_TONE_LIMIT_S):
-            await speaker.play("tone", tone())
-            speaker.end("tone")
+            await speaker.play(sound, tone())
+            speaker.end(sound)
             await ended.wait()
             opened = speaker.opened
             await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)

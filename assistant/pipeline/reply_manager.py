@@ -4,7 +4,7 @@ The reply is made by a task (`reply_production.py`) whose sound waits at a gate 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -45,6 +45,7 @@ from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, InterruptReply, PrepareReply, RetractReply
 from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId
+from audio.sound_id import SoundId
 from audio.speaker import Speaker
 from audio.tts.relief_voice import relief_of
 from audio.units import REPLY_RATE_HZ, ReplySamples, ms_of_reply_samples, ms_of_samples
@@ -378,8 +379,8 @@ class ReplyManager:
             if only in {None, reply}:
                 self.handle(TrailingStopped(reply, reason))
 
-    def _on_played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        production = self._replies.get(key) if isinstance(key, ReplyId) else None
+    def _on_played(self, sound: SoundId, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        production = self._replies.get(sound) if isinstance(sound, ReplyId) else None
         if production is None:
             return  # the reply has ended
         production.on_played(played, leaves_at_s, finished=finished)

@@ -4,8 +4,8 @@
     session ─▶ recognizer ─transcript─▶ history ─messages─▶ LLM ─token─▶ text chunks ─▶ voice ─audio─▶ speaker
 
 `AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `TranscriptRequests` decides when the recognizer is
-asked for the transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice. `ReplyRequests` holds
-the replies that a client or typed text requests.
+asked for the transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice; `reply_life.py` has
+the states of a reply. `ReplyRequests` holds the replies that a client or typed text requests.
 
 Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events. Reading order:
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
@@ -286,18 +286,18 @@ class Session:
         self._ring.stop(self._now_s())
 
     def stop_trailing_reply(self, reply: ReplyId) -> None:
-        """Stops an earlier reply that still plays, although the current one is being prepared."""
+        """Stops a trailing reply; see `ReplyState`."""
         self._reply_manager.stop_trailing_replies("client", reply)
 
-    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+    def on_client_latency(self, reply: ReplyId, latency_s: float, device_s: float) -> None:
         """Records the response latency that a remote client has measured.
 
         Args:
-            reply_id: The reply.
+            reply: The reply.
             latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
             device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
-        self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
+        self._reply_manager.on_client_latency(reply, latency_s, device_s)
 
     @property
     def hears_assistant_addressed(self) -> bool:
@@ -416,7 +416,7 @@ class Session:
             case EndSegment():
                 self._audio_input.end(effect)
             case TurnStarted():
-                # Speech also stops earlier replies that still play.
+                # Speech also stops trailing replies.
                 if self.turns.settings.voice_interrupts:
                     self._reply_manager.stop_trailing_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
@@ -492,9 +492,9 @@ class Session:
         item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
-    def _resume_reply(self, reply_id: ReplyId) -> None:
+    def _resume_reply(self, reply: ReplyId) -> None:
         """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
-        rest = self._reply_manager.unheard_text(reply_id)
+        rest = self._reply_manager.unheard_text(reply)
         if rest is None:
             self._dispatch(ReplyRequested(self._position, "requested"))
         elif rest:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from audio.sound_id import SoundId
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import VadResult
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ReplyId:
+class ReplyId(SoundId):
     """Identifies one attempt at a reply. All audio for the speaker carries the id of its attempt."""
 
     turn: int

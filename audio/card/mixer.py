@@ -2,11 +2,12 @@
 
 import threading
 from collections import deque
-from collections.abc import Generator, Hashable
+from collections.abc import Generator
 
 import numpy as np
 
 from audio.playout import Counts, Playout, Pulled
+from audio.sound_id import SoundId
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms, s_of_reply_samples
 
 MAX_CHIME_SAMPLES = 2 * REPLY_RATE_HZ
@@ -38,26 +39,26 @@ class CardMixer:
 
     # ---- on the event loop; see `Playout` ----
 
-    def open(self, key: Hashable) -> None:
+    def open(self, sound: SoundId) -> None:
         """See `Playout.open`."""
         with self._lock:
-            self._playout.open(key)
+            self._playout.open(sound)
 
-    def offer(self, key: Hashable, pcm: Pcm) -> int | None:
+    def offer(self, sound: SoundId, pcm: Pcm) -> int | None:
         """Queues samples up to the free space. Returns their number; None if the reply is not open."""
         with self._lock:
             take = min(len(pcm), self._playout.room_samples)
-            return take if self._playout.offer(key, pcm[:take]) else None
+            return take if self._playout.offer(sound, pcm[:take]) else None
 
-    def end(self, key: Hashable) -> None:
+    def end(self, sound: SoundId) -> None:
         """See `Playout.end`."""
         with self._lock:
-            self._playout.end(key)
+            self._playout.end(sound)
 
-    def close(self, key: Hashable) -> ReplySamples:
+    def close(self, sound: SoundId) -> ReplySamples:
         """See `Playout.close`."""
         with self._lock:
-            return self._playout.close(key)
+            return self._playout.close(sound)
 
     def duck(self, gain_db: float) -> None:
         """See `Playout.duck`."""

@@ -13,6 +13,7 @@ from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout
+from audio.sound_id import NamedSound
 from audio.speaker import DUCK_DB
 from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
@@ -84,22 +85,23 @@ class _Card:
     def __init__(self, reply: Pcm, room: Room, canceller: Canceller, air: Air) -> None:
         self.playout = Playout()
         self._reply, self._room, self._canceller, self._air = reply, room, canceller, air
-        self._at = self._key = 0
+        self._at, self._starts, self._sound = 0, 0, NamedSound("")
         self._blocks = 0
 
     @property
     def playing(self) -> bool:
         """Returns whether the reply is playing."""
-        return self.playout.is_open(self._key)
+        return self.playout.is_open(self._sound)
 
     def begin(self) -> None:
         """Starts a reply where the last one stopped."""
-        self._key += 1
-        self.playout.open(self._key)
+        self._starts += 1
+        self._sound = NamedSound(f"start {self._starts}")
+        self.playout.open(self._sound)
 
     def stop(self) -> None:
         """Stops the reply."""
-        self.playout.close(self._key)
+        self.playout.close(self._sound)
 
     def until(self, time_s: float) -> None:
         """Plays everything that leaves up to this time."""
@@ -110,7 +112,7 @@ class _Card:
             if self.playing and self.playout.queued_samples < CAPACITY_SAMPLES // 2:
                 piece = np.take(self._reply, np.arange(self._at, self._at + REPLY_RATE_HZ // 2), mode="wrap")
                 self._at += len(piece)
-                self.playout.offer(self._key, piece)
+                self.playout.offer(self._sound, piece)
             block = self.playout.pull(_BLOCK_SAMPLES)
             self._canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
             self._air.play(block)

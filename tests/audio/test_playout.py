@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from audio.playout import Counts, Playout, Pulled
+from audio.sound_id import NamedSound
 from audio.units import Pcm, ReplySamples
+
+A, B = NamedSound("a"), NamedSound("b")
+
+
+def nth(number: int) -> NamedSound:
+    return NamedSound(str(number))
+
 
 FADE = 120
 RAMP = 480
@@ -26,7 +34,7 @@ class AgainstAModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.playout = Playout(ReplySamples(1000))
-        self.keys = 0
+        self.opened = 0
         self.queue: deque[int] = deque()
         self.tail: deque[int] = deque()  # bounds of the samples that may still fade out
         self.taken: deque[int] = deque(maxlen=FADE)  # of this reply
@@ -41,9 +49,9 @@ class AgainstAModel(RuleBasedStateMachine):
         self.close_model()
         self.taken.clear()
         self.fading_in = 0
-        self.keys += 1
-        self.playout.open(self.keys)
-        self.playout.open(self.keys)
+        self.opened += 1
+        self.playout.open(nth(self.opened))
+        self.playout.open(nth(self.opened))
         self.is_open = True
         self.ended = self.finished = False
         self.pulled = self.underruns = self.gap = self.underrun_samples = 0
@@ -52,8 +60,8 @@ class AgainstAModel(RuleBasedStateMachine):
     def offer(self, n: int, stale: bool) -> None:
         n = min(n, self.playout.room_samples)
         values = [(self.next_value + i) % 30_000 + 1 for i in range(n)]
-        key = self.keys - 1 if stale else self.keys
-        taken = self.playout.offer(key, np.array(values, np.int16))
+        sound = nth(self.opened - 1 if stale else self.opened)
+        taken = self.playout.offer(sound, np.array(values, np.int16))
         assert taken == (not stale and self.is_open and not self.ended)
         if taken:
             self.queue.extend(values)
@@ -61,16 +69,16 @@ class AgainstAModel(RuleBasedStateMachine):
 
     @rule(stale=st.booleans())
     def end(self, stale: bool) -> None:
-        self.playout.end(self.keys - 1 if stale else self.keys)
+        self.playout.end(nth(self.opened - 1 if stale else self.opened))
         if not stale:
             self.ended = self.ended or self.is_open
 
     @rule()
     def close(self) -> None:
-        assert self.playout.close(self.keys) == self.pulled
+        assert self.playout.close(nth(self.opened)) == self.pulled
         self.close_model()
-        assert self.playout.close(self.keys) == self.pulled
-        assert self.playout.close("nobody") == 0
+        assert self.playout.close(nth(self.opened)) == self.pulled
+        assert self.playout.close(NamedSound("nobody")) == 0
 
     def close_model(self) -> None:
         if self.is_open and self.pulled and not self.gap:
@@ -117,7 +125,9 @@ class AgainstAModel(RuleBasedStateMachine):
         if self.is_open and self.pulled and not self.ended:
             self.gap += n - fading - len(expected)
         if expected or finishes:
-            assert self.playout.last == Pulled(self.keys, fading, len(expected), ReplySamples(self.pulled), finishes)
+            assert self.playout.last == Pulled(
+                nth(self.opened), fading, len(expected), ReplySamples(self.pulled), finishes
+            )
         else:
             assert self.playout.last is None
 
@@ -125,10 +135,10 @@ class AgainstAModel(RuleBasedStateMachine):
     def counts_add_up(self) -> None:
         assert self.playout.queued_samples == len(self.queue)
         assert self.playout.room_samples == 1000 - len(self.queue)
-        assert self.playout.is_open(self.keys) == self.is_open
-        if self.keys:
+        assert self.playout.is_open(nth(self.opened)) == self.is_open
+        if self.opened:
             assert self.playout.counts == Counts(
-                self.keys, ReplySamples(self.pulled), self.underruns, ReplySamples(self.underrun_samples)
+                nth(self.opened), ReplySamples(self.pulled), self.underruns, ReplySamples(self.underrun_samples)
             )
 
 
@@ -138,10 +148,10 @@ TestAgainstAModel = AgainstAModel.TestCase
 
 def test_close_fades_out_without_click() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(24_000, 20_000))
+    playout.open(A)
+    playout.offer(A, level(24_000, 20_000))
     assert (playout.pull(240) == 20_000).all()
-    assert playout.close("a") == 240
+    assert playout.close(A) == 240
     tail = playout.pull(240).astype(int)
     assert tail[0] == 20_000
     assert np.abs(np.diff(tail)).max() <= 20_000 / FADE + 1
@@ -156,11 +166,11 @@ def test_close_fades_out_without_click() -> None:
 @pytest.mark.parametrize("gain_db", [0.0, -18.0], ids="{} dB".format)
 def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
     playout = Playout()
-    playout.open("a")
+    playout.open(A)
     playout.duck(gain_db)
     blocks = [playout.pull(RAMP).copy()]  # until the volume is lowered
     for _ in range(2):
-        playout.offer("a", level(length, 20_000))
+        playout.offer(A, level(length, 20_000))
         while playout.queued_samples:
             blocks.append(playout.pull(block).copy())
         blocks += [playout.pull(block).copy() for _ in range(gap_blocks)]
@@ -174,63 +184,63 @@ def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_
 
 def test_ended_reply_has_no_fade_out() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(100))
-    playout.end("a")
+    playout.open(A)
+    playout.offer(A, level(100))
+    playout.end(A)
     assert not playout.pull(240)[100:].any()
 
 
 def test_reply_never_pulled_leaves_no_audio() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(480))
-    assert playout.close("a") == 0
+    playout.open(A)
+    playout.offer(A, level(480))
+    assert playout.close(A) == 0
     assert not playout.pull(480).any()
 
 
 def test_next_reply_starts_after_fade_out() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(1000, 20_000))
+    playout.open(A)
+    playout.offer(A, level(1000, 20_000))
     playout.pull(240)
-    playout.open("b")
-    playout.offer("b", level(1000, 500))
+    playout.open(B)
+    playout.offer(B, level(1000, 500))
     block = playout.pull(240)
     assert (block[FADE:] == 500).all()
-    assert playout.last == Pulled("b", FADE, 240 - FADE, ReplySamples(240 - FADE), finished=False)
+    assert playout.last == Pulled(B, FADE, 240 - FADE, ReplySamples(240 - FADE), finished=False)
 
 
 def test_late_end_is_reported_once() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(100))
+    playout.open(A)
+    playout.offer(A, level(100))
     playout.pull(240)
     playout.pull(240)
-    playout.end("a")
+    playout.end(A)
     playout.pull(240)
-    assert playout.last == Pulled("a", 0, 0, ReplySamples(100), finished=True)
+    assert playout.last == Pulled(A, 0, 0, ReplySamples(100), finished=True)
     playout.pull(240)
     assert playout.last is None
-    assert playout.counts == Counts("a", ReplySamples(100), 0, ReplySamples(0))
+    assert playout.counts == Counts(A, ReplySamples(100), 0, ReplySamples(0))
 
 
 def test_underrun_needs_audio_on_both_sides() -> None:
     playout = Playout()
-    playout.open("a")
+    playout.open(A)
     playout.pull(240)  # waiting for the first audio is no underrun
-    playout.offer("a", level(100))
+    playout.offer(A, level(100))
     playout.pull(240)
     playout.pull(240)
     assert playout.counts.underruns == 0
-    playout.offer("a", level(100))
+    playout.offer(A, level(100))
     playout.pull(240)
     assert (playout.counts.underruns, playout.counts.underrun_samples) == (1, 380)
 
 
 def test_duck_and_unduck_are_ramps_of_20_ms() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(24_000, 20_000))
+    playout.open(A)
+    playout.offer(A, level(24_000, 20_000))
     playout.pull(240)
     playout.duck(-20.0)
     down = np.concatenate([playout.pull(100).copy() for _ in range(10)]).astype(int)
@@ -246,8 +256,8 @@ def test_duck_and_unduck_are_ramps_of_20_ms() -> None:
 
 def test_duck_can_reverse_midway() -> None:
     playout = Playout()
-    playout.open("a")
-    playout.offer("a", level(24_000, 20_000))
+    playout.open(A)
+    playout.offer(A, level(24_000, 20_000))
     playout.pull(240)
     playout.duck(-60.0)
     first = playout.pull(240).copy()
@@ -259,11 +269,11 @@ def test_duck_can_reverse_midway() -> None:
 
 def test_new_reply_starts_at_full_volume() -> None:
     playout = Playout()
-    playout.open("a")
+    playout.open(A)
     playout.duck(-40.0)
     playout.pull(1000)
-    playout.open("b")
-    playout.offer("b", level(240))
+    playout.open(B)
+    playout.offer(B, level(240))
     assert (playout.pull(240) == 1000).all()
 
 
@@ -275,10 +285,10 @@ def test_positive_duck_gain_is_refused(gain_db: float) -> None:
 
 def test_offer_beyond_room_is_refused() -> None:
     playout = Playout(ReplySamples(100))
-    playout.open("a")
-    assert playout.offer("a", level(60))
+    playout.open(A)
+    assert playout.offer(A, level(60))
     with pytest.raises(ValueError, match="room for 40"):
-        playout.offer("a", level(41))
+        playout.offer(A, level(41))
     with pytest.raises(ValueError, match="at least 1 sample"):
         Playout(ReplySamples(0))
 
@@ -290,11 +300,11 @@ def test_memory_does_not_grow_over_ten_thousand_blocks() -> None:
     def some(first: int, count: int) -> None:
         for n in range(first, first + count):
             if n % 50 == 0:
-                playout.open(n)
+                playout.open(nth(n))
                 playout.duck(-15.0)
             if n % 50 == 25:
                 playout.unduck()
-            playout.offer(n - n % 50, sound)
+            playout.offer(nth(n - n % 50), sound)
             playout.pull(240)
 
     some(0, 500)

@@ -1,14 +1,17 @@
 """The simulated sound card, in virtual time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 
 import numpy as np
 import pytest
 from support.clocks.virtual_time import VirtualLoop, run_virtual
 
+from audio.sound_id import NamedSound, SoundId
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import Pcm
+
+A, B = NamedSound("a"), NamedSound("b")
 
 START_S = 1000.0
 
@@ -18,7 +21,7 @@ class SpeakerHarness:
 
     def __init__(self, block_ms: int = 10) -> None:
         self.blocks: list[tuple[float, Pcm]] = []
-        self.played: list[tuple[Hashable, int, float, bool]] = []
+        self.played: list[tuple[SoundId, int, float, bool]] = []
         self.card = WavSpeaker(lambda at_s, pcm: self.blocks.append((at_s, pcm.copy())), block_ms=block_ms)
         self.card.on_played = lambda *what: self.played.append(what)
 
@@ -51,17 +54,17 @@ def test_reply_is_played_and_reported() -> None:
     async def script(harness: SpeakerHarness) -> None:
         speaker: Speaker = harness.card
         await asyncio.sleep(0.105)
-        speaker.open("a")
-        assert await speaker.play("a", level(600))
-        speaker.end("a")
+        speaker.open(A)
+        assert await speaker.play(A, level(600))
+        speaker.end(A)
         await asyncio.sleep(0.2)
 
     harness = run_with_speaker(script)
     # Offered at 0.105, taken by the tick at 0.110, heard from 0.120 on.
     assert [(key, total, end) for key, total, _, end in harness.played] == [
-        ("a", 240, False),
-        ("a", 480, False),
-        ("a", 600, True),
+        (A, 240, False),
+        (A, 480, False),
+        (A, 600, True),
     ]
     assert [at_s for _, _, at_s, _ in harness.played] == pytest.approx([1000.12, 1000.13, 1000.14])
     sound = harness.sound()
@@ -75,10 +78,10 @@ def test_reply_is_played_and_reported() -> None:
 def test_play_waits_while_queue_is_full() -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.card.open("a")
-        assert await harness.card.play("a", level(24_000 * 5))
+        harness.card.open(A)
+        assert await harness.card.play(A, level(24_000 * 5))
         assert loop.time() - START_S == pytest.approx(3.0, abs=0.03)  # five seconds, less the two in the queue
-        harness.card.end("a")
+        harness.card.end(A)
         await asyncio.sleep(2.5)
 
     harness = run_with_speaker(script)
@@ -100,17 +103,17 @@ def test_close_ends_waiting_play(how: str) -> None:
         results: list[bool] = []
 
         async def play() -> None:
-            results.append(await harness.card.play("a", level(24_000 * 60)))
+            results.append(await harness.card.play(A, level(24_000 * 60)))
 
-        harness.card.open("a")
+        harness.card.open(A)
         async with asyncio.timeout(5), asyncio.TaskGroup() as group:
             group.create_task(play())
             group.create_task(play())
             await asyncio.sleep(0.5)
             if how == "close":
-                assert harness.card.close("a") == pytest.approx(12_000, abs=240)
+                assert harness.card.close(A) == pytest.approx(12_000, abs=240)
             elif how == "another":
-                harness.card.open("b")
+                harness.card.open(B)
             elif how == "aclose":
                 await harness.card.aclose()
             else:
@@ -124,12 +127,12 @@ def test_close_ends_waiting_play(how: str) -> None:
 
 def test_closed_reply_is_not_played() -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.card.open("a")
-        await harness.card.play("a", level(24_000))
+        harness.card.open(A)
+        await harness.card.play(A, level(24_000))
         await asyncio.sleep(0.1)
-        taken = harness.card.close("a")
-        assert not await harness.card.play("a", level(100))
-        assert not await harness.card.play("never opened", level(100))
+        taken = harness.card.close(A)
+        assert not await harness.card.play(A, level(100))
+        assert not await harness.card.play(NamedSound("never opened"), level(100))
         told = len(harness.played)
         await asyncio.sleep(0.5)
         assert len(harness.played) == told
@@ -141,11 +144,11 @@ def test_closed_reply_is_not_played() -> None:
 
 def test_late_end_is_reported_without_audio() -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.card.open("a")
-        await harness.card.play("a", level(240))
+        harness.card.open(A)
+        await harness.card.play(A, level(240))
         await asyncio.sleep(0.1)
-        harness.card.end("a")
-        assert not await harness.card.play("a", level(240))
+        harness.card.end(A)
+        assert not await harness.card.play(A, level(240))
         await asyncio.sleep(0.1)
         assert [(total, end) for _, total, _, end in harness.played] == [(240, False), (240, True)]
 
@@ -155,8 +158,8 @@ def test_late_end_is_reported_without_audio() -> None:
 def test_blocked_loop_is_silence_and_counted() -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.card.open("a")
-        await harness.card.play("a", level(24_000))
+        harness.card.open(A)
+        await harness.card.play(A, level(24_000))
         await asyncio.sleep(0.1)
         assert isinstance(loop, VirtualLoop)
         loop.stall(0.055)
@@ -177,14 +180,15 @@ def test_nothing_is_played_before_it_was_queued() -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
         random = np.random.default_rng(3)
-        for key in range(50):
+        for number in range(50):
+            sound = NamedSound(str(number))
             await asyncio.sleep(float(random.uniform(0, 0.03)))
-            harness.card.open(key)
+            harness.card.open(sound)
             offered_s = loop.time()
-            await harness.card.play(key, level(100))
-            harness.card.end(key)
+            await harness.card.play(sound, level(100))
+            harness.card.end(sound)
             await asyncio.sleep(0.03)
-            assert harness.played[-1][0] == key
+            assert harness.played[-1][0] == sound
             assert offered_s <= harness.played[-1][2] <= offered_s + 0.0201
             assert harness.played[-1][3]
 
@@ -193,8 +197,8 @@ def test_nothing_is_played_before_it_was_queued() -> None:
 
 def test_duck_and_unduck_change_volume() -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.card.open("a")
-        await harness.card.play("a", level(48_000, 10_000))
+        harness.card.open(A)
+        await harness.card.play(A, level(48_000, 10_000))
         await asyncio.sleep(0.2)
         harness.card.duck()
         await asyncio.sleep(0.2)
@@ -251,9 +255,9 @@ def test_plays_in_real_time() -> None:
             card = group.create_task(harness.card.run())
             await asyncio.sleep(0.1)
             offered_s = asyncio.get_running_loop().time()
-            harness.card.open("a")
-            await harness.card.play("a", level(12_000))
-            harness.card.end("a")
+            harness.card.open(A)
+            await harness.card.play(A, level(12_000))
+            harness.card.end(A)
             await asyncio.sleep(0.8)
             card.cancel()
             assert offered_s <= harness.played[0][2] <= offered_s + 0.04

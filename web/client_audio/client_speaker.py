@@ -6,9 +6,10 @@ reports is assumed to play at once and in real time, also if it announced report
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from audio.sound_id import SoundId
 from audio.speaker import OnPlayed
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
@@ -36,10 +37,10 @@ AWAY_TICK_S = 1.0
 
 
 @dataclass(slots=True)
-class _Playing:
+class _Playback:
     """Playback state of one reply at the client. Positions are samples of the reply."""
 
-    key: Hashable
+    sound: SoundId
     sent: int = 0
     session_position: int = 0  # last position reported to the conversation
     anchor: int = 0  # this sample was played at `anchor_s`
@@ -86,16 +87,19 @@ class ClientSpeaker:
 
     def __init__(self, ahead_ms: float) -> None:
         """`ahead_ms`: how much audio a client whose replies are paced may have received and not played."""
-        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
-        self.send: Callable[[Hashable, Pcm], None] = lambda _key, _pcm: None
-        self.on_duck: Callable[[Hashable, bool], None] = lambda _key, _lower: None
+        self.on_played: OnPlayed = lambda _sound, _total, _leaves_at_s, _finished: None
+        self.send: Callable[[SoundId, Pcm], None] = lambda _sound, _pcm: None
+        self.on_duck: Callable[[SoundId, bool], None] = lambda _sound, _lower: None
         self.trusts_reports = False
         self.paces = True
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
-        self._playing: _Playing | None = None
-        self._earlier_replies: list[_Playing] = []  # earlier replies that were sent completely and still play, in order
-        self._last_closed: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # the reply that was closed last
+        self._playing: _Playback | None = None
+        self._trailing: list[_Playback] = []  # replies that were sent completely and still play, in order
+        self._last_closed: tuple[SoundId | None, ReplySamples] = (
+            None,
+            ReplySamples(0),
+        )  # the reply that was closed last
         self._disconnected_s: float | None = None  # when the client was disconnected; None: it is connected
         self._changed = asyncio.Event()
         self._opened = asyncio.Event()
@@ -105,21 +109,21 @@ class ClientSpeaker:
         """0: the latency of the client's device is part of its reports."""
         return 0.0
 
-    def open(self, key: Hashable) -> None:
+    def open(self, sound: SoundId) -> None:
         """See `Speaker.open`."""
         before = self._playing
-        if before is not None and before.key == key:
+        if before is not None and before.sound == sound:
             return
         if before is not None and before.ended and not before.finished and before.sent > before.heard(self._now_s()):
-            self._earlier_replies.append(before)
-        self._playing = _Playing(key)
+            self._trailing.append(before)
+        self._playing = _Playback(sound)
         self._changed.set()
         self._opened.set()
 
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play`. Returns when the last piece was sent."""
         at = 0
-        while (playing := self._open(key)) is not None and not playing.ended:
+        while (playing := self._open(sound)) is not None and not playing.ended:
             if at == len(pcm):
                 return True
             take = min(PIECE_SAMPLES, len(pcm) - at)
@@ -136,33 +140,33 @@ class ClientSpeaker:
                 pass
         return False
 
-    def end(self, key: Hashable) -> None:
+    def end(self, sound: SoundId) -> None:
         """See `Speaker.end`."""
-        playing = self._open(key)
+        playing = self._open(sound)
         if playing is not None:
             playing.ended = True
 
-    def close(self, key: Hashable) -> ReplySamples:
+    def close(self, sound: SoundId) -> ReplySamples:
         """See `Speaker.close`. The client drops what it has not played yet."""
-        playing = self._open(key)
+        playing = self._open(sound)
         if playing is None:
-            return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
+            return self._last_closed[1] if self._last_closed[0] == sound else ReplySamples(0)
         played = ReplySamples(max(playing.session_position, playing.heard(self._now_s())))
-        if playing in self._earlier_replies:
-            self._earlier_replies.remove(playing)
+        if playing in self._trailing:
+            self._trailing.remove(playing)
             self._move_up(playing)
             return played
         if playing.finished:
             self.unduck()  # otherwise the client drops the ducked audio
         self._playing = None
         self._changed.set()
-        self._last_closed = (key, played)
+        self._last_closed = (sound, played)
         return played
 
-    def _move_up(self, gone: _Playing) -> None:
+    def _move_up(self, gone: _Playback) -> None:
         """Corrects the start times of the replies after one that was cut: they play that much sooner."""
         now_s = self._now_s()
-        for behind in filter(None, (*self._earlier_replies, self._playing)):
+        for behind in filter(None, (*self._trailing, self._playing)):
             if gone.anchor_s is not None and behind.anchor_s is not None and behind.anchor_s > now_s:
                 behind.anchor_s = max(now_s, behind.anchor_s - max(0.0, gone.leaves_at_s(gone.sent) - now_s))
 
@@ -170,56 +174,56 @@ class ClientSpeaker:
         """See `Speaker.duck`. The client lowers the volume."""
         if self._playing is not None:
             self._playing.ducked = True
-            self.on_duck(self._playing.key, True)
+            self.on_duck(self._playing.sound, True)
 
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
         if self._playing is not None and self._playing.ducked:
             self._playing.ducked = False
-            self.on_duck(self._playing.key, False)
+            self.on_duck(self._playing.sound, False)
 
     async def run(self) -> None:
         """Reports the played position to the conversation until cancelled."""
         while True:
             # Most of the time nothing plays.
-            if not self._earlier_replies and (self._playing is None or self._playing.finished):
+            if not self._trailing and (self._playing is None or self._playing.finished):
                 self._opened.clear()
                 await self._opened.wait()
             await asyncio.sleep(self._tick_s())
-            self._report_earlier_replies()
+            self._report_trailing()
             playing = self._playing
             if playing is not None and self._disconnected_s is None:
                 self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(
-                    playing.key,
+                    playing.sound,
                     ReplySamples(playing.session_position),
                     playing.leaves_at_s(playing.session_position),
                     False,
                 )
 
-    def _report_earlier_replies(self) -> None:
-        """Reports the positions of earlier replies and removes finished ones."""
+    def _report_trailing(self) -> None:
+        """Reports the positions of trailing replies and removes finished ones."""
         if self._disconnected_s is None:
-            for earlier in list(self._earlier_replies):
-                self._report_played(earlier, _loop_s())
-        self._earlier_replies = [one for one in self._earlier_replies if not one.finished]
+            for trailing in list(self._trailing):
+                self._report_played(trailing, _loop_s())
+        self._trailing = [one for one in self._trailing if not one.finished]
 
     def _tick_s(self) -> float:
         """Returns the time until the next report to the conversation."""
         if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
-        if playing is None or playing.session_position < REPLY_RATE_HZ or self._earlier_replies:
+        if playing is None or playing.session_position < REPLY_RATE_HZ or self._trailing:
             return TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
 
     # ---- the client's reports ----
 
-    def report(self, key: Hashable, played_ms: float, *, finished: bool) -> None:
+    def report(self, sound: SoundId, played_ms: float, *, finished: bool) -> None:
         """Takes a report that the client has played this much of a reply; `finished`: it will play no more of it."""
-        playing = self._open(key)
+        playing = self._open(sound)
         if playing is None:
             return  # the reply is over
         position, before = min(reply_samples_of_ms(played_ms), playing.sent), playing.reported
@@ -238,18 +242,18 @@ class ClientSpeaker:
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:
-            for earlier in self._earlier_replies:  # their rest is never played
-                earlier.sent = max(earlier.session_position, earlier.heard(_loop_s()))
-            self._report_earlier_replies()
+            for trailing in self._trailing:  # their rest is never played
+                trailing.sent = max(trailing.session_position, trailing.heard(_loop_s()))
+            self._report_trailing()
             if self._playing is not None:
                 self._report_played(self._playing, _loop_s())
             self._disconnected_s = _loop_s()
 
-    def on_reconnect(self, key: Hashable | None, received_ms: float | None) -> None:
+    def on_reconnect(self, sound: SoundId | None, received_ms: float | None) -> None:
         """Continues after a reconnect: sends again what the client has not received of the reply.
 
         Args:
-            key: The reply of which the client had received something.
+            sound: The reply of which the client had received something.
             received_ms: How much of it. Of any other reply it has received nothing. None: unknown; nothing is sent
                 again.
         """
@@ -258,7 +262,7 @@ class ClientSpeaker:
         playing, now_s = self._playing, _loop_s()
         if playing is None or received_ms is None:
             return
-        received = reply_samples_of_ms(received_ms) if playing.key == key else ReplySamples(0)
+        received = reply_samples_of_ms(received_ms) if playing.sound == sound else ReplySamples(0)
         first = playing.kept[0][0] if playing.kept else playing.sent
         resent = max(first, min(received, playing.sent))
         if playing.anchor_s is not None:  # what did not arrive was not played
@@ -267,7 +271,7 @@ class ClientSpeaker:
         playing.first_sent_s = now_s
         for start, pcm in playing.kept:
             if start + len(pcm) > resent:
-                self.send(playing.key, pcm[max(0, resent - start) :])
+                self.send(playing.sound, pcm[max(0, resent - start) :])
 
     # ---- model of the client's playback ----
 
@@ -275,15 +279,15 @@ class ClientSpeaker:
         """Returns loop time, which stands still while the client is disconnected."""
         return _loop_s() if self._disconnected_s is None else self._disconnected_s
 
-    def _open(self, key: Hashable) -> _Playing | None:
-        known = filter(None, (*self._earlier_replies, self._playing))
-        return next((playing for playing in known if playing.key == key), None)
+    def _open(self, sound: SoundId) -> _Playback | None:
+        known = filter(None, (*self._trailing, self._playing))
+        return next((playing for playing in known if playing.sound == sound), None)
 
     def _before_s(self, now_s: float) -> float:
-        """Returns the estimated time until the earlier replies have been played."""
-        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._earlier_replies)
+        """Returns the estimated time until the trailing replies have been played."""
+        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._trailing)
 
-    def _wait_s(self, playing: _Playing, samples: int) -> float:
+    def _wait_s(self, playing: _Playback, samples: int) -> float:
         """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""
         if self._disconnected_s is not None:
             return AWAY_TICK_S
@@ -294,22 +298,22 @@ class ClientSpeaker:
             return 0.0
         return max(TICK_S / 4, (unheard + samples - ahead) / REPLY_RATE_HZ)
 
-    def _send(self, playing: _Playing, pcm: Pcm) -> None:
+    def _send(self, playing: _Playback, pcm: Pcm) -> None:
         now_s = _loop_s()
         if playing.sent == 0:
             playing.first_sent_s = now_s
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
             self._report_played(playing, now_s)
-            # Playback starts, or starts again, with this piece, after the rest of the earlier replies.
+            # Playback starts, or starts again, with this piece, after the rest of the trailing replies.
             playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
-        self.send(playing.key, pcm)
+        self.send(playing.sound, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)
         while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.session_position - REPLY_RATE_HZ:
             playing.kept.popleft()
 
-    def _report_played(self, playing: _Playing, now_s: float) -> None:
+    def _report_played(self, playing: _Playback, now_s: float) -> None:
         """Reports to the conversation what was played since the last report."""
         if playing.anchor_s is None and playing.sent and now_s - playing.first_sent_s > SILENT_CLIENT_S:
             self.silent_clients += 1
@@ -320,7 +324,7 @@ class ClientSpeaker:
             return
         first, playing.session_position = playing.session_position, heard
         playing.finished = ending
-        self.on_played(playing.key, ReplySamples(heard), playing.leaves_at_s(first), ending)
+        self.on_played(playing.sound, ReplySamples(heard), playing.leaves_at_s(first), ending)
 
 
 def _loop_s() -> float:

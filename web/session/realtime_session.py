@@ -6,7 +6,7 @@ The session outlives its socket for a while, so that a client that lost its conn
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
+from audio.sound_id import SoundId
 from audio.stt import Recognizer
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.client_audio.appended_audio import decoded, length_s
@@ -152,18 +153,18 @@ class RealtimeSession:
         self.realtime.on_event(event, reply_request_pending=self.responses.pending)
         self.changed()
 
-    def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
-        assert isinstance(key, ReplyId)
-        self.realtime.sound(key, pcm)
-        self.items.add_reply_sound(key, pcm)
+    def _send_audio(self, sound: SoundId, pcm: Pcm) -> None:
+        assert isinstance(sound, ReplyId)
+        self.realtime.sound(sound, pcm)
+        self.items.add_reply_sound(sound, pcm)
         self.changed()
 
-    def _duck(self, key: Hashable, lower: bool) -> None:
-        assert isinstance(key, ReplyId)
+    def _duck(self, sound: SoundId, lower: bool) -> None:
+        assert isinstance(sound, ReplyId)
         if lower:
-            self.realtime.duck(key)
+            self.realtime.duck(sound)
         else:
-            self.realtime.unduck(key)
+            self.realtime.unduck(sound)
         self.changed()
 
     def _noise_stays(self, why: str) -> None:

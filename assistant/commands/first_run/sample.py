@@ -17,6 +17,7 @@ from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.errors import AudioError, TtsError
+from audio.sound_id import NamedSound
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 
 CHILD = "assistant.commands.first_run.sample_child"
@@ -67,9 +68,9 @@ async def play(wav: bytes, device: str) -> None:
         pcm: Pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.int16)
     troubles: list[str] = []
     speaker = CardSpeaker(device, report=troubles.append)
-    ended = asyncio.Event()
+    ended, sound = asyncio.Event(), NamedSound("sample")
 
-    def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
+    def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
         if finished:
             ended.set()
 
@@ -78,10 +79,10 @@ async def play(wav: bytes, device: str) -> None:
         card = tasks.create_task(speaker.run(), name="speaker")
         try:
             async with asyncio.timeout(s_of_reply_samples(pcm.size) + _PLAY_EXTRA_S):
-                speaker.open("sample")
+                speaker.open(sound)
                 for at in range(0, pcm.size, REPLY_RATE_HZ // 2):
-                    await speaker.play("sample", pcm[at : at + REPLY_RATE_HZ // 2])
-                speaker.end("sample")
+                    await speaker.play(sound, pcm[at : at + REPLY_RATE_HZ // 2])
+                speaker.end(sound)
                 await ended.wait()
                 await asyncio.sleep(speaker.latency_s)
         except TimeoutError:

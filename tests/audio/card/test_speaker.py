@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import math
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 
 import numpy as np
 import pytest
@@ -13,7 +13,10 @@ from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 from audio.card.speaker import CardSpeaker
 from audio.card.stream import StreamCallback
 from audio.errors import DeviceError
+from audio.sound_id import NamedSound, SoundId
 from audio.units import Pcm
+
+A, B = NamedSound("a"), NamedSound("b")
 
 LATENCY_S = 0.03
 
@@ -26,7 +29,7 @@ class SpeakerHarness:
         self.said: list[str] = []
         self.blocks: list[tuple[float, Pcm]] = []
         self.reference_blocks: list[tuple[float, Pcm, int]] = []
-        self.played: list[tuple[Hashable, int, float, bool]] = []
+        self.played: list[tuple[SoundId, int, float, bool]] = []
         self.speaker = CardSpeaker(report=self.said.append, echo_reference=self, library=library)
         self.speaker.on_played = lambda *what: self.played.append(what)
 
@@ -64,14 +67,14 @@ def level(n: int, value: int = 1000) -> Pcm:
 def test_reply_is_played_and_dated(rate_hz: int) -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.5)
-        harness.speaker.open("a")
-        assert await harness.speaker.play("a", level(12_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        assert await harness.speaker.play(A, level(12_000))
+        harness.speaker.end(A)
         await asyncio.sleep(1.0)
 
     harness = run_with_speaker(script, rate_hz=rate_hz)
     key, total, _, finished = harness.played[-1]
-    assert (key, total, finished) == ("a", 12_000, True)
+    assert (key, total, finished) == (A, 12_000, True)
     assert harness.speaker.counts.underruns == 0
     # Compares the real start and end of the audio in the card's blocks with the reported ones.
     loud = np.flatnonzero(abs(harness.sound) > 500)
@@ -86,8 +89,8 @@ def test_reply_is_played_and_dated(rate_hz: int) -> None:
 
 def test_duck_and_close_take_effect_within_one_block() -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(40_000, 10_000))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(40_000, 10_000))
         await asyncio.sleep(0.5)
         harness.speaker.duck()
         at = len(harness.blocks)
@@ -96,13 +99,13 @@ def test_duck_and_close_take_effect_within_one_block() -> None:
         assert harness.blocks[at + 2][1][-1] == pytest.approx(1259, abs=2)
         harness.speaker.unduck()
         await asyncio.sleep(0.1)
-        taken = harness.speaker.close("a")
+        taken = harness.speaker.close(A)
         at = len(harness.blocks)
         await asyncio.sleep(0.1)
         assert np.count_nonzero(harness.blocks[at][1]) == 120  # the fade
         assert not harness.blocks[at + 1][1].any()
         assert harness.played[-1][1] == taken
-        assert not await harness.speaker.play("a", level(10))
+        assert not await harness.speaker.play(A, level(10))
 
     run_with_speaker(script)
 
@@ -110,14 +113,14 @@ def test_duck_and_close_take_effect_within_one_block() -> None:
 def test_play_waits_for_room_and_close_ends_wait() -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         begun_s = loop.time()
-        assert await harness.speaker.play("a", level(72_000))
+        assert await harness.speaker.play(A, level(72_000))
         assert loop.time() - begun_s == pytest.approx(1.0, abs=0.05)
         async with asyncio.TaskGroup() as tasks:
-            waiting = tasks.create_task(harness.speaker.play("a", level(72_000)))
+            waiting = tasks.create_task(harness.speaker.play(A, level(72_000)))
             await asyncio.sleep(0.1)
-            harness.speaker.close("a")
+            harness.speaker.close(A)
         assert not waiting.result()
 
     run_with_speaker(script)
@@ -127,9 +130,9 @@ def test_reply_continues_silently_while_card_is_lost() -> None:
     async def script(harness: SpeakerHarness) -> None:
         before = harness.portaudio.devices
         await asyncio.sleep(6.0)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(36_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(36_000))
+        harness.speaker.end(A)
         await asyncio.sleep(0.5)
         harness.portaudio.unplug()
         await asyncio.sleep(0.9)
@@ -143,9 +146,9 @@ def test_reply_continues_silently_while_card_is_lost() -> None:
         await asyncio.sleep(5.0)
         assert harness.said[-1] == 'the loudspeaker "desk" is back'
         at = len(harness.blocks)
-        harness.speaker.open("b")
-        await harness.speaker.play("b", level(2400))
-        harness.speaker.end("b")
+        harness.speaker.open(B)
+        await harness.speaker.play(B, level(2400))
+        harness.speaker.end(B)
         await asyncio.sleep(0.2)
         assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks[at:]) == 2400
 
@@ -155,9 +158,9 @@ def test_reply_continues_silently_while_card_is_lost() -> None:
 def test_reply_waits_for_a_stream_that_is_started_again() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(6.0)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(36_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(36_000))
+        harness.speaker.end(A)
         harness.portaudio.takes_s = 0.3  # a busy machine
         for _ in range(2):
             await asyncio.sleep(0.5)
@@ -194,9 +197,9 @@ def test_chime_plays_only_without_reply() -> None:
         assert harness.played == []
         harness.speaker.chime(level(24_000, 500))
         await asyncio.sleep(0.1)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(2400, 1000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(2400, 1000))
+        harness.speaker.end(A)
         at = len(harness.blocks)
         await asyncio.sleep(0.5)
         assert np.count_nonzero(np.concatenate([pcm for _, pcm in harness.blocks[at:]])) == 2400
@@ -227,9 +230,9 @@ def test_reply_over_a_loud_chime_is_clipped() -> None:
         await asyncio.sleep(0.1)
         harness.speaker.chime(level(24_000, 30_000))
         await asyncio.sleep(0.1)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(2400, 30_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(2400, 30_000))
+        harness.speaker.end(A)
         await asyncio.sleep(0.3)
         assert harness.sound.min() >= 0
         assert harness.sound.max() == 32_767
@@ -240,8 +243,8 @@ def test_reply_over_a_loud_chime_is_clipped() -> None:
 def test_underflow_is_counted() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(4800))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(4800))
         await asyncio.sleep(0.05)
         harness.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
         assert harness.speaker.underflows == 1
@@ -257,8 +260,8 @@ def test_failure_to_open_at_start_is_raised() -> None:
         harness = SpeakerHarness(library)
         with pytest.raises(DeviceError, match="busy"):
             await harness.speaker.run()
-        harness.speaker.open("a")
-        assert not await harness.speaker.play("a", level(10))
+        harness.speaker.open(A)
+        assert not await harness.speaker.play(A, level(10))
 
     run_virtual(run())
 
@@ -273,10 +276,10 @@ def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -
         # The default device is checked 3 s after opening, and found 0.1 s later.
         await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
         library.takes_s = 0.05
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         begun_s = asyncio.get_running_loop().time()
-        await harness.speaker.play("a", level(12_000))
-        harness.speaker.end("a")
+        await harness.speaker.play(A, level(12_000))
+        harness.speaker.end(A)
         await asyncio.sleep(after_s)
         library.devices = (device("desk"), device("headset", default=True, index=1))
         if how == "used":
@@ -311,8 +314,8 @@ def test_only_one_stream_pulls_from_a_reply() -> None:
             card = tasks.create_task(run_card(library, tell))
             await asyncio.sleep(0.1)
             library.takes_s = 0.1
-            harness.speaker.open("a")
-            await harness.speaker.play("a", level(36_000))
+            harness.speaker.open(A)
+            await harness.speaker.play(A, level(36_000))
             await harness.speaker.use("headset")
             await asyncio.sleep(0.5)
             await harness.speaker.aclose()
@@ -329,12 +332,12 @@ def test_only_one_stream_pulls_from_a_reply() -> None:
 def test_late_end_does_not_stop_chime() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(240))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(240))
         await asyncio.sleep(0.1)
         at = len(harness.blocks)
         harness.speaker.chime(level(1000, 500))
-        harness.speaker.end("a")
+        harness.speaker.end(A)
         await asyncio.sleep(0.2)
         assert np.count_nonzero(np.concatenate([pcm for _, pcm in harness.blocks[at:]])) == 1000
         assert harness.played[-1][3]
@@ -358,9 +361,9 @@ async def underrun_repeatedly(harness: SpeakerHarness) -> None:
 def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(24_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(24_000))
+        harness.speaker.end(A)
         await underrun_repeatedly(harness)
         assert len(harness.portaudio.opens) == 1  # not during a reply
         await asyncio.sleep(1.2)
@@ -418,9 +421,9 @@ def test_reply_during_buffer_lengthening_is_played_completely(begins_s: float) -
         flag(harness)
         await asyncio.sleep(begins_s - 0.3)
         at = len(harness.blocks)
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(12_000))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(12_000))
+        harness.speaker.end(A)
         await asyncio.sleep(2.0)
         assert harness.speaker.opened is not None
         assert harness.speaker.opened.latency_ms == 40.0

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -11,9 +11,12 @@ from support.clocks.virtual_time import run_virtual
 from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
 from audio.card.speaker import CardSpeaker
+from audio.sound_id import NamedSound, SoundId
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.client_audio.client_speaker import ClientSpeaker
+
+A, B = NamedSound("a"), NamedSound("b")
 
 S = REPLY_RATE_HZ
 BLOCK_S = 0.02
@@ -25,10 +28,10 @@ class SpeakerHarness:
 
     def __init__(self, speaker: Speaker) -> None:
         self.speaker = speaker
-        self.reports: list[tuple[Hashable, int, float, bool]] = []
+        self.reports: list[tuple[SoundId, int, float, bool]] = []
         speaker.on_played = lambda *what: self.reports.append(what)
 
-    def reports_of(self, key: Hashable) -> list[tuple[int, float, bool]]:
+    def reports_of(self, key: SoundId) -> list[tuple[int, float, bool]]:
         return [(total, leaves_s, finished) for name, total, leaves_s, finished in self.reports if name == key]
 
 
@@ -104,13 +107,13 @@ def test_reply_is_reported_in_order_and_its_end_once(run_script: RunScript) -> N
     async def script(harness: SpeakerHarness) -> None:
         nonlocal begun_s
         begun_s = asyncio.get_running_loop().time()
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         for _ in range(4):
-            assert await harness.speaker.play("a", level(S // 4))
-        harness.speaker.end("a")
+            assert await harness.speaker.play(A, level(S // 4))
+        harness.speaker.end(A)
         await asyncio.sleep(1.5)
 
-    reports = run_script(script).reports_of("a")
+    reports = run_script(script).reports_of(A)
     totals = [total for total, *_ in reports]
     assert totals == sorted(totals)
     assert totals[-1] == S
@@ -123,9 +126,9 @@ def test_reply_is_reported_in_order_and_its_end_once(run_script: RunScript) -> N
 def test_play_waits_while_queue_is_full(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         begun_s = loop.time()
-        assert await harness.speaker.play("a", level(5 * S))
+        assert await harness.speaker.play(A, level(5 * S))
         assert loop.time() - begun_s == pytest.approx(3.0, abs=0.15)
 
     run_script(script)
@@ -135,90 +138,90 @@ def test_play_waits_while_queue_is_full(run_script: RunScript) -> None:
 def test_close_ends_waiting_play(run_script: RunScript, how: str) -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(harness.speaker.play("a", level(10 * S)))
+            playing = tasks.create_task(harness.speaker.play(A, level(10 * S)))
             await asyncio.sleep(0.5)
             closed_s = loop.time()
             if how == "close":
-                harness.speaker.close("a")
+                harness.speaker.close(A)
             else:
-                harness.speaker.open("b")
+                harness.speaker.open(B)
         assert not playing.result()
         assert loop.time() - closed_s < 0.01
-        assert not await harness.speaker.play("a", level(10))
-        assert await harness.speaker.play("b", level(10)) is (how == "another")
+        assert not await harness.speaker.play(A, level(10))
+        assert await harness.speaker.play(B, level(10)) is (how == "another")
 
     run_script(script)
 
 
 def test_reply_not_open_or_ended_is_not_played(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
-        assert not await harness.speaker.play("never", level(10))
-        harness.speaker.open("a")
-        assert await harness.speaker.play("a", level(240))
-        harness.speaker.end("a")
-        assert not await harness.speaker.play("a", level(240))
-        harness.speaker.end("never")
-        assert harness.speaker.close("never") == 0
+        assert not await harness.speaker.play(NamedSound("never"), level(10))
+        harness.speaker.open(A)
+        assert await harness.speaker.play(A, level(240))
+        harness.speaker.end(A)
+        assert not await harness.speaker.play(A, level(240))
+        harness.speaker.end(NamedSound("never"))
+        assert harness.speaker.close(NamedSound("never")) == 0
         await asyncio.sleep(0.3)
 
-    reports = run_script(script).reports_of("a")
+    reports = run_script(script).reports_of(A)
     assert (reports[-1][0], reports[-1][2]) == (240, True)
 
 
 def test_close_returns_played_samples_and_ends_reply(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(S))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(S))
         await asyncio.sleep(0.5)
-        reports = harness.reports_of("a")
-        taken = harness.speaker.close("a")
+        reports = harness.reports_of(A)
+        taken = harness.speaker.close(A)
         assert reports[-1][0] <= taken <= reports[-1][0] + 2 * BLOCK_S * S
         assert taken == pytest.approx(0.5 * S, abs=0.03 * S)
-        assert harness.speaker.close("a") == taken
+        assert harness.speaker.close(A) == taken
         await asyncio.sleep(0.5)
-        assert all(total <= taken and not finished for total, _, finished in harness.reports_of("a"))
-        assert len(harness.reports_of("a")) <= len(reports) + 1
+        assert all(total <= taken and not finished for total, _, finished in harness.reports_of(A))
+        assert len(harness.reports_of(A)) <= len(reports) + 1
 
     run_script(script)
 
 
 def test_opening_open_reply_changes_nothing(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(S // 2))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(S // 2))
         await asyncio.sleep(0.2)
-        harness.speaker.open("a")
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        harness.speaker.end(A)
         await asyncio.sleep(0.5)
 
-    assert run_script(script).reports_of("a")[-1][0] == S // 2
+    assert run_script(script).reports_of(A)[-1][0] == S // 2
 
 
 def test_late_end_is_reported_without_more_samples(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(480))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(480))
         await asyncio.sleep(0.3)
-        assert [finished for *_, finished in harness.reports_of("a")].count(True) == 0
-        harness.speaker.end("a")
+        assert [finished for *_, finished in harness.reports_of(A)].count(True) == 0
+        harness.speaker.end(A)
         await asyncio.sleep(0.3)
 
-    reports = run_script(script).reports_of("a")
+    reports = run_script(script).reports_of(A)
     assert [(total, finished) for total, _, finished in reports[-2:]] == [(480, False), (480, True)]
 
 
 def test_reply_continues_after_underrun_with_new_time(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(2400))
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(2400))
         await asyncio.sleep(0.6)
-        await harness.speaker.play("a", level(2400))
-        harness.speaker.end("a")
+        await harness.speaker.play(A, level(2400))
+        harness.speaker.end(A)
         await asyncio.sleep(0.4)
 
-    reports = run_script(script).reports_of("a")
+    reports = run_script(script).reports_of(A)
     assert reports[-1][0] == 4800
     # Audio that arrived later is played later, and not in the meantime.
     after = next(leaves_s for (before, *_), (_, leaves_s, _) in itertools.pairwise(reports) if before == 2400)
@@ -229,10 +232,10 @@ def test_duck_without_reply_is_accepted(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
         harness.speaker.duck()
         harness.speaker.unduck()
-        harness.speaker.open("a")
+        harness.speaker.open(A)
         harness.speaker.duck()
-        await harness.speaker.play("a", level(2400))
-        harness.speaker.close("a")
+        await harness.speaker.play(A, level(2400))
+        harness.speaker.close(A)
         harness.speaker.unduck()
         harness.speaker.unduck()
         assert harness.speaker.latency_s >= 0
@@ -243,14 +246,14 @@ def test_duck_without_reply_is_accepted(run_script: RunScript) -> None:
 def test_reply_survives_loop_blocked_for_a_second(run_script: RunScript) -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        harness.speaker.open("a")
-        await harness.speaker.play("a", level(3 * S // 2))
-        harness.speaker.end("a")
+        harness.speaker.open(A)
+        await harness.speaker.play(A, level(3 * S // 2))
+        harness.speaker.end(A)
         await asyncio.sleep(0.2)
         loop.stall(1.0)  # type: ignore[attr-defined]  # the virtual one
         await asyncio.sleep(3.0)
 
-    reports = run_script(script).reports_of("a")
+    reports = run_script(script).reports_of(A)
     assert reports[-1][0] == 3 * S // 2
     assert [finished for *_, finished in reports].count(True) == 1
     assert (np.diff([leaves_s for _, leaves_s, _ in reports]) > -1e-6).all()

@@ -1,7 +1,7 @@
 """Microphone and loudspeaker on a private PulseAudio server: audio passes, losses recover."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.frame import Frame
+from audio.sound_id import NamedSound, SoundId
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time]
 
@@ -34,7 +35,7 @@ class CardHarness:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.frames: list[Frame] = []
-        self.played: list[tuple[Hashable, int, float, bool]] = []
+        self.played: list[tuple[SoundId, int, float, bool]] = []
         self.microphone = CardMicrophone(MICROPHONE, report=self.said.append)
         self.speaker = CardSpeaker(SPEAKER, report=self.said.append)
         self.speaker.on_played = lambda *what: self.played.append(what)
@@ -56,12 +57,12 @@ class CardHarness:
     async def wait_for_audio(self) -> None:
         """Checks that audio arrives, and that a reply is played completely and only by the card."""
         await self.until(lambda: self.both_open and self.frames and not self.frames[-1].is_inserted)
-        key = f"reply {len(self.played)}"
+        sound = NamedSound(f"reply {len(self.played)}")
         silent = self.speaker.silent_samples
-        self.speaker.open(key)
-        assert await self.speaker.play(key, noise(2400))
-        self.speaker.end(key)
-        await self.until(lambda: self.played and self.played[-1][0] == key and self.played[-1][3])
+        self.speaker.open(sound)
+        assert await self.speaker.play(sound, noise(2400))
+        self.speaker.end(sound)
+        await self.until(lambda: self.played and self.played[-1][0] == sound and self.played[-1][3])
         assert self.speaker.silent_samples == silent
 
 
@@ -99,9 +100,9 @@ def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path: Path
         with Recorder(card) as recorder:
             began_s = loop.time()
             speaking = card.speak(write_wav(tmp_path / "voice.wav", voice, 16_000))
-            harness.speaker.open("reply")
-            await harness.speaker.play("reply", reply)
-            harness.speaker.end("reply")
+            harness.speaker.open(NamedSound("reply"))
+            await harness.speaker.play(NamedSound("reply"), reply)
+            harness.speaker.end(NamedSound("reply"))
             assert await asyncio.to_thread(speaking.wait) == 0
             await asyncio.sleep(0.3)
         assert share_found(recorder.pcm, reply, 24_000) >= 0.85
@@ -159,11 +160,11 @@ def test_removed_and_restored_devices_recover(card: VirtualCard) -> None:
 def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     async def script(harness: CardHarness) -> None:
         await harness.wait_for_audio()
-        harness.speaker.open("long")
-        await harness.speaker.play("long", noise(36_000))
-        harness.speaker.end("long")
+        harness.speaker.open(NamedSound("long"))
+        await harness.speaker.play(NamedSound("long"), noise(36_000))
+        harness.speaker.end(NamedSound("long"))
         await asyncio.to_thread(card.kill)
-        await harness.until(lambda: harness.played[-1][:2] == ("long", 36_000), 5)  # in silence
+        await harness.until(lambda: harness.played[-1][:2] == (NamedSound("long"), 36_000), 5)  # in silence
         assert harness.speaker.silent_samples > 20_000
         await asyncio.to_thread(card.start)
         await harness.wait_for_audio()

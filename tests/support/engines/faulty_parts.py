@@ -5,7 +5,7 @@ them into what a reply sees.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -15,6 +15,7 @@ from support.services.llm_server import DONE, event
 
 from assistant.tools import ToolError
 from audio.errors import EngineLoadError, TtsError
+from audio.sound_id import SoundId
 from audio.speaker import WavSpeaker
 from audio.tts import Chunk
 from audio.units import Pcm, ReplySamples
@@ -274,28 +275,28 @@ class QueueingSpeaker(StallingSpeaker):
     def __init__(self, write: Callable[[float, Pcm], None], stalls: CardStalls) -> None:
         """Creates the client's card."""
         super().__init__(write, stalls)
-        self._queue: list[Hashable] = []  # the reply that plays, and those after it
+        self._queue: list[SoundId] = []  # the reply that plays, and those after it
         self._moved = asyncio.Event()
 
-    def open(self, key: Hashable) -> None:
-        self._queue.append(key)
+    def open(self, sound: SoundId) -> None:
+        self._queue.append(sound)
         if len(self._queue) == 1:
-            super().open(key)
+            super().open(sound)
 
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        while key in self._queue[1:]:
+    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
+        while sound in self._queue[1:]:
             self._moved.clear()
             await self._moved.wait()
-        return await super().play(key, pcm)
+        return await super().play(sound, pcm)
 
-    def close(self, key: Hashable) -> ReplySamples:
-        waits, plays = key in self._queue[1:], self._queue[:1] == [key]
-        if key in self._queue:
-            self._queue.remove(key)
+    def close(self, sound: SoundId) -> ReplySamples:
+        waits, plays = sound in self._queue[1:], self._queue[:1] == [sound]
+        if sound in self._queue:
+            self._queue.remove(sound)
         self._moved.set()
         if waits:
             return ReplySamples(0)
-        taken = super().close(key)
+        taken = super().close(sound)
         if plays and self._queue:
             super().open(self._queue[0])
         return taken

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.clocks.virtual_time import run_virtual
 
+from audio.sound_id import NamedSound, SoundId
 from audio.units import Pcm, ReplySamples
 from web.client_audio.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
 
-REPLY = "reply"
+REPLY = NamedSound("reply")
 AHEAD_MS = 1000
 
 
@@ -35,7 +36,7 @@ class Client:
     """A client: the audio it received, and the playback reports to the conversation."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
-    sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
+    sent: list[tuple[float, SoundId, Pcm]] = field(default_factory=list)  # with ms since the start
     reports: list[tuple[float, int, bool]] = field(default_factory=list)
     leaves_at_ms: list[float] = field(default_factory=list)
     zero_s: float = 0.0
@@ -60,8 +61,8 @@ class Client:
     def finished_at_ms(self) -> list[float]:
         return [at_ms for at_ms, _, finished in self.reports if finished]
 
-    def _played(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        assert key == REPLY
+    def _played(self, sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        assert sound == REPLY
         self.reports.append((self.now_ms, total, finished))
         self.leaves_at_ms.append(round((leaves_at_s - self.zero_s) * 1000, 3))
 
@@ -155,7 +156,7 @@ def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
 
 def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
     async def scene(client: Client) -> None:
-        assert not await client.speaker.play("another", sound(100))
+        assert not await client.speaker.play(NamedSound("another"), sound(100))
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(client.speaker.play(REPLY, sound(5000)))
             await client.at(500)
@@ -251,7 +252,7 @@ def test_impossible_reports_are_clamped() -> None:
 def test_reports_about_another_reply_are_ignored() -> None:
     async def scene(client: Client) -> None:
         await play(client, 500)
-        client.speaker.report("an old one", 400, finished=True)
+        client.speaker.report(NamedSound("an old one"), 400, finished=True)
         await client.at(200)
         assert client.reported_ms <= 200
 
@@ -407,7 +408,7 @@ def test_received_audio_of_another_reply_does_not_count() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 500))
             await client.at(1000)
-            client.speaker.on_reconnect("an old one", 400)
+            client.speaker.on_reconnect(NamedSound("an old one"), 400)
 
     client = run_scene(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
@@ -447,12 +448,12 @@ class RandomActions:
     def stream(self) -> Pcm:
         return np.concatenate([*self.received, sound(0)])
 
-    def _sent(self, _key: Hashable, pcm: Pcm) -> None:
+    def _sent(self, _sound: SoundId, pcm: Pcm) -> None:
         assert not self.shut
         self.received.append(pcm.copy())
         self.furthest = max(self.furthest, len(self.stream))
 
-    def _report(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
+    def _report(self, _sound: SoundId, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
         assert not self.shut
         assert self.client.reported_ms * 24 <= total <= self.furthest
         assert not self.client.finished_at_ms

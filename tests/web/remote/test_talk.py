@@ -3,7 +3,7 @@
 import asyncio
 import math
 import os
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +24,7 @@ from assistant.events import (
     WordsTimed,
 )
 from audio.level import audible_onset
+from audio.sound_id import SoundId
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from web.remote.address import address_of
@@ -189,8 +190,8 @@ def test_unheard_words_are_not_in_server_history(
     async def course(one: TalkHarness, _server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         told = one.talk.speaker.on_played
 
-        def gone(key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-            told(key, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
+        def gone(sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+            told(sound, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
 
         one.talk.speaker.on_played = gone
         await eventually(lambda: one.talk.wire.open)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from assistant.turns.events import ReplyId
+from audio.sound_id import NamedSound, SoundId
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from web.remote.sound.jitter_buffer import GATHER_LIMIT_S, JitterBuffer
@@ -47,12 +48,12 @@ class RemotePlayback:
     playing: ReplyId | None = None
     jitter_buffer: JitterBuffer = field(default_factory=JitterBuffer)
     _played: dict[ReplyId, ReplyPlayback] = field(default_factory=dict)
-    _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: the end of the reply
+    _waiting: deque[tuple[SoundId, Pcm | None]] = field(default_factory=deque)  # None: the end of the reply
     _waiting_samples: int = 0
-    _closed: set[Hashable] = field(default_factory=set)  # replies whose further audio is dropped
-    _open: Hashable = None  # the reply that is open at the loudspeaker
+    _closed: set[SoundId] = field(default_factory=set)  # replies whose further audio is dropped
+    _open: SoundId | None = None  # the reply that is open at the loudspeaker
     _given: int = 0  # samples of it that were passed to the loudspeaker
-    _ended: Hashable = None  # the reply whose audio is complete
+    _ended: SoundId | None = None  # the reply whose audio is complete
     _kept: list[Pcm] = field(default_factory=list)  # the audio of the last reply
     _kept_samples: int = 0
     _repeats: int = 0
@@ -122,9 +123,9 @@ class RemotePlayback:
             return False
         self.stop()
         self._repeats += 1
-        key = ("again", self._repeats)
-        self._put(key, np.concatenate(self._kept))
-        self._put(key, None)
+        sound = NamedSound(f"repetition {self._repeats}")
+        self._put(sound, np.concatenate(self._kept))
+        self._put(sound, None)
         return True
 
     def received_ms(self, reply: ReplyId) -> float:
@@ -150,35 +151,35 @@ class RemotePlayback:
             if not self._waiting:
                 await self._changed.wait()
                 continue
-            key, pcm = self._waiting.popleft()
-            if key in self._closed:
+            sound, pcm = self._waiting.popleft()
+            if sound in self._closed:
                 continue
-            if key != self._open:
+            if sound != self._open:
                 await self._until_silent()
-                if key in self._closed:
+                if sound in self._closed:
                     continue
-                self._begin_at_the_speaker(key)
+                self._begin_at_the_speaker(sound)
             if pcm is None:
-                self.speaker.end(key)
+                self.speaker.end(sound)
                 continue
-            if self._must_buffer(key):
-                await self._buffer_reply(key, pcm)
-                if key in self._closed:
+            if self._must_buffer(sound):
+                await self._buffer_reply(sound, pcm)
+                if sound in self._closed:
                     continue
             self._waiting_samples -= len(pcm)
             self._given += len(pcm)
-            await self.speaker.play(key, pcm)
+            await self.speaker.play(sound, pcm)
 
-    def _begin_at_the_speaker(self, key: Hashable) -> None:
-        self._open, self._given = key, 0
-        self.speaker.open(key)
+    def _begin_at_the_speaker(self, sound: SoundId) -> None:
+        self._open, self._given = sound, 0
+        self.speaker.open(sound)
         self.jitter_buffer.begin()
 
-    def _must_buffer(self, key: Hashable) -> bool:
+    def _must_buffer(self, sound: SoundId) -> bool:
         """Returns whether to buffer: at the start of a reply, and after an underrun."""
-        if not isinstance(key, ReplyId) or key not in self._played:
+        if not isinstance(sound, ReplyId) or sound not in self._played:
             return False  # a repeated reply is complete already
-        played = self._played[key]
+        played = self._played[sound]
         if self._given == 0:
             return True
         if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
@@ -186,18 +187,18 @@ class RemotePlayback:
         self.jitter_buffer.ran_dry()
         return True
 
-    async def _buffer_reply(self, key: Hashable, first: Pcm) -> None:
+    async def _buffer_reply(self, sound: SoundId, first: Pcm) -> None:
         """Waits until enough of the reply has arrived, or all of it, up to `GATHER_LIMIT_S`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_LIMIT_S):
-                while self._open == key and not self._enough(key, first):
+                while self._open == sound and not self._enough(sound, first):
                     self._changed.clear()
                     await self._changed.wait()
 
-    def _enough(self, key: Hashable, first: Pcm) -> bool:
+    def _enough(self, sound: SoundId, first: Pcm) -> bool:
         here = len(first)
         for other, pcm in self._waiting:
-            if here >= self.jitter_buffer.samples or other != key or pcm is None:
+            if here >= self.jitter_buffer.samples or other != sound or pcm is None:
                 return True
             here += len(pcm)
         return here >= self.jitter_buffer.samples
@@ -214,32 +215,32 @@ class RemotePlayback:
             except TimeoutError:
                 return
 
-    def _took(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        if finished and key == self._open:
+    def _took(self, sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        if finished and sound == self._open:
             self._open = None
             self.jitter_buffer.over()
             self._changed.set()
-        if not isinstance(key, ReplyId) or key not in self._played:
+        if not isinstance(sound, ReplyId) or sound not in self._played:
             return
-        played, now_s = self._played[key], _now_s()
+        played, now_s = self._played[sound], _now_s()
         if played.took(total, leaves_at_s, finished=finished):
-            self.audible(key, played)
+            self.audible(sound, played)
         if played.report_due(now_s) or finished:
-            self.progress(key, played)
-        if finished and self.playing == key:
+            self.progress(sound, played)
+        if finished and self.playing == sound:
             self.playing = None
 
     def _begin(self, reply: ReplyId) -> None:
         if self.playing is not None and self.playing != self._ended:
             self.end(self.playing)  # its end was never announced
-        self._played = {key: one for key, one in self._played.items() if key == self.playing}  # it may still play
+        self._played = {known: one for known, one in self._played.items() if known == self.playing}  # it may still play
         self._played[reply] = ReplyPlayback()
         self._closed &= {self._open}
         self.playing = reply
         self._kept, self._kept_samples, self._reported = [], 0, False
 
-    def _put(self, key: Hashable, pcm: Pcm | None) -> None:
-        self._waiting.append((key, pcm))
+    def _put(self, sound: SoundId, pcm: Pcm | None) -> None:
+        self._waiting.append((sound, pcm))
         self._waiting_samples += 0 if pcm is None else len(pcm)
         self._changed.set()
 
