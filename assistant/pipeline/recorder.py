@@ -136,7 +136,7 @@ class Recorder:
                     detail += f", who pauses in {100 * estimate.pausing:.0f} % of their turns"
                 if estimate.dictation != NOTHING:
                     detail += f", {estimate.dictation.described}"
-                trace.event("judged", now_s, detail)
+                trace.event("estimate", now_s, detail)
 
     def segment_ended(self, turn: int, now_s: float) -> None:
         """Ends the segment. A discarded segment is added to the turn during which it was heard.
@@ -338,7 +338,7 @@ class Recorder:
             fallbacks=tuple(self.fallbacks),
             counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
             assistant_words=heard if self.keep_words else None,
-            told=self.event_log.drain(),
+            turn_events=self.event_log.drain(),
         )
         record = replace(record, tracing=dict(self.tracing)) if self.tracing else record
         load = None if self.busy_machine is None else self.busy_machine.load()

@@ -222,7 +222,7 @@ class TurnTrace:
         fallbacks: tuple[str, ...],
         counters: dict[str, int],
         assistant_words: str | None,
-        told: LogEntries,
+        turn_events: LogEntries,
     ) -> TurnRecord:
         """Returns the record of the finished turn. `assistant_words` None: words are not recorded."""
         stages = self.stages()
@@ -258,8 +258,8 @@ class TurnTrace:
             error=self.error,
             counters=counters,
             words=None if assistant_words is None else TracedWords(self.user_words, assistant_words),
-            told_before=told.before,
-            told=told.entries,
+            turn_events_before=turn_events.before,
+            turn_events=turn_events.entries,
         )
 
     def _traced_spans(self, line: ConversationTimeline) -> list[TracedSpan]:

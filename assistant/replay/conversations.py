@@ -85,11 +85,11 @@ class _Latest:
 
 
 def _spoken(records: Sequence[Record]) -> int:
-    return sum(bool(record.get("told")) and record["speech_end_ms"] is not None for record in records)
+    return sum(bool(record.get("turn_events")) and record["speech_end_ms"] is not None for record in records)
 
 
 def _beheaded(records: Sequence[Record]) -> bool:
-    return "told" in records[0] and records[0].get("told_before") != 0
+    return "turn_events" in records[0] and records[0].get("turn_events_before") != 0
 
 
 def _counted(tally: Tally, record: Record) -> TurnGain | None:

@@ -45,7 +45,7 @@ Source = Literal["asked", "words", "listener"]
 class Step(NamedTuple):
     """One event or settings change, and the resulting decisions."""
 
-    told: LoggedEvent
+    event: LoggedEvent
     effects: SessionEffects
 
 
@@ -146,8 +146,8 @@ class RecordingIndex:
         for place in self._requests_in.get(silence, ()):
             request = self.requests[place]
             news.append((place, "asked", request.ordinal))
-            told = None if request.answer is None else self.steps[request.answer].told
-            if request.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
+            logged = None if request.answer is None else self.steps[request.answer].event
+            if request.answer is not None and not (isinstance(logged, FinalTranscript) and logged.transcript.is_draft):
                 news.append((request.answer, "words", request.ordinal))
         return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
 
@@ -163,10 +163,10 @@ class RecordingIndex:
         self._estimates_in.setdefault(estimate.silence, []).append(place)
 
 
-def replay_events(told: Iterable[LoggedEvent]) -> list[Step]:
+def replay_events(logged: Iterable[LoggedEvent]) -> list[Step]:
     """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
     requests = TranscriptRequests(TurnTaking(TurnSettings()))
-    return [Step(item, feed(requests, item)) for item in told]
+    return [Step(item, feed(requests, item)) for item in logged]
 
 
 def feed(requests: TranscriptRequests, item: LoggedEvent) -> SessionEffects:
@@ -184,9 +184,9 @@ def sure_speech_end(item: LoggedEvent) -> Samples | None:
     return None
 
 
-def index_recording(told: Iterable[LoggedEvent]) -> RecordingIndex:
+def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
     """Indexes a recorded conversation."""
-    found = RecordingIndex(replay_events(told))
+    found = RecordingIndex(replay_events(logged))
     silence, ordinal = Samples(0), 0
     seen: set[int] = set()
     for place, (item, effects) in enumerate(found.steps):
@@ -236,7 +236,7 @@ def _scored_silence(found: RecordingIndex, place: int, item: EndOfTurnScored, si
     first = requests[0].at if requests else item.at
     source: Source = "listener"
     ordinal = 0
-    following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
+    following = found.steps[place + 1].event if place + 1 < len(found.steps) else None
     if isinstance(following, FrameProcessed) and following.at == item.at:
         source, ordinal = found.last_trigger_in(silence)
     # In older traces a silence was scored immediately after a request and after its transcript.

@@ -23,7 +23,9 @@ def page_notes(files: Sequence[Path]) -> PageNotes:
     for record in read_records(files, _ignore):
         last = record
         began.add(str(record.get("started_at", ""))[:16])
-        settings = next((each for each in reversed(record.get("told", ())) if each.startswith(_SETTINGS)), settings)
+        settings = next(
+            (each for each in reversed(record.get("turn_events", ())) if each.startswith(_SETTINGS)), settings
+        )
     if last is None:
         return PageNotes()
     given = advice(collect_inputs(files, _ignore))

@@ -122,7 +122,7 @@ def nothing_to_replay(names: Sequence[str], replay: Replay) -> str:
         )
     if replay.left_out:
         return (
-            f"{where}: no turn can be replayed: a replay needs the field `told`, which this version writes; "
+            f"{where}: no turn can be replayed: a replay needs the field `turn_events`, which this version writes; "
             f"record a conversation with it first."
         )
     return f"{where}: no turn with speech." if replay.conversations else f"{where}: it has no turns."

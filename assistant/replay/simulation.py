@@ -84,7 +84,7 @@ def run(
     for place in range(span.start, span.end):
         if place >= span.next and simulation.next_turn_began:
             return simulation.course
-        simulation.process(place, recorded.steps[place].told)
+        simulation.process(place, recorded.steps[place].event)
     if span.end == span.steps:
         simulation.append_silence()
     return simulation.course
@@ -146,11 +146,11 @@ class _Simulation(World):
         """Restores the reply that was spoken into, and the silence in which the turn begins with its requests."""
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
-            told, effects = self.recorded.steps[place]
+            logged, effects = self.recorded.steps[place]
             asked = [effect.reply for effect in effects if isinstance(effect, RecognizerRequest)]
             self.simulated_ids |= {reply: reply for reply in asked}
             self.ordinal += len(asked)
-            if (at := sure_speech_end(told)) is not None:
+            if (at := sure_speech_end(logged)) is not None:
                 self.silence = at
                 break
         self.segment = self._segment_before(self.span.start)
@@ -282,10 +282,10 @@ class _Simulation(World):
         """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
         self.segment = segment
         timeout = samples_of_ms(self.turns.settings.start.max_transcript_wait_ms)
-        for told, _ in self.recorded.steps[self.place + 1 :]:
-            if isinstance(told, InterimTranscript) and told.was_requested:
+        for logged, _ in self.recorded.steps[self.place + 1 :]:
+            if isinstance(logged, InterimTranscript) and logged.was_requested:
                 return
-            if isinstance(told, FrameProcessed) and told.at - self.now > timeout:
+            if isinstance(logged, FrameProcessed) and logged.at - self.now > timeout:
                 break
         at = Samples(self.now + UNDERSTOOD)
         self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
@@ -300,19 +300,19 @@ class _Simulation(World):
     def _simulate_transcript(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
         reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
-        told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
-        if isinstance(told, TranscriptFailed):
+        logged = None if then is None or then.answer is None else self.recorded.steps[then.answer].event
+        if isinstance(logged, TranscriptFailed):
             self.schedule(TranscriptFailed(at, reply, segment))
             return
         # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
-            replace(told.transcript, segment=segment)
-            if isinstance(told, FinalTranscript)
+            replace(logged.transcript, segment=segment)
+            if isinstance(logged, FinalTranscript)
             else Transcript(segment, at, "")
         )
         if not words.is_draft:  # which never triggers an EOT estimate
             self._simulate_estimate(segment, at, "words", ordinal)
-        void = told.ignored_because if isinstance(told, FinalTranscript) else ""
+        void = logged.ignored_because if isinstance(logged, FinalTranscript) else ""
         self.schedule(FinalTranscript(at, reply, words, void))
 
     def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
@@ -343,8 +343,10 @@ class _Simulation(World):
         )
 
     def _is_usable(self, ask: RecordedRequest, *, draft: bool) -> bool:
-        told = None if ask.answer is None else self.recorded.steps[ask.answer].told
-        return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
+        logged = None if ask.answer is None else self.recorded.steps[ask.answer].event
+        return logged is not None and (
+            draft or not (isinstance(logged, FinalTranscript) and logged.transcript.is_draft)
+        )
 
     def _recorded_estimate(self, source: Source, ordinal: int) -> ScoredSilence | None:
         here = [found for found in self.recorded.estimates_in(self.silence) if found.source == source]

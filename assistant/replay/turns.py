@@ -113,9 +113,9 @@ def conversation_of(records: Sequence[Record]) -> RecordedConversation:
     kept: dict[int, Record] = {}
     for record in records:
         # If two turns end at the same time, the second record holds no events.
-        if "told" not in record or record["told_before"] != len(entries):
+        if "turn_events" not in record or record["turn_events_before"] != len(entries):
             break
-        entries += record["told"]
+        entries += record["turn_events"]
         kept[record["turn"]] = record
     found = index_recording(parse_entries(entries))
     decisions = events_of(found.steps)
@@ -124,8 +124,8 @@ def conversation_of(records: Sequence[Record]) -> RecordedConversation:
 
 
 def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
-    told = [(event["name"], event["detail"]) for event in record["events"] if event["name"] in DECISIONS]
-    return told == decisions[: len(told)]
+    traced = [(event["name"], event["detail"]) for event in record["events"] if event["name"] in DECISIONS]
+    return traced == decisions[: len(traced)]
 
 
 def reply_timing_of(record: Record) -> ReplyTiming | None:
@@ -154,7 +154,7 @@ def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TranscriptRequest
     requests, at = TranscriptRequests(TurnTaking(TurnSettings())), 0
     for number, (start, turn) in enumerate(starts):
         for step in found.steps[at:start]:
-            feed(requests, step.told)
+            feed(requests, step.event)
         at = start
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]

@@ -11,8 +11,9 @@ from typing import Annotated, Literal, get_args, get_type_hints
 from assistant.skills import REFUSED
 from assistant.trace.latency import Stage, StageShare
 
-SCHEMA = 2
-"""Version of the schema. In version 1 the settings of turn taking had six flags for their modes."""
+SCHEMA = 3
+"""Version of the schema. Version 2 had other names for the events of turn taking, and version 1 six flags for the modes
+in their settings."""
 
 FAILED = frozenset(("failed", "stuck"))
 """Outcomes of turns that got no answer: nothing, or an apology in its place."""
@@ -32,7 +33,7 @@ Outcome = Literal[
 ]  # fmt: skip
 
 EventName = Literal[
-    "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "cache", "tried",
+    "attempt", "foreseen", "drafted", "estimate", "dropped", "endpoint", "commit", "retracted", "cache", "tried",
     "size", "other_size", "escalated", "summarized", "model_finished", "tool", "delivered", "part", "moment",
     "fallback", "duck", "unduck", "overlap", "interrupt", "unheard", "language", "guessed", "error", "listening_sound",
     "listening_sound_cut",
@@ -160,8 +161,8 @@ class TurnRecord:
         "counts of the conversation so far, by name: see above",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
-    told_before: Annotated[int, "number of `told` entries in earlier records of the conversation"] = 0
-    told: Annotated[
+    turn_events_before: Annotated[int, "number of `turn_events` in earlier records of the conversation"] = 0
+    turn_events: Annotated[
         tuple[str, ...],
         "events of turn taking since the last record, without words (assistant/turns/log/event_entries.py), for replay",
     ] = ()
@@ -190,10 +191,10 @@ class TurnRecord:
         """The response latency for statistics: None for a turn that failed."""
         return None if self.failed else self.response_latency_ms
 
-    def to_json(self, *, told: bool = True) -> str:
-        """Returns the record as one line of JSON. Without `told`, which only a replay needs, it is much shorter."""
+    def to_json(self, *, turn_events: bool = True) -> str:
+        """Returns the record as one line of JSON; much shorter without `turn_events`, which only a replay needs."""
         names = [one.name for one in fields(self) if one.name != "tracing" or self.tracing]
-        content = {name: getattr(self, name) for name in names} | ({} if told else {"told": ()})
+        content = {name: getattr(self, name) for name in names} | ({} if turn_events else {"turn_events": ()})
         return json.dumps(_plain(content), separators=(",", ":"))
 
 

@@ -41,6 +41,9 @@ NEEDED = frozenset(
 )
 """Required fields. A record without them is useless; fields added by newer versions are not required."""
 
+_OLD_NAMES = {"told": "turn_events", "told_before": "turn_events_before"}
+"""Names of fields in records of schema 1 and 2, with the present ones."""
+
 
 class TraceError(Exception):
     """A file is no trace or cannot be read. The message names the file and says what to do."""
@@ -183,6 +186,9 @@ def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str],
         lacking = ", ".join(sorted(NEEDED - record.keys()))
         raise TraceError(f"{path}, line {number} lacks {lacking}, so it is not a complete turn record.")
     placed = _Placed(record)
+    for old, name in _OLD_NAMES.items():
+        if old in placed:
+            placed[name] = placed.pop(old)
     placed.place = f"{path}, line {number}"
     return placed
 

@@ -346,7 +346,7 @@ class Realtime:
                 self.item_deleted(item)
             case TurnFinished(record):
                 if self.config.extensions.events:
-                    trace = record_for_client(record).to_json(told=self.config.extensions.told)
+                    trace = record_for_client(record).to_json(turn_events=self.config.extensions.turn_events)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
             case Problem():
                 self._tell_notice(event)

@@ -4,18 +4,18 @@ Frames without changes share an entry. Of a text only what decisions depend on i
 they equal other words, and whether they are a backchannel.
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
-    hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,
+    frames 41600 12 1 38912 - /v39...                 12 frames up to 41600: state, start of the state, possible end,
                                                       probabilities of speech. State 0: silent; 1: speaking;
                                                       2: silent, possible onset; 3: speaking, clearly above the noise;
                                                       4: speaking, at background level
-    partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
-                                                      aside (to others), begin (of a backchannel), words, called or
-                                                      echo; "asked" if it was requested
-    partial 41600 34112 first 0.93            the same if only the first word was examined: the probability that it
-                                                      begins a backchannel or an echo, or is no word
+    interim 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -,
+                                                      backchannel, side-talk, beginning (of a backchannel), words,
+                                                      called or echo; "requested" if it was requested
+    interim 41600 34112 first 0.93                    the same if only the first word was examined: the probability that
+                                                      it begins a backchannel or an echo, or is no word
     draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
                                                       probability of a sentence end, salted hash
-    judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
+    estimate 41600 34112 0.49 160.0 650.0 0.2 sound   EOT estimate of a segment: probability, length of the silence,
                                                       mean excess of a pause, share of the speaker's turns with a pause,
                                                       sources; "dictates phone-number incomplete" if the user dictates
     words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
@@ -25,7 +25,7 @@ they equal other words, and whether they are a backchannel.
     lost 41600 1 2 34112                              the transcript failed
     playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
     ended 41600 1 2                                   the reply has ended
-    asked 41600 greeting 1                            a reply was requested; 1: with a text to say
+    request 41600 greeting 1                          a reply was requested; 1: with a text to say
     submitted|pressed|cleared|cancelled 41600         actions of the client
     cancelled 41600 request                           cancelled including the request for a reply
 """
@@ -103,13 +103,17 @@ _GROUPS: dict[str, type[Any]] = {
 _TEXTS = {
     "-": "",
     "echo": "",
-    "mhm": "mhm",
-    "aside": "Mom, wait.",
-    "begin": "I",
+    "backchannel": "mhm",
+    "side-talk": "Mom, wait.",
+    "beginning": "I",
     "words": "words",
     "called": "words",
 }
 """A text for each kind of words in the entry of an interim transcript."""
+
+_OLD_NAMES = {"hear": "frames", "partial": "interim", "judged": "estimate", "asked": "request"}
+_OLD_VALUES = {"mhm": "backchannel", "aside": "side-talk", "begin": "beginning", "asked": "requested"}
+"""Names of entries, and values of interim transcripts, in traces of schema 1 and 2, with the present ones."""
 
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 """Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
@@ -162,7 +166,7 @@ def frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
         else ""
     )
     state = marked or f"{vad.speaking:d}"
-    entry = f"hear {last.at} {frames} {state} {vad.boundary} {possible_end}"
+    entry = f"frames {last.at} {frames} {state} {vad.boundary} {possible_end}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
@@ -170,13 +174,13 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
-            return f"partial {event.at} {event.transcript.segment} {_words_so_far(event)}"
+            return f"interim {event.at} {event.transcript.segment} {_words_so_far(event)}"
         case DraftTranscript(at, words, sentence_end):
             return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
-            return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}{_dictated(found.dictation)}"
+            return f"estimate {event.at} {event.segment} {numbers} {found.sources or '-'}{_dictated(found.dictation)}"
         case FinalTranscript():
             words = event.transcript
             void = f" {event.ignored_because}" if event.ignored_because else ""
@@ -193,9 +197,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
         case ReplyEnded():
             return f"ended {event.at} {_id(event.reply)}"
         case ReplyRequested():
-            return (
-                f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.after_current_reply else ''}"
-            )
+            behind = " behind" if event.after_current_reply else ""
+            return f"request {event.at} {event.origin} {bool(event.text):d}{behind}"
         case InputCommitted(at, after_current_reply=True):
             return f"submitted {at} behind"
         case ReplyCancelled(at, including_request=True):
@@ -219,8 +222,8 @@ def _words_so_far(event: InterimTranscript) -> str:
     if event.ignorable is not None:
         return f"first {event.ignorable}"
     said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
-    asked = " asked" if event.was_requested else ""
-    return f"{event.transcript.low_confidence:d} {said}{asked}"
+    requested = " requested" if event.was_requested else ""
+    return f"{event.transcript.low_confidence:d} {said}{requested}"
 
 
 def _said(event: InterimTranscript) -> str:
@@ -230,10 +233,10 @@ def _said(event: InterimTranscript) -> str:
     if event.after_question:
         return "words"
     if is_backchannel(text):
-        return "mhm"
+        return "backchannel"
     if is_side_talk(text):
-        return "aside"
-    return "begin" if may_become_backchannel(text) else "words"
+        return "side-talk"
+    return "beginning" if may_become_backchannel(text) else "words"
 
 
 def _dictated(dictation: Dictation) -> str:
@@ -256,10 +259,13 @@ def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
         kind, _, rest = entry.partition(" ")
         if kind == "set":
             yield settings_of(json.loads(rest))
-        elif kind == "hear":
+        elif (name := _OLD_NAMES.get(kind, kind)) == "frames":
             yield from _frames_of(rest.split())
         else:
-            yield _event_of(kind, rest.split())
+            values = rest.split()
+            if name == "interim":
+                values = [_OLD_VALUES.get(value, value) for value in values]
+            yield _event_of(name, values)
 
 
 def settings_of(found: dict[str, object]) -> TurnSettings:
@@ -334,16 +340,16 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return replace(_final_transcript(at, all_words), answer_expected=True)
         case "words", all_words:
             return _final_transcript(at, all_words)
-        case "partial", [segment, "first", probability]:
+        case "interim", [segment, "first", probability]:
             words = Transcript(SegmentId(int(segment)), at, "")
             return InterimTranscript(at, words, was_requested=True, ignorable=float(probability))
-        case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
+        case "interim", [segment, low_confidence, said, *requested] if requested in ([], ["requested"]):
             text = _TEXTS[said]
             words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
             return InterimTranscript(
-                at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
+                at, words, has_wake_phrase=said == "called", was_requested=bool(requested), is_echo=said == "echo"
             )
-        case "judged", [
+        case "estimate", [
             segment,
             probability,
             silence_ms,
@@ -361,7 +367,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             text = "" if said == "-" else said
             words = Transcript(SegmentId(int(segment)), Samples(int(until)), text, is_draft=True)
             return DraftTranscript(at, words, float(sentence_end))
-        case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
+        case "estimate", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
             found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
             return EndOfTurnScored(at, SegmentId(int(segment)), found)
         case "lost", [turn, attempt, segment]:
@@ -370,7 +376,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return PlaybackProgress(at, _reply(turn, attempt), int(words), audible == "1")
         case "ended", [turn, attempt]:
             return ReplyEnded(at, _reply(turn, attempt))
-        case "asked", [
+        case "request", [
             ("greeting" | "announcement" | "ring" | "requested" | "repeated" | "resumed") as origin,
             worded,
             *after_current_reply,
@@ -390,7 +396,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
         case "cancelled", ["request"]:
             return ReplyCancelled(at, including_request=True)
         case _:
-            raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
+            raise ValueError(f"no event of turn taking: {kind} with {len(fields)} fields")
 
 
 def _estimate_of(numbers: list[str], pausing: list[str], sources: str, dictation: Dictation) -> EndOfTurnEstimate:

@@ -146,7 +146,7 @@ def test_sound_of_another_turn_removes_no_words() -> None:
 
 def test_replay_makes_the_same_sounds() -> None:
     result = simulation().run()
-    told = [entry for record in result.records for entry in record.told]
+    told = [entry for record in result.records for entry in record.turn_events]
     replayed = events_of(replay_events(parse_entries(told)))
     [record] = result.records
     decided = [(event.name, event.detail) for event in record.events if event.name in DECISIONS]

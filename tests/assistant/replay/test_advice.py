@@ -396,7 +396,9 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     old = write_trace(tmp_path / "old.jsonl", demo_records())
     beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
     empty = write_trace(tmp_path / "empty.jsonl", [])
-    unplaced = write_trace(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
+    unplaced = write_trace(
+        tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "turn_events_before"}]
+    )
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
         (("replay", str(empty)), f"{empty}: it has no turns."),

@@ -132,7 +132,7 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
 
 
 def check_replay(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
-    steps = replay_events(parse_entries([entry for record in records for entry in record.told]))
+    steps = replay_events(parse_entries([entry for record in records for entry in record.turn_events]))
     again = [(at, without_words(effect)) for at, effect in decisions_of(steps)]
     then = [(at, without_words(effect)) for at, effect in overheard_then]
     assert again == then[: len(again)]
@@ -263,7 +263,7 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 def test_requests_and_estimates_are_found_by_silence() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
     result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
-    found = index_recording(parse_entries([entry for record in result.records for entry in record.told]))
+    found = index_recording(parse_entries([entry for record in result.records for entry in record.turn_events]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
     assert [ask.ordinal for ask in found.requests_in(silence)] == [0, 1, 2]
@@ -293,7 +293,7 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
     result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
-    told = as_judged_before(parse_entries([entry for record in result.records for entry in record.told]))
+    told = as_judged_before(parse_entries([entry for record in result.records for entry in record.turn_events]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}
     sources = [judgement.source for judgement in found.estimates_in(silence)]

@@ -190,5 +190,10 @@ def test_record_that_differs_from_replay_is_named(plain: list[Record]) -> None:
 
 
 def test_turn_ending_together_with_another_hides_no_turn(plain: list[Record]) -> None:
-    together = plain[0] | {"turn": 99, "events": [], "told": [], "told_before": len(plain[0]["told"])}
+    together = plain[0] | {
+        "turn": 99,
+        "events": [],
+        "turn_events": [],
+        "turn_events_before": len(plain[0]["turn_events"]),
+    }
     assert conversation_of([plain[0], together, plain[1]]).left_out == 0

@@ -35,6 +35,15 @@ def test_unreadable_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
             trace_files([path])
 
 
+def test_names_of_schema_2_are_read(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "old.jsonl", [demo_records()[0] | {"schema": 2, "told": ["hear 1"], "told_before": 3}]
+    )
+    (record,) = read_records([path], pytest.fail)
+    assert (record["turn_events"], record["turn_events_before"]) == (["hear 1"], 3)
+    assert "told" not in record
+
+
 def test_records_are_read_unchanged() -> None:
     assert list(read_records([DEMO], pytest.fail)) == demo_records()
 

@@ -149,16 +149,30 @@ def test_estimate_of_older_trace_has_no_pausing_share() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("old", "present"),
+    [
+        ("hear 640 2 0 0 -", "frames 640 2 0 0 -"),
+        ("partial 640 320 0 mhm asked", "interim 640 320 0 backchannel requested"),
+        ("partial 640 320 1 aside", "interim 640 320 1 side-talk"),
+        ("partial 640 320 0 begin", "interim 640 320 0 beginning"),
+        ("asked 640 greeting 1", "request 640 greeting 1"),
+    ],
+)
+def test_entry_of_schema_2_is_read(old: str, present: str) -> None:
+    assert list(parse_entries([old])) == list(parse_entries([present]))
+
+
 def test_unknown_dictation_is_malformed() -> None:
     with pytest.raises(ValueError, match="song"):
-        list(parse_entries(["judged 320 7 0.5 160.0 650.0 0.2 sound dictates song incomplete"]))
+        list(parse_entries(["estimate 320 7 0.5 160.0 650.0 0.2 sound dictates song incomplete"]))
 
 
 def test_frames_share_an_entry_while_nothing_changes() -> None:
     speaking = [frame(number, VadResult(True, Samples(320), number * 17 / 255, None)) for number in range(2, 12)]
     silent = [frame(number, VadResult(False, Samples(3200), 0.0)) for number in range(12, 5000)]
     drained = log(*speaking, *silent).drain()
-    assert [entry.split()[0] for entry in drained.entries] == ["set", "hear", "hear"]
+    assert [entry.split()[0] for entry in drained.entries] == ["set", "frames", "frames"]
     assert list(parse_entries(drained.entries))[1:] == [*speaking, *silent]
 
 
@@ -186,7 +200,7 @@ def test_unchanged_interim_transcript_is_logged_once() -> None:
         InterimTranscript(AT, words("what time")),
         InterimTranscript(AT, words("mhm")),
     ).drain()
-    assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "mhm"]
+    assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "backchannel"]
 
 
 def test_requested_interim_transcript_is_logged_each_time() -> None:
@@ -286,11 +300,11 @@ def test_modes_of_schema_1_are_read(flags: dict[str, bool], modes: tuple[EndsTur
 
 @pytest.mark.parametrize(
     "entry",
-    ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"],
+    ["nonsense 1", "words 1 2", "frames 640 2 1 0 - AA==", "request 1 somebody 1", "cancelled"],
     ids=["unknown name", "too few fields", "invalid probabilities", "unknown origin", "missing fields"],
 )
 def test_malformed_entry_raises(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"frames|told|unpack"):
+    with pytest.raises(ValueError, match=r"frames|no event|unpack"):
         list(parse_entries([entry]))
 
 

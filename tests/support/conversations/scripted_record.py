@@ -55,6 +55,6 @@ def trace_of(turn: int, outcome: str, end_ms: float | None, latency_ms: float | 
         "spans": spans,
         "events": [],
         "engines": {"answered_by": "skills"},
-        "counters": {"invented_frames": 0},
+        "counters": {"inserted_frames": 0},
         "error": None,
     }

@@ -296,7 +296,7 @@ class Connection:
             await self._send("repartee.nothing_said", item_id=spoken, why="no words")
         elif speech_end_ms is not None:
             spoken, self._speech = self._speech or state.next_item_id(), ""
-            stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
+            stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"inserted_ms": 0}
             committed: Event = {"item_id": spoken, "previous_item_id": None}
             if self._manual:
                 committed["repartee"] = repartee | stopped

@@ -708,7 +708,7 @@ def test_commit_includes_all_queued_audio(tmp_path: Path) -> None:
             kinds = [event["type"] for event in caller.events]
             assert kinds.index("input_audio_buffer.committed") < kinds.index("response.created")
             committed = caller.events_of("input_audio_buffer.committed")[0]["repartee"]
-            assert committed["audio_end_ms"] - committed["invented_ms"] == pytest.approx(6000, abs=200)
+            assert committed["audio_end_ms"] - committed["inserted_ms"] == pytest.approx(6000, abs=200)
             assert caller.events_of("error") == []
 
     run(main())

@@ -112,7 +112,7 @@ def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPage
     page.keyboard.press("Escape")
     client.wait_for_traces(3)
     check_agreement(client, [WHAT_TIME, WHAT_DATE, SET_TIMER], requested=[client.turns()[1]["turn"]])
-    invented = [turn["invented_ms"] for turn in client.turns()]
+    invented = [turn["inserted_ms"] for turn in client.turns()]
     assert 500 < invented[0] < invented[1] < invented[2]  # each after silence that was not sent
 
 

@@ -44,7 +44,7 @@ export default () => run({
     turns.speechEnded(1000, 140);
     const turn = turns.addReply("resp_1_1");
     turns.setSpeechEnd(turn, 2.5);
-    same([turn.latency_ms, turn.invented_ms, turns.summary], [null, 140, null]);
+    same([turn.latency_ms, turn.inserted_ms, turns.summary], [null, 140, null]);
   },
   "a second attempt replaces the first"() {
     const turns = new TurnLog();
@@ -85,7 +85,7 @@ export default () => run({
     turns.addReply("resp_1_1");
     same(turns.addTrace(1, { outcome: "answered" }).number, 2);
     same(turns.addTrace(7, {}), undefined);
-    same(turnRecord(turns.all[1], { browser: "b" }), { page: { number: 2, turn: 1, response: "resp_1_1", speech_end_ms: null, invented_ms: null, captured_s: null,
+    same(turnRecord(turns.all[1], { browser: "b" }), { page: { number: 2, turn: 1, response: "resp_1_1", speech_end_ms: null, inserted_ms: null, captured_s: null,
       released_s: null, typed_s: null, leaves_s: null, latency_ms: null, typed_ms: null, speech_latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
   },
   "stages without time are omitted"() {

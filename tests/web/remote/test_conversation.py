@@ -389,4 +389,8 @@ def test_real_record_is_unchanged_except_replay_inputs() -> None:
     (finished,) = line.tell(TurnFinished(record))
     assert isinstance(finished, TurnFinished)
     assert finished.record.response_latency_ms is not None
-    assert json.loads(finished.record.to_json()) == {**json.loads(record.to_json()), "told": [], "told_before": 0}
+    assert json.loads(finished.record.to_json()) == {
+        **json.loads(record.to_json()),
+        "turn_events": [],
+        "turn_events_before": 0,
+    }

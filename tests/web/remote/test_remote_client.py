@@ -452,7 +452,7 @@ EVENTS = st.one_of(
         lambda end, invented: {
             "type": "input_audio_buffer.speech_stopped",
             "audio_end_ms": end,
-            "repartee": {"invented_ms": invented},
+            "repartee": {"inserted_ms": invented},
         },
         NUMBERS,
         NUMBERS,

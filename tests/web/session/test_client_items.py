@@ -329,7 +329,7 @@ def test_image_goes_to_the_model_and_is_not_sent_back_until_retrieved() -> None:
     assert [(one.content, len(one.images)) for one in asked if one.role == "user"] == [("what is this", 1)]
     added = harness.events("conversation.item.added")[0]["item"]
     assert added["content"][1] == {"type": "input_image", "image_url": None, "detail": "high"}
-    assert address[30:] not in str([record.to_json(told=True) for record in harness.records])
+    assert address[30:] not in str([record.to_json(turn_events=True) for record in harness.records])
 
 
 def test_image_alone_is_answered() -> None:

@@ -60,7 +60,7 @@ def test_spoken_turn_sends_all_events() -> None:
     stopped = harness.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
     assert stopped == pytest.approx(600, abs=25)
     assert harness.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {
-        "invented_ms": 1.8
+        "inserted_ms": 1.8
     }  # before the speech
     (trace,) = harness.events("repartee.trace")
     assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)

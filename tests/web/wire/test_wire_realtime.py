@@ -359,7 +359,7 @@ def test_end_of_speech_has_inserted_silence(
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
     client.wire.use_positions(lambda _at_ms: 140.04)
     stopped = client.tell(end)[0]
-    assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"invented_ms": 140.0})
+    assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"inserted_ms": 140.0})
 
 
 def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
@@ -368,7 +368,7 @@ def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
     client.wire.use_positions(lambda _at_ms: 140.0)
     committed = client.tell(TAKEN)[0]
     assert committed["type"] == "input_audio_buffer.committed"
-    assert committed["repartee"] == {"audio_end_ms": 1020, "invented_ms": 140.0}
+    assert committed["repartee"] == {"audio_end_ms": 1020, "inserted_ms": 140.0}
 
 
 @pytest.mark.parametrize("turn_detection", [None, SemanticVad()], ids=["manual", "semantic_vad"])
@@ -388,11 +388,11 @@ def test_replay_inputs_are_sent_only_on_request(wanted: bool) -> None:
     record = Simulation([Utterance(1000, 1800, "what time is it")]).run().records[0]
     client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
     if wanted:
-        client.send({"type": "session.update", "session": {"repartee": {"told": True}}})
+        client.send({"type": "session.update", "session": {"repartee": {"turn_events": True}}})
     (event,) = client.do(lambda wire: wire.on_event(TurnFinished(record)))
     whole = json.loads(record.to_json())
-    assert len(whole["told"]) > 10
-    assert event["trace"] == whole | ({} if wanted else {"told": []})
+    assert len(whole["turn_events"]) > 10
+    assert event["trace"] == whole | ({} if wanted else {"turn_events": []})
 
 
 def test_clear_without_playback_is_refused() -> None:

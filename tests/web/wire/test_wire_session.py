@@ -379,7 +379,7 @@ def test_session_object_has_all_fields() -> None:
             "listening_sounds": False,
             "reloads": False,
             "markup": False,
-            "told": False,
+            "turn_events": False,
             "interrupt_after_ms": None,
             "wake_phrase": None,
             "wake_window_s": 8.0,

@@ -174,7 +174,7 @@ class RemoteConversation:
     def _ended(self, end_ms: float, known: Event | None) -> Iterator[Effect]:
         self._speech_end_ms = end_ms
         if known is not None:
-            yield SpeechEnded(end_ms - float(known["invented_ms"]))
+            yield SpeechEnded(end_ms - float(known["inserted_ms"]))
 
     def _nothing_said(self, event: Event) -> Iterator[Effect]:
         yield self._nothing(str(event.get("why", "no words")))

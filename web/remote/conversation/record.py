@@ -61,8 +61,8 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
         "fallbacks": tuple(str(one) for one in trace.get("fallbacks") or ()),
         "counters": {str(name): int(count) for name, count in (trace.get("counters") or {}).items()},
         "words": None if trace.get("words") is None else _one(TracedWords, trace["words"]),
-        "told_before": 0,  # inputs for a replay, which only the server's trace has
-        "told": (),
+        "turn_events_before": 0,  # inputs for a replay, which only the server's trace has
+        "turn_events": (),
     }
     return _one(TurnRecord, {**trace, **made})
 

@@ -346,7 +346,7 @@ export class RealtimeSession extends EventTarget {
   /** Computes when the end of speech was captured, and notes it in the turn. */
   _setSpeechEnd(turn) {
     if (turn.speech_end_ms === null) return;
-    const frame = this._captureTimeline.frameAt(turn.speech_end_ms - turn.invented_ms);
+    const frame = this._captureTimeline.frameAt(turn.speech_end_ms - turn.inserted_ms);
     if (frame !== null) this.turns.setSpeechEnd(turn, frame / this.audio.context.sampleRate);
   }
 

@@ -23,10 +23,10 @@ export const SERVER_EVENTS = {
   "input_audio_buffer.speech_stopped": (client, { audio_end_ms, repartee }) => {
     client._userSpeaking = false;
     client._awaitingReply = true;
-    client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
+    client.turns.speechEnded(audio_end_ms, repartee.inserted_ms);
   },
   "input_audio_buffer.committed": (client, { repartee }) => {
-    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
+    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.inserted_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
   },
   "repartee.nothing_said": (client, event) => {
     client._userSpeaking = client._awaitingReply = false;

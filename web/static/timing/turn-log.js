@@ -15,7 +15,7 @@ const FAILED_OUTCOMES = new Set(["failed", "stuck"]);
  * @property {number | null} turn the server's number
  * @property {string} response id of the reply
  * @property {number | null} speech_end_ms end of speech on the server's sample clock; null: not a spoken turn
- * @property {number | null} invented_ms silence that the server inserted before it
+ * @property {number | null} inserted_ms silence that the server inserted before it
  * @property {number | null} captured_s context time at which the end of speech was captured
  * @property {number | null} released_s context time at which the push-to-talk key was released; the latency counts from there
  * @property {number | null} typed_s context time at which the text that it answers was entered; null: not a typed turn
@@ -33,7 +33,7 @@ export class TurnLog {
     /** @type {Turn[]} */
     this.all = [];
     this._speechEndMs = null;
-    this._inventedMs = null;
+    this._insertedMs = null;
     this._releasedS = null;
     this._typedS = null;
   }
@@ -41,12 +41,12 @@ export class TurnLog {
   /**
    * Notes the end of speech.
    * @param {number} endMs on the server's sample clock
-   * @param {number} inventedMs silence that the server inserted before it
+   * @param {number} insertedMs silence that the server inserted before it
    * @param {number | null} releasedS context time at which the push-to-talk key was released, if it ended the turn
    */
-  speechEnded(endMs, inventedMs, releasedS = null) {
+  speechEnded(endMs, insertedMs, releasedS = null) {
     this._speechEndMs = endMs;
-    this._inventedMs = inventedMs;
+    this._insertedMs = insertedMs;
     this._releasedS = releasedS;
     this._typedS = null;
   }
@@ -72,7 +72,7 @@ export class TurnLog {
     if (last && number !== null && last.turn === number && last.trace === null) this.all.pop();
     const turn = {
       number: (this.all.at(-1)?.number ?? 0) + 1, turn: number, response, speech_end_ms: this._speechEndMs,
-      invented_ms: this._speechEndMs === null ? null : this._inventedMs,
+      inserted_ms: this._speechEndMs === null ? null : this._insertedMs,
       captured_s: null, released_s: this._speechEndMs === null ? null : this._releasedS, typed_s: this._typedS, leaves_s: null,
       latency_ms: null, typed_ms: null, speech_latency_ms: null, device_ms: null, trace: null, failed: false,
     };

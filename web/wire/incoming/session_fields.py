@@ -210,7 +210,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     }
 
 
-_FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "reloads", "markup")
+_FLAGS = ("events", "duck", "playout", "listening_sounds", "turn_events", "reloads", "markup")
 _SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s")
 _DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase")
 _REPARTEE = {

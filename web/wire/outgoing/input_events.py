@@ -197,7 +197,7 @@ class InputEvents:
         """Returns the extension fields about the end of speech."""
         if end_ms is None or self.inserted_before_ms is None or not config.extensions.events:
             return {}
-        return {"invented_ms": round(self.inserted_before_ms(end_ms), 1)}
+        return {"inserted_ms": round(self.inserted_before_ms(end_ms), 1)}
 
     def _refuse_commit(self) -> None:
         if self.committing:

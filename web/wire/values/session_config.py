@@ -100,7 +100,7 @@ class Extensions:
         events: Whether it wants repartee.* events. Other clients do not get them, because some treat them as errors.
         duck: Whether it can lower the volume: it gets repartee.duck and repartee.unduck.
         playout: Whether it reports what it has played.
-        told: Whether it gets turn records with all inputs of turn taking, to replay the decisions.
+        turn_events: Whether it gets turn records with all inputs of turn taking, to replay the decisions.
         interrupt_after_ms: Shortest speech that may interrupt a reply, if more than the setting
             turn.interrupt_after_ms: residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
@@ -112,7 +112,7 @@ class Extensions:
     events: bool = False
     duck: bool = False
     playout: bool = False
-    told: bool = False
+    turn_events: bool = False
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
     reloads: bool = False

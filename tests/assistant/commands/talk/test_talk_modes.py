@@ -57,9 +57,9 @@ def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
     assert record.words is not None
     assert record.words.user == "what time is it"
     assert len(record.hearings) == 1
-    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    voiced = [entry.split() for entry in record.turn_events if entry.startswith("frames") and entry.split()[3] == "1"]
     assert all(int(end) > 3000 * 16 for _, end, *_ in voiced), "the trace tells how somebody else spoke"
-    assert record.told_before > 0, "the gap is to be seen"
+    assert record.turn_events_before > 0, "the gap is to be seen"
     assert "doctor" not in json.dumps(record.to_json())
     assert [event.reason for event in result.events_of(SpeechDiscarded) if isinstance(event, SpeechDiscarded)] == [
         "overheard"
@@ -130,7 +130,7 @@ def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
         turns=BY_NAME,
     )
     (record,) = simulation.run().records
-    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    voiced = [entry.split() for entry in record.turn_events if entry.startswith("frames") and entry.split()[3] == "1"]
     assert [end for _, end, *_ in voiced if int(end) > 1600 * 16] == []
     assert len(record.hearings) == 1
 
@@ -150,7 +150,7 @@ def test_side_talk_after_an_interruption_is_in_no_record(cut_by: str) -> None:
         simulation.at(1500, lambda: simulation.session.type("what time is it"))
     records = simulation.run().records
     assert [record.outcome for record in records] == ["answered"] * len(records)
-    told = [entry.split() for record in records for entry in record.told if entry.startswith("hear")]
+    told = [entry.split() for record in records for entry in record.turn_events if entry.startswith("frames")]
     voiced = [int(end) for _, end, _, speaking, *_ in told if speaking == "1"]
     assert min(voiced) > 6000 * 16, "the trace tells how somebody else spoke"
 
@@ -270,7 +270,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
     result = simulation.run()
     assert said(result) == ["what time is it"]
     (record,) = result.records
-    speech_end = [float(entry.split()[1]) / 16 for entry in record.told if entry.startswith("submitted")]
+    speech_end = [float(entry.split()[1]) / 16 for entry in record.turn_events if entry.startswith("submitted")]
     assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
 
 
