@@ -405,7 +405,9 @@ def test_interrupted_speaker_gets_a_longer_silence_timeout() -> None:
 
 
 def test_trace_says_that_a_speaker_pauses_often() -> None:
-    told = [event.detail for record in turns_with_pauses(BALANCED) for event in record.events if event.name == "judged"]
+    told = [
+        event.detail for record in turns_with_pauses(BALANCED) for event in record.events if event.name == "estimate"
+    ]
     assert not told[0].endswith("of their turns")
     assert "0.300 at 120 ms by habits, who pauses in 47 % of their turns" in told
 
@@ -415,7 +417,7 @@ def test_unfinished_phone_number_is_not_answered_in_a_pause() -> None:
     engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
     turns = TurnSettings(speculate_after_ms=100, patience=BALANCED)
     result = run_virtual(RealTimeConversation(ScriptedMicrophone(says, 9000), engines, turns, keep_words=False).run())
-    told = [event.detail for record in result.records for event in record.events if event.name == "judged"]
+    told = [event.detail for record in result.records for event in record.events if event.name == "estimate"]
     assert len(result.records) == 1, "the pause of one second is within the number"
     assert any(detail.endswith("dictates digits: incomplete") for detail in told)
     assert any(detail.endswith("dictates digits: complete") for detail in told)
