@@ -12,8 +12,10 @@ class AdmissionSettings:
     """Limits of the load. Above one of them no further conversation is admitted.
 
     Attributes:
-        engine_latency_s: Part of the response latency for recognition, synthesis and waiting for them, p95. The band
-            ends at a response latency of 800 ms; a silence timeout of 300 ms and a first token after 100 ms leave 400.
+        response_latency_s: Response latency, p95, up to which neither engines nor their queues refuse anybody: part of
+            their time passes within the silence timeout, so their figures alone say little.
+        engine_latency_s: Part of the response latency for recognition, synthesis and waiting for them, p95. A silence
+            timeout of 300 ms and a first token after 100 ms leave 400 of `response_latency_s`.
         loop_lag_s: Lag of the event loop, p99. A client's jitter buffer covers 60 ms.
         queue_wait_s: Time that jobs wait for an engine, p95: three quarters of `engine_latency_s`.
         min_turns: Turns from which latencies decide, and jobs from which their waits do. One or two slow ones do not
@@ -27,6 +29,7 @@ class AdmissionSettings:
         retry_after_s: Time after which a refused client may try again: half of the half-life of the figures.
     """
 
+    response_latency_s: float = 0.800
     engine_latency_s: float = 0.400
     loop_lag_s: float = 0.050
     queue_wait_s: float = 0.300
@@ -77,8 +80,9 @@ class AdmissionPolicy:
 
     def _excesses(self, figures: LoadFigures) -> Iterator[_Excess]:
         limits = self.settings
+        in_band = self._latency_is_in_band(figures)
         engines_s, latency_s = figures.engine_latency_s, figures.response_latency_s
-        if engines_s is not None and latency_s is not None and figures.turns >= limits.min_turns:
+        if engines_s is not None and latency_s is not None and figures.turns >= limits.min_turns and not in_band:
             limit_s = limits.engine_latency_s
             if self._exceeds("engine latency", engines_s, limit_s):
                 sentence = (
@@ -93,11 +97,18 @@ class AdmissionPolicy:
             and self._exceeds("loop lag", lag_s, limits.loop_lag_s)
         ):
             yield _Excess("loop lag", f"event loop lag p99 is {_ms(lag_s)} ms, limit {_ms(limits.loop_lag_s)} ms")
-        for stage, queue in sorted(figures.queues.items()):
+        for stage, queue in () if in_band else sorted(figures.queues.items()):
             wait_s, limit_s = queue.wait_s, limits.queue_wait_s
             if queue.jobs >= limits.min_turns and self._exceeds(f"queue of {stage}", wait_s, limit_s):
                 sentence = f"the wait for {stage} is {_ms(wait_s)} ms at p95, limit {_ms(limit_s)} ms"
                 yield _Excess(f"queue of {stage}", sentence)
+
+    def _latency_is_in_band(self, figures: LoadFigures) -> bool:
+        latency_s, limits = figures.response_latency_s, self.settings
+        if latency_s is None or figures.turns < limits.min_turns:
+            return False
+        engines_are_above = any(name != "loop lag" for name in self._above)
+        return latency_s <= limits.response_latency_s * (limits.release if engines_are_above else 1.0)
 
     def _exceeds(self, name: str, value_s: float, limit_s: float) -> bool:
         return value_s > limit_s * (self.settings.release if name in self._above else 1.0)

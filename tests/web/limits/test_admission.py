@@ -82,10 +82,13 @@ def test_lag_that_other_programs_cause_refuses_nobody(machine: MachineLoad | Non
         (replace(SLOW, turns=7), None),
         (replace(SLOW, engine_latency_s=0.4), None),
         (replace(SLOW, response_latency_s=5.0, engine_latency_s=0.1), None),
+        (replace(SLOW, response_latency_s=0.8), None),
         (LATE, "event loop lag p99 is 61 ms, limit 50 ms"),
         (replace(LATE, lags=99), None),
         (QUEUED, "the wait for stt is 310 ms at p95, limit 300 ms"),
         (LoadFigures(queues={"stt": QueueFigures(7, 0.310)}), None),
+        (replace(QUEUED, turns=8, response_latency_s=0.8, engine_latency_s=0.3), None),
+        (replace(QUEUED, turns=7, response_latency_s=0.8), "the wait for stt is 310 ms at p95, limit 300 ms"),
     ],
     ids=[
         "nothing measured",
@@ -93,10 +96,13 @@ def test_lag_that_other_programs_cause_refuses_nobody(machine: MachineLoad | Non
         "few turns",
         "at the limit",
         "slow model",
+        "latency in the band",
         "late",
         "few lags",
         "queued",
         "few jobs",
+        "queued, latency in the band",
+        "queued, few turns",
     ],
 )
 def test_figure_above_its_limit_is_the_reason(figures: LoadFigures, reason: str | None) -> None:
@@ -112,6 +118,15 @@ def test_figure_must_fall_clearly_below_its_limit_to_end_a_refusal() -> None:
         policy.update(LoadFigures(lags=100, loop_lag_s=lag_s))
         reasons.append(policy.reason is not None)
     assert reasons == [False, True, True, True, False, False]
+
+
+def test_latency_must_fall_clearly_into_the_band_to_end_a_refusal_for_the_engines() -> None:
+    policy = AdmissionPolicy(LIMITS)
+    reasons = []
+    for latency_s in (0.79, 0.81, 0.79, 0.68, 0.79):
+        policy.update(replace(SLOW, response_latency_s=latency_s))
+        reasons.append(policy.reason is not None)
+    assert reasons == [False, True, True, False, False]
 
 
 def test_refusal_ends_when_nothing_is_measured_any_more() -> None:
@@ -285,4 +300,5 @@ def test_guide_has_the_limits() -> None:
     least = [f"at least {LIMITS.min_turns} turns, reached by at least {MIN_AT_LEAST}",
              f"at least {LIMITS.min_turns} jobs, reached by at least {MIN_AT_LEAST}"]  # fmt: skip
     assert [one for one in least if one not in table] == []
+    assert f"response latency, p95, is above {LIMITS.response_latency_s * 1000:.0f} ms" in table.replace("\n", " ")
     assert f"began within {LIMITS.settling_s:.0f} s" in table
