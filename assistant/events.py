@@ -15,6 +15,10 @@ from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import AbandonReason, Origin, ReplyId
 
+Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "closed", "asleep", "typing"]
+"""State of the conversation in one word. closed: no push-to-talk key is held. asleep: waiting for the wake phrase.
+typing: there is no microphone."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:

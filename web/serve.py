@@ -21,7 +21,7 @@ from rich.console import Console
 from starlette.applications import Starlette
 from uvicorn.config import STARTUP_FAILURE
 
-from assistant.commands.doctor.machine import certificate_finding, trace_finding
+from assistant.checks.serving import certificate_finding, trace_finding
 from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.mcp_hosts import McpHosts

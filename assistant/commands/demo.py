@@ -17,9 +17,9 @@ from assistant.commands.demo_cache import requests_of, spoken, with_cache
 from assistant.commands.demo_play import play_tape
 from assistant.commands.demo_screen import Screen, summary
 from assistant.commands.llm_endpoints.local_search import beside
-from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, LlmChoice, choose, mention
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.local_servers import AUTO, SUGGESTED, LlmChoice, choose, mention
 from assistant.events import Problem
 from assistant.pipeline.engines import Engines
 from assistant.setup import build

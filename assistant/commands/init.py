@@ -16,7 +16,15 @@ from assistant.commands.first_run.answerer_step import AnswererStep
 from assistant.commands.first_run.language_names import language_code, offered_language, unknown_language
 from assistant.commands.first_run.microphone import CHECK_S, judge
 from assistant.commands.first_run.options import InitOptions
-from assistant.commands.first_run.plan import (
+from assistant.commands.first_run.prompts import Prompts, Skipped
+from assistant.commands.first_run.sample import loudest_level, play, sample_of
+from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.errors import ConfigError
+from assistant.config.files import VARIABLE
+from assistant.config.loading import Loaded, load_settings
+from assistant.config.settings import DEFAULTS, Settings
+from assistant.config.words import config_option
+from assistant.first_run.plan import (
     Answers,
     Change,
     change_of,
@@ -24,9 +32,7 @@ from assistant.commands.first_run.plan import (
     overridden,
     shown_values,
 )
-from assistant.commands.first_run.prompts import Prompts, Skipped
-from assistant.commands.first_run.sample import loudest_level, play, sample_of
-from assistant.commands.first_run.voices import (
+from assistant.first_run.voices import (
     SKILL_LANGUAGES,
     VoiceOption,
     base_of,
@@ -36,12 +42,6 @@ from assistant.commands.first_run.voices import (
     more_voices,
     voice_options,
 )
-from assistant.config.edit import ConfigFile, file_to_edit
-from assistant.config.errors import ConfigError
-from assistant.config.files import VARIABLE
-from assistant.config.loading import Loaded, load_settings
-from assistant.config.settings import DEFAULTS, Settings
-from assistant.config.words import config_option
 from audio.errors import AudioError
 from audio.noisy_libraries import hushed
 from llm.discovery import PORTS

@@ -13,11 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement
 from assistant.commands.llm_endpoints.picture import draw
-from assistant.commands.llm_endpoints.probe import QUESTION, measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.figures import EndpointMeasurement
+from assistant.endpoint_probe.probe import QUESTION, measure_endpoint
 from bench.controlled_llm import LlmBehaviour
 from bench.language_models.failover import served
 from llm.chat import Token

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.commands.talk.controls import DeviceChoice, Floor, Status
+from assistant.commands.talk.controls import DeviceChoice, Status
 from assistant.commands.talk.screen import TalkScreen
 from assistant.events import (
     ChunkSpoken,
+    Floor,
     InterimWords,
     Problem,
     ReplyStarted,

@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement
-from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import DEFAULTS
+from assistant.endpoint_probe.figures import EndpointMeasurement
+from assistant.endpoint_probe.probe import measure_endpoint
 from deploy.aws.clients import DeployError
 
 

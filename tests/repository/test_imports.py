@@ -46,7 +46,8 @@ and weather; engines on a cluster."""
 LAYERS = (
     "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills",
     "trace",
-    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "trace_report", "replay",
+    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "checks",
+    "endpoint_probe", "first_run", "trace_report", "replay",
     "commands", "program",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""

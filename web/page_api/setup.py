@@ -19,8 +19,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Send
 
-from assistant.commands.first_run.answerers import Answerer, answerers, default_of
-from assistant.commands.first_run.plan import (
+from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.errors import ConfigError
+from assistant.config.loading import Loaded
+from assistant.config.settings import Settings
+from assistant.first_run.answerers import Answerer, answerers, default_of
+from assistant.first_run.plan import (
     Answers,
     Change,
     MissingModel,
@@ -30,12 +34,8 @@ from assistant.commands.first_run.plan import (
     overridden,
     shown_values,
 )
-from assistant.commands.first_run.service import ListedModels, is_address, listed_models, problem_of, without_key
-from assistant.commands.first_run.voices import LANGUAGE_CODE, voice_options
-from assistant.config.edit import ConfigFile, file_to_edit
-from assistant.config.errors import ConfigError
-from assistant.config.loading import Loaded
-from assistant.config.settings import Settings
+from assistant.first_run.service import ListedModels, is_address, listed_models, problem_of, without_key
+from assistant.first_run.voices import LANGUAGE_CODE, voice_options
 from assistant.registry.voices import voice_kinds
 from assistant.support.notice import code_of, notice
 from llm.discovery import PORTS, FoundServer, discover

@@ -12,8 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.commands.talk.controls import Floor
-from assistant.events import Problem, ReplyStarted, SessionEvent
+from assistant.events import Floor, Problem, ReplyStarted, SessionEvent
 from assistant.pipeline.engines import EngineChoice
 from assistant.pipeline.listening_sounds import SoundOutput
 from assistant.turns.events import ReplyId

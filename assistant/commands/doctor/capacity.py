@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import httpx
 
-from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
+from assistant.checks.result import CheckResult, Fact
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.server_settings import ServerSection
 from assistant.support.process_limits import small_memory_limit
 

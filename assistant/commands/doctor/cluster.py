@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
+from assistant.checks.result import CheckResult, Fact, Level
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.settings import Settings
 
 if TYPE_CHECKING:

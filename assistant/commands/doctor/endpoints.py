@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.handshake import measure_handshake
 from assistant.setup.answering.llm_clients import address_of, headers_of
 from assistant.setup.engine_catalog import chat, key_of
 from llm.chat import Message, Token

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from assistant.checks.result import CheckResult, Fact, Level
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.providers import provider_findings
-from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
 from assistant.pipeline.no_recognizer import NoRecognizer

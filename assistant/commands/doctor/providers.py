@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import cast
 
+from assistant.checks.result import CheckResult, Fact
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult, Fact
 from assistant.config.settings import Settings
 from assistant.registry.voices import CLUSTER
 from audio.engines.settings import OnnxSettings

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from rich.console import Console
 from rich.text import Text
 
-from assistant.commands.doctor.report import CheckResult, DoctorReport, Level, ReportSection
+from assistant.checks.result import CheckResult, Level
+from assistant.commands.doctor.report import DoctorReport, ReportSection
 
 MARKS: Mapping[Level, tuple[str, str]] = MappingProxyType(
     {"ok": ("✓ ok", "green"), "info": ("· info", "dim"), "warn": ("! warn", "yellow"), "fail": ("✗ fail", "red")}

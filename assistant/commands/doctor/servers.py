@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from assistant.checks.result import CheckResult, Fact
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
-from assistant.commands.llm_endpoints.local_servers import SUGGESTED, described, handles, shortened
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.endpoint_probe.local_servers import SUGGESTED, described, handles, shortened
 from llm.discovery import PORTS, FoundServer, is_listed
 
 SLOW_MS = 500.0

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from assistant.checks.result import CheckResult, Fact
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.settings import Settings
 
 KNOWN_PLACE = "Paris"

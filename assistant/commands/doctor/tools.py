@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from assistant.checks.result import CheckResult, Fact, Level
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
-from assistant.commands.llm_endpoints.local_servers import shortened
+from assistant.commands.doctor.report import ReportSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.tool_settings import ToolServerSection
+from assistant.endpoint_probe.local_servers import shortened
 from declarations.extra import installing
 
 REACH_TIMEOUT_S = 10.0

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.text import Text
 
-from assistant.commands.first_run.answerers import KEY_VARIABLE, Answerer, answerers, default_of
 from assistant.commands.first_run.options import InitOptions
-from assistant.commands.first_run.plan import Answers, endpoint_of
 from assistant.commands.first_run.prompts import Prompts, Skipped
-from assistant.commands.first_run.service import is_address, models_of, problem_of
-from assistant.commands.llm_endpoints.local_servers import AUTO, LOCAL, SKILLS, shortened
 from assistant.config.edit import ConfigFile
 from assistant.config.errors import ConfigError
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.local_servers import AUTO, LOCAL, SKILLS, shortened
+from assistant.first_run.answerers import KEY_VARIABLE, Answerer, answerers, default_of
+from assistant.first_run.plan import Answers, endpoint_of
+from assistant.first_run.service import is_address, models_of, problem_of
 from assistant.models.errors import ModelError
 from assistant.models.pull import pull
 from llm.discovery import discover

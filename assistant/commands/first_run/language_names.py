@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from assistant.commands.first_run.voices import LANGUAGE_CODE, SKILL_LANGUAGES, base_of, language_name
+from assistant.first_run.voices import LANGUAGE_CODE, SKILL_LANGUAGES, base_of, language_name
 from assistant.models.language_hint import NAMES
 
 # ISO 639-1, and the longer codes that engines know.

@@ -12,7 +12,7 @@ from io import BytesIO
 import numpy as np
 
 from assistant.commands.first_run.sample_child import LIMIT_S
-from assistant.commands.first_run.voices import VoiceOption
+from assistant.first_run.voices import VoiceOption
 from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick

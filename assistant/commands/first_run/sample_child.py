@@ -16,8 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from assistant.commands.first_run.voices import sample_text
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.first_run.voices import sample_text
 from assistant.setup.engine_catalog import voice
 from audio.errors import AudioError
 from audio.units import REPLY_RATE_HZ

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, fastest_first
+from assistant.endpoint_probe.figures import EndpointMeasurement, fastest_first
 from assistant.trace.waterfall import nearest_rank
 
 AUDIBLE_MS = 20.0

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.text import Text
 
-from assistant.commands.llm_endpoints.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
 from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.words import config_option
+from assistant.endpoint_probe.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.setup.answering.llm_clients import headers_of
 from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed

@@ -8,8 +8,8 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from assistant.commands.llm_endpoints.local_servers import AUTO, choose, mention
 from assistant.config.loading import Loaded
+from assistant.endpoint_probe.local_servers import AUTO, choose, mention
 from llm.discovery import PORTS, FoundServer, discover, look
 
 BESIDE_TIMEOUT_S = 5.0

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.llm_endpoints.figures import (
+from assistant.config.errors import ConfigError
+from assistant.endpoint_probe.figures import (
     ANSWER_TOKENS,
     PRICED_TURNS,
     PROMPT_TOKENS,
     EndpointMeasurement,
     fastest_first,
 )
-from assistant.config.errors import ConfigError
 from assistant.support.atomic_file import write_whole
 
 BAR_CELLS = 44

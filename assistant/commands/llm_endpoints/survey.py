@@ -12,7 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from assistant.commands.llm_endpoints.comparison import Comparison
-from assistant.commands.llm_endpoints.figures import (
+from assistant.commands.llm_endpoints.picture import show_figures
+from assistant.config.loading import Loaded
+from assistant.config.words import config_option
+from assistant.endpoint_probe.figures import (
     ANSWER_TOKENS,
     PROMPT_TOKENS,
     EndpointMeasurement,
@@ -20,11 +23,8 @@ from assistant.commands.llm_endpoints.figures import (
     given_up,
     given_up_after_ms,
 )
-from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, handles, offers, port_here
-from assistant.commands.llm_endpoints.picture import show_figures
-from assistant.commands.llm_endpoints.probe import import_clients, measure_endpoint
-from assistant.config.loading import Loaded
-from assistant.config.words import config_option
+from assistant.endpoint_probe.local_servers import AUTO, SUGGESTED, handles, offers, port_here
+from assistant.endpoint_probe.probe import import_clients, measure_endpoint
 from assistant.setup import build
 from llm.discovery import PORTS, FoundServer, discover
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assistant.commands.llm_endpoints.local_servers import AUTO, choose
 from assistant.commands.read.opening import ReadingOpening
 from assistant.commands.read.sound_file import SoundFile
 from assistant.commands.read.written import WrittenConversation
@@ -23,6 +22,7 @@ from assistant.documents.fan_out import MAX_REQUESTS
 from assistant.documents.files import open_file
 from assistant.documents.reading import Reading, context_chars_of, reading_of
 from assistant.documents.separate_reader import ReadLimits, read_document
+from assistant.endpoint_probe.local_servers import AUTO, choose
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
 from assistant.registry.listening import spare_detector
 from assistant.setup.derived_settings import STUCK_MARGIN_S

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from assistant.commands.llm_endpoints.local_servers import SUGGESTED
 from assistant.documents.chat import ReadingChat
 from assistant.documents.reading import Reading
+from assistant.endpoint_probe.local_servers import SUGGESTED
 from assistant.events import ChunkSpoken, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session

@@ -9,9 +9,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from assistant.commands.llm_endpoints.local_servers import AUTO, choose
 from assistant.commands.talk.cards import Cards, chime, open_cards
-from assistant.commands.talk.controls import Floor
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.patience import adapt_to_card
 from assistant.commands.talk.resumed import resumed
@@ -19,7 +17,8 @@ from assistant.commands.talk.stage import Stage, perform, stage_of
 from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
-from assistant.events import Problem, SessionEvent
+from assistant.endpoint_probe.local_servers import AUTO, choose
+from assistant.events import Floor, Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
 from assistant.setup import build

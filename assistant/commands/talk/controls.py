@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from assistant.events import Floor
 from audio.devices import Direction
-
-Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "closed", "asleep", "typing"]
-"""State of the conversation in one word. closed: no push-to-talk key is held. asleep: waiting for the wake phrase.
-typing: there is no microphone."""
 
 NOT_YET = "not open yet"
 """Text for a device while the conversation starts."""

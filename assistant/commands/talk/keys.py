@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assistant.commands.talk.cards import Cards
-from assistant.commands.talk.controls import NOT_YET, DeviceChoice, Floor, Mode, Status
-from assistant.events import Problem, SessionEvent
+from assistant.commands.talk.controls import NOT_YET, DeviceChoice, Mode, Status
+from assistant.events import Floor, Problem, SessionEvent
 from audio.devices import Direction
 from audio.errors import DeviceError
 

@@ -1,6 +1,6 @@
 """Large letters for the word that shows the state of the conversation. Pure."""
 
-from assistant.commands.talk.controls import Floor
+from assistant.events import Floor
 
 ROWS = 3
 

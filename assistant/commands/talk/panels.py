@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from assistant.commands.talk.controls import Floor, Status
+from assistant.commands.talk.controls import Status
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.text import printable
 from assistant.commands.talk.view import Entry, View
+from assistant.events import Floor
 from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage

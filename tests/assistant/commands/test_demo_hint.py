@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from assistant.commands.demo import _show_llm_choice
-from assistant.commands.llm_endpoints.local_servers import LlmChoice
 from assistant.config.settings import DEFAULTS
+from assistant.endpoint_probe.local_servers import LlmChoice
 from assistant.pipeline.engines import EngineChoice
 from assistant.setup.engine_loader import EngineLoader
 

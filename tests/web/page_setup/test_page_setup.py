@@ -9,7 +9,7 @@ from support.pages.page_asker import Asker, served
 from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
 from support.services import llm_server
 
-from assistant.commands.first_run.voices import voice_options
+from assistant.first_run.voices import voice_options
 from web.page_api.same_machine import why_not_same_machine
 from web.page_api.setup import COMMAND
 

@@ -15,7 +15,7 @@ from support.servers.web_server import RunningServer, ScriptedEnginePool, runnin
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from assistant.commands.doctor.machine import certificate_finding
+from assistant.checks.serving import certificate_finding
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.tls.certificate import Certificate, read_certificate

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from support.engines.scripted_cluster import INFO, ScriptedCluster
 
+from assistant.checks.result import CheckResult
 from assistant.cluster.application import ServiceStatus
 from assistant.commands.cluster import command
 from assistant.commands.cluster.command import ServiceReport
 from assistant.commands.doctor.cluster import ServiceProbe, cluster_section, probe
 from assistant.commands.doctor.process import ProbeResult
-from assistant.commands.doctor.report import CheckResult
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 

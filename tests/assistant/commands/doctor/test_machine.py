@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from assistant.checks.serving import trace_finding
 from assistant.commands.doctor.machine import (
     configuration,
     cuda_finding,
     devices_section,
     package_finding,
     threads,
-    trace_finding,
 )
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import ReportSection

@@ -3,9 +3,9 @@
 import pytest
 from support.models.gpu_build import GPU_BUILD
 
+from assistant.checks.result import CheckResult
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.providers import provider_findings
-from assistant.commands.doctor.report import CheckResult
 from assistant.config.loading import load_settings
 
 CPU_BUILD = ["AzureExecutionProvider", "CPUExecutionProvider"]

@@ -2,7 +2,8 @@
 
 import json
 
-from assistant.commands.doctor.report import CheckResult, DoctorReport, Level, ReportSection, refused_json
+from assistant.checks.result import CheckResult, Level
+from assistant.commands.doctor.report import DoctorReport, ReportSection, refused_json
 
 
 def report(*findings: CheckResult) -> DoctorReport:

@@ -4,7 +4,8 @@ import io
 
 from rich.console import Console
 
-from assistant.commands.doctor.report import CheckResult, DoctorReport, Level, ReportSection
+from assistant.checks.result import CheckResult, Level
+from assistant.commands.doctor.report import DoctorReport, ReportSection
 from assistant.commands.doctor.screen import milliseconds, show
 
 PATH = "/somewhere/" + "deep/" * 20 + "model.onnx"

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.commands.first_run.answerers import Answerer, answerers, default_of
 from assistant.commands.first_run.microphone import judge
-from assistant.commands.first_run.plan import Answers, Change, change_of, overridden, shown_values
-from assistant.commands.first_run.service import is_address, without_key
-from assistant.commands.first_run.voices import VoiceOption
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.first_run.answerers import Answerer, answerers, default_of
+from assistant.first_run.plan import Answers, Change, change_of, overridden, shown_values
+from assistant.first_run.service import is_address, without_key
+from assistant.first_run.voices import VoiceOption
 from llm.discovery import FoundServer
 
 OLLAMA = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2", "qwen3"), 1.0)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from support.models.synthetic_piper import tone_voice
 
-from assistant.commands.first_run import voices as first_run_voices
 from assistant.commands.first_run.sample import sample_of
-from assistant.commands.first_run.voices import (
+from assistant.config.settings import DEFAULTS
+from assistant.first_run import voices as first_run_voices
+from assistant.first_run.voices import (
     VoiceOption,
     current_voice,
     languages,
@@ -19,7 +20,6 @@ from assistant.commands.first_run.voices import (
     sample_text,
     voice_options,
 )
-from assistant.config.settings import DEFAULTS
 from assistant.setup.voices.installed import installed_voices
 from audio.errors import TtsError
 

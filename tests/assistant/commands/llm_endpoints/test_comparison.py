@@ -7,9 +7,9 @@ from dataclasses import replace
 from rich.console import Console
 
 from assistant.commands.llm_endpoints.comparison import compare, show_comparison
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
 from assistant.commands.llm_endpoints.survey import Survey
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.endpoint_probe.figures import EndpointMeasurement, ProbeAnswer
 
 
 def measured(name: str, region: str, round_trip_ms: float, *first_ms: float, model: str = "m") -> EndpointMeasurement:

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 from support.texts.text_cases import text_cases
 
-from assistant.commands.llm_endpoints.local_servers import (
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.errors import ConfigError
+from assistant.config.llm_settings import LlmSection
+from assistant.config.settings import DEFAULTS, Settings, SkillsSection
+from assistant.endpoint_probe.local_servers import (
     choose,
     described,
     handles,
@@ -14,10 +18,6 @@ from assistant.commands.llm_endpoints.local_servers import (
     port_here,
     shortened,
 )
-from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.errors import ConfigError
-from assistant.config.llm_settings import LlmSection
-from assistant.config.settings import DEFAULTS, Settings, SkillsSection
 from llm.discovery import UNKNOWN, FoundServer
 
 OLLAMA = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",), 3.0)

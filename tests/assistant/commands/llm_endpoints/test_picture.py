@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.commands.llm_endpoints.picture import bars, draw
 from assistant.commands.llm_endpoints.survey import Survey, show
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
+from assistant.endpoint_probe.figures import EndpointMeasurement, ProbeAnswer
+from assistant.endpoint_probe.handshake import Handshake
 
 
 def endpoint(name: str, region: str = "", price_in: float = 0.0, price_out: float = 0.0) -> EndpointSection:

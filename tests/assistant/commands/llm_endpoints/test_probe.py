@@ -10,13 +10,13 @@ from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
 from support.services.grpc_server import answer, self_signed, serving
 
-from assistant.commands.llm_endpoints import probe as endpoint_probe
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake, measure_handshake
-from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
+from assistant.endpoint_probe import probe as endpoint_probe
+from assistant.endpoint_probe.figures import EndpointMeasurement, ProbeAnswer
+from assistant.endpoint_probe.handshake import Handshake, measure_handshake
+from assistant.endpoint_probe.probe import measure_endpoint
 
 
 @pytest.fixture(autouse=True)

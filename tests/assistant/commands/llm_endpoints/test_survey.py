@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 from support.services.llm_server import Script, Wait, answer, serving, status
 
-from assistant.commands.llm_endpoints import probe as endpoint_probe
-from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, ProbeAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.commands.llm_endpoints.survey import Survey, endpoint_source, next_steps, show, survey
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.endpoint_probe import probe as endpoint_probe
+from assistant.endpoint_probe.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, ProbeAnswer
+from assistant.endpoint_probe.handshake import Handshake
 from llm.discovery import UNKNOWN, FoundServer
 from llm.http import stream as http_stream
 from llm.routing.hedging import UNMEASURED_PATIENCE_S

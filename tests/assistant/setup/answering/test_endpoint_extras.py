@@ -10,7 +10,6 @@ from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from support.services.llm_server import HELLO, answer, ask, serving, status
 
-from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.endpoint_tables import table_of as toml_of
 from assistant.config.endpoint_tables import with_table, without_table
@@ -18,6 +17,7 @@ from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings, render_effective
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers, Parameters
+from assistant.endpoint_probe.probe import measure_endpoint
 from assistant.setup.answering.llm_clients import model_of
 from llm.chat import ChatOptions
 from llm.errors import LlmError

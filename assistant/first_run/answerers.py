@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from assistant.commands.llm_endpoints.local_servers import SUGGESTED, handles, offers, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.local_servers import SUGGESTED, handles, offers, shortened
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import size_text
 from assistant.setup import build

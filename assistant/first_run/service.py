@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import has_host
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.probe import measure_endpoint
 from llm.errors import LlmError, LlmUnreachable
 from llm.listing import ask
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.endpoint_probe.handshake import Handshake
 from assistant.trace.waterfall import nearest_rank
 
 PROMPT_TOKENS = 600

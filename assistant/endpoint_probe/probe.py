@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake, measure_handshake
-from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
+from assistant.endpoint_probe.figures import EndpointMeasurement, ProbeAnswer
+from assistant.endpoint_probe.handshake import Handshake, measure_handshake
+from assistant.endpoint_probe.local_servers import SHOWN_MODELS, shortened
 from assistant.setup.answering.llm_clients import address_of, headers_of
 from assistant.setup.engine_catalog import chat
 from llm.chat import ChatModel, Finished, Message, RequestSent, Token

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from assistant.commands.first_run.answerers import KEY_VARIABLE, Answerer, LocalEndpoint
-from assistant.commands.first_run.voices import VoiceOption
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.keys import Value
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers
 from assistant.config.words import spelled
+from assistant.first_run.answerers import KEY_VARIABLE, Answerer, LocalEndpoint
+from assistant.first_run.voices import VoiceOption
 from assistant.models.needs import at_hand, missing
 from assistant.setup import build
 from assistant.setup.derived_settings import needs

@@ -1,0 +1,1 @@
+"""Checks that the server makes at its start, and `repartee doctor` for a person."""

@@ -1,0 +1,1 @@
+"""Finds servers of language models on this machine, and measures endpoints."""
