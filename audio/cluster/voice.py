@@ -10,9 +10,9 @@ from audio.cluster import ClusterConnection, ReplicaInfo
 from audio.cluster.answers import ask_replica
 from audio.cluster.wire import received_chunk
 from audio.errors import AudioError, ReplicaLostError, TtsError
+from audio.threads.shared_loading import SharedLoading
 from audio.time_limit import time_limit
 from audio.tts import Chunk
-from audio.tts.shared_loading import SharedLoading
 from audio.units import ReplySamples
 
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 from audio.queue_wait import QueueWait
-from audio.tts.engine_thread import EngineThread
-from audio.tts.shared_loading import SharedLoading
+from audio.threads.engine_thread import EngineThread
+from audio.threads.shared_loading import SharedLoading
 
 W = TypeVar("W", bound=EngineThread[Any])
 

@@ -19,6 +19,8 @@ import httpx
 import numpy as np
 import pytest
 
+from audio.engines.voice import VoiceRequest
+from audio.pronunciation import Pronunciations
 from audio.tts import Chunk
 from audio.units import REPLY_RATE_HZ
 
@@ -74,13 +76,22 @@ def test_beeps_follow_each_other_at_the_configured_speed() -> None:
     beeps = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(beeps)
 
-    async def spoken() -> list[Chunk]:
-        async with aclosing(beeps.BeepVoice(300, 2.0, -20.0).speak("One two.")) as chunks:
-            return [chunk async for chunk in chunks]
+    asked = VoiceRequest(beeps.BeepSettings(300), "en", "", None, 2.0, -20.0, 1, None, Pronunciations())
 
-    first, second = asyncio.run(spoken())
-    (mark,) = second.marks
-    assert mark.start == first.pcm.size == 0.1 * REPLY_RATE_HZ
+    async def spoken() -> list[Chunk]:
+        voice = beeps.make(asked)
+        await voice.load()
+        try:
+            async with aclosing(voice.speak("One two.")) as chunks:
+                return [chunk async for chunk in chunks]
+        finally:
+            await voice.aclose()
+
+    chunks = asyncio.run(spoken())
+    loud = np.flatnonzero(np.abs(np.concatenate([chunk.pcm for chunk in chunks])) > 500)
+    (gap,) = np.flatnonzero(np.diff(loud) > 0.01 * REPLY_RATE_HZ)
+    assert (loud[gap + 1] - loud[0]) / REPLY_RATE_HZ == pytest.approx(0.1, abs=0.005)
+    assert [(mark.text_start, mark.text_end) for chunk in chunks for mark in chunk.marks] == [(0, 3), (4, 8)]
 
 
 def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str, str], tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
+from audio.threads.engine_thread import EngineHungError, ResultStream, due_s
 from audio.tts import Chunk
-from audio.tts.engine_thread import EngineHungError, SynthesisStream, due_s
 from audio.tts.espeak.choice import choose
 from audio.tts.espeak.library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
 from audio.tts.espeak.sound import EspeakChunkAudio
@@ -44,8 +44,9 @@ class _Call:
     """One call of the library in the worker's thread. The piece bounds its output."""
 
     def __init__(self, text: SpokenText, style: SpeakingStyle) -> None:
-        self.stream: SynthesisStream[_Sound] = SynthesisStream(
-            _WAITING_BUFFERS, "espeak-ng made more than five minutes of sound from 200 characters and was stopped"
+        self.stream: ResultStream[_Sound] = ResultStream(
+            _WAITING_BUFFERS,
+            TtsError("espeak-ng made more than five minutes of sound from 200 characters and was stopped"),
         )
         self._text = text
         self._style = style

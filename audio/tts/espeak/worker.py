@@ -7,8 +7,8 @@ start time and a copy of the audio.
 
 import threading
 
-from audio.errors import EngineLoadError
-from audio.tts.engine_thread import EngineThread
+from audio.errors import EngineLoadError, TtsError
+from audio.threads.engine_thread import EngineThread
 from audio.tts.espeak.library import EspeakLibrary
 
 MOST_COPIES = 4
@@ -26,7 +26,7 @@ class EspeakWorker(EngineThread[EspeakLibrary]):
     def __init__(self, library: EspeakLibrary) -> None:
         self.voices = library.voices
         self.variants = library.variants
-        super().__init__("espeak-ng", library)
+        super().__init__("espeak-ng", library, TtsError)
 
 
 class _Shared:

@@ -20,8 +20,8 @@ from audio.hang_detection import SPIN_FACTOR
 from audio.level import gain_for
 from audio.restart_backoff import RestartBackoff
 from audio.thread_times import ThreadTimes
+from audio.threads.engine_thread import EngineHungError, EngineThread, due_s
 from audio.tts import Chunk, WordMark
-from audio.tts.engine_thread import EngineHungError, EngineThread, due_s
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
 from audio.tts.streaming.phoneme_bounds import FEW_PHONEMES, MAX_PHONEMES
@@ -155,7 +155,7 @@ class StreamedVoice(ThreadedVoice[EngineThread[M]], Generic[M]):
         times = ThreadTimes()
         model = await asyncio.to_thread(self.load_model, times)
         detail = self.model_detail(model)
-        thread = EngineThread(self.title, model, times)
+        thread = EngineThread(self.title, model, TtsError, times)
         # TensorRT builds an engine for each new length of sentence.
         thread.hang.need_s = self._provider.load_timeout_s(0.0) / SPIN_FACTOR
         try:

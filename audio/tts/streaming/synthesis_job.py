@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from audio.engine_lateness import EngineLateness
 from audio.errors import TtsError
-from audio.tts.engine_thread import EngineThread, SynthesisStream
+from audio.threads.engine_thread import EngineThread, ResultStream
 from audio.tts.streaming.sentence_sound import StoppedError, StopSwitch
 
 M = TypeVar("M")
@@ -39,8 +39,8 @@ class SynthesisJob(Generic[M, T]):
             length_s: Returns the playing time of a part.
             lateness: Is told how long it took; None: nobody is.
         """
-        self.stream: SynthesisStream[T] = SynthesisStream(
-            _WAITING_PARTS, f"{thread.name} made more sound from a chunk than its letters can have"
+        self.stream: ResultStream[T] = ResultStream(
+            _WAITING_PARTS, TtsError(f"{thread.name} made more sound from a chunk than its letters can have")
         )
         self.thread = thread
         self._work = work

@@ -18,5 +18,5 @@ ENGINE = VadEngine(
     make=make,
     about="runs the network only while a cheap detector detects sound",
     has_threshold=True,
-    packages=MappingProxyType({"webrtcvad-wheels": "webrtcvad"}),
+    packages=MappingProxyType({"webrtcvad-wheels": "webrtcvad", "faster-whisper": "faster_whisper"}),
 )

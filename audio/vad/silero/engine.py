@@ -1,5 +1,7 @@
 """Declares the detector silero. Imports nothing heavy: its declaration is read at every start."""
 
+from types import MappingProxyType
+
 from audio.engines.vad import VadEngine
 from audio.vad import Vad
 
@@ -17,4 +19,5 @@ ENGINE = VadEngine(
     about="a neural network, accurate in noise",
     is_default=True,
     has_threshold=True,
+    packages=MappingProxyType({"faster-whisper": "faster_whisper"}),  # its wheel has the network
 )

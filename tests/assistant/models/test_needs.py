@@ -78,16 +78,6 @@ def test_every_model_is_described_completely() -> None:
     assert SMART_TURN.files[0].sha256
 
 
-def test_documentation_lists_the_same_models() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
-    rows_there = [line for line in text.splitlines() if line.startswith("| `") and line.count("|") == 6]
-    assert rows_there == [
-        f"| `{model.name}` | {model.repository} | {size_text(model.size_mb or 0)} "
-        f"| {', '.join(model.languages) or 'many'} | {model.licence} |"
-        for model in MODELS.values()
-    ]
-
-
 def test_voice_of_a_language_speaks_it() -> None:
     for language, name in VOICE_OF_LANGUAGE.items():
         assert MODELS[name].covers(language)

@@ -16,7 +16,7 @@ async def scene():
 
 PIPER = """
 async def scene():
-    thread = EngineThread("Piper", None)
+    thread = EngineThread("Piper", None, EngineError)
     thread.submit(lambda _engine: job())
     begun.wait()
     thread.give_up()
@@ -26,7 +26,8 @@ ENDS = """
 import asyncio, signal, sys, threading, time
 from audio import exit_guard
 from audio.stt.whisper.worker_threads import WhisperThread
-from audio.tts.engine_thread import EngineThread
+from audio.errors import EngineError
+from audio.threads.engine_thread import EngineThread
 
 exit_guard.LIMIT_S = {limit_s}
 begun = threading.Event()

@@ -6,7 +6,7 @@ import pytest
 from support.clocks.virtual_time import run_virtual
 
 from audio.errors import EngineLoadError
-from audio.tts.shared_loading import LOAD_LIMIT_S, SharedLoading
+from audio.threads.shared_loading import LOAD_LIMIT_S, SharedLoading
 
 
 class Slow:

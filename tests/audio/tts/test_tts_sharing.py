@@ -12,8 +12,8 @@ from support.models.synthetic_piper import tone_voice
 from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.thread_times import ThreadTimes
-from audio.tts import engine_thread
-from audio.tts.engine_thread import EngineThread, due_s
+from audio.threads import engine_thread
+from audio.threads.engine_thread import EngineThread, due_s
 from audio.tts.piper.model import PiperModel
 from audio.tts.piper.voice import PiperTts
 from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch
@@ -90,7 +90,7 @@ async def refusal(voice: PiperTts) -> str:
 def test_jobs_run_by_due_time_and_long_ones_in_parts() -> None:
     order: list[str] = []
     begun, go, ended = threading.Event(), threading.Event(), threading.Event()
-    thread: EngineThread[list[str]] = EngineThread("fake", order)
+    thread: EngineThread[list[str]] = EngineThread("fake", order, TtsError)
 
     def hold(_engine: list[str]) -> None:
         begun.set()
@@ -131,7 +131,7 @@ def test_later_chunk_is_due_when_its_reply_falls_silent() -> None:
 
 def test_only_waits_for_awaited_sound_are_recorded() -> None:
     begun, go, ended = threading.Event(), threading.Event(), threading.Event()
-    thread: EngineThread[None] = EngineThread("fake", None)
+    thread: EngineThread[None] = EngineThread("fake", None, TtsError)
 
     def hold(_engine: None) -> None:
         begun.set()

@@ -1,4 +1,4 @@
-"""Runs a TTS engine in its own thread and passes its results to the event loop."""
+"""Runs an engine in its own thread and passes its results to the event loop."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from audio.errors import EngineLoadError, TtsError
+from audio.errors import EngineError, EngineLoadError
 from audio.exit_guard import at_work
 from audio.hang_detection import STEP_S, HangDetector
 from audio.queue_wait import QueueWait
@@ -78,12 +78,13 @@ class EngineThread(Generic[E]):
         queue_wait: Waiting times of the last jobs for which a silent reply waited.
     """
 
-    def __init__(self, name: str, engine: E, times: ThreadTimes | None = None) -> None:
+    def __init__(self, name: str, engine: E, failure: type[EngineError], times: ThreadTimes | None = None) -> None:
         """Starts the thread.
 
         Args:
             name: The engine's name, for the thread and for error messages.
             engine: The engine.
+            failure: Class of the errors of this kind of engine.
             times: The threads that the engine's library has started; None: none. The new thread is added.
         """
         self.gave_up = False
@@ -97,22 +98,25 @@ class EngineThread(Generic[E]):
         self._times = times or ThreadTimes()
         self.name = name
         self._engine = engine
+        self._failure = failure
         self._jobs: queue.PriorityQueue[_Waiting[E]] = queue.PriorityQueue(_WAITING_JOBS)
         self._numbers = itertools.count()  # keeps the order of jobs that are due at the same time
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, job: Callable[[E], None], due_s: float = 0.0, *, awaited: bool = False) -> None:
-        """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises TtsError.
+        """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises EngineError.
 
         A long job in parts submits its next part itself with the due time of that part, so that more urgent jobs run
         in between. `awaited`: the reply is silent until this job has sound, so its wait counts in `queue_wait`.
         """
         if self.gave_up:
-            raise TtsError(f"{self.name} hung earlier and was abandoned: load the voice again")
+            raise self._failure(f"{self.name} hung earlier and was abandoned: load it again")
         try:
             self._jobs.put_nowait((due_s, next(self._numbers), job, time.monotonic() if awaited else None))
         except queue.Full as full:
-            raise TtsError(f"{self.name} already has {_WAITING_JOBS} chunks waiting: send this one later") from full
+            raise self._failure(
+                f"{self.name} already has {_WAITING_JOBS} chunks waiting: send this one later"
+            ) from full
 
     def give_up(self) -> None:
         """Accepts no more jobs and ends the thread when its current job returns. Idempotent."""
@@ -175,24 +179,24 @@ class EngineThread(Generic[E]):
         self._ended.set()
 
 
-class SynthesisStream(Generic[T]):
-    """Passes the results for one text from the engine's thread to the event loop.
+class ResultStream(Generic[T]):
+    """Passes the results of one job from the engine's thread to the event loop.
 
     The engine never waits for the loop, because a slow listener would delay all others. The results of a text are
-    bounded, and so is the queue: a text that fills it ends in a TtsError.
+    bounded, and so is the queue: a text that fills it ends in an error.
 
     Attributes:
         cancelled: There is no listener any more. Set by the loop, read by the engine between two pieces of audio.
     """
 
-    def __init__(self, capacity: int, overflow: str) -> None:
-        """Creates a queue of `capacity` items. Call it on the loop. `overflow` is the error message if it is full."""
+    def __init__(self, capacity: int, overflow: EngineError) -> None:
+        """Creates a queue of `capacity` items. Call it on the loop. `overflow` is the error if it is full."""
         self.cancelled = False
         self._loop = asyncio.get_running_loop()
-        self._items: asyncio.Queue[T | TtsError | None] = asyncio.Queue(capacity)
+        self._items: asyncio.Queue[T | EngineError | None] = asyncio.Queue(capacity)
         self._overflow = overflow
 
-    def put(self, item: T | TtsError | None) -> None:
+    def put(self, item: T | EngineError | None) -> None:
         """Adds the next item, a failure, or None at the end. Called in the engine's thread."""
         try:
             self._loop.call_soon_threadsafe(self._put, item)
@@ -200,16 +204,16 @@ class SynthesisStream(Generic[T]):
             self.cancelled = True
 
     async def next(self, hang_reason: Callable[[], str]) -> T | None:
-        """Returns the next item, None at the end. Waits as long as the engine works. Raises TtsError, EngineHungError.
+        """Returns the next item, None at the end. Waits as long as the engine works.
 
-        `hang_reason`: see `EngineThread.hang_reason`.
+        `hang_reason`: see `EngineThread.hang_reason`. Raises EngineError, EngineHungError.
         """
         item = await self._items.get() if not self._items.empty() else await self._late_item(hang_reason)
-        if isinstance(item, TtsError):
+        if isinstance(item, EngineError):
             raise item
         return item
 
-    async def _late_item(self, hang_reason: Callable[[], str]) -> T | TtsError | None:
+    async def _late_item(self, hang_reason: Callable[[], str]) -> T | EngineError | None:
         hang_reason()
         while True:
             try:
@@ -219,7 +223,7 @@ class SynthesisStream(Generic[T]):
                 if self._items.empty() and (reason := hang_reason()):
                     raise EngineHungError(reason) from None
 
-    def fail(self, failure: TtsError) -> None:
+    def fail(self, failure: EngineError) -> None:
         """Fails the stream at once and drops queued items. Called on the loop."""
         self.cancelled = True
         while not self._items.empty():
@@ -230,11 +234,11 @@ class SynthesisStream(Generic[T]):
         """Returns the number of queued items."""
         return self._items.qsize()
 
-    def _put(self, item: T | TtsError | None) -> None:
+    def _put(self, item: T | EngineError | None) -> None:
         if self.cancelled:
             return
         if self._items.full():
-            self.fail(TtsError(self._overflow))
+            self.fail(self._overflow)
         else:
             self._items.put_nowait(item)
 

@@ -1,0 +1,130 @@
+"""A recognizer made of an engine that recognizes a whole segment, with scripted engines."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import SegmentId, Transcript
+from audio.stt.segment_recognizer import MAX_SAMPLES, SegmentRecognizer
+from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms
+
+SECOND = np.full(MIC_RATE_HZ, 3000, np.int16)
+
+
+class Engine:
+    """Returns the number of samples as words; raises `failure` once if there is one."""
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.asked: list[int] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def words(self, pcm: Pcm) -> str:
+        assert self.go.wait(30)
+        self.asked.append(len(pcm))
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        return f"{len(pcm)}"
+
+
+def run(scene: Callable[[SegmentRecognizer, Engine], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        engine = Engine()
+        shared = SegmentRecognizer("counter", lambda: engine)
+        await shared.load()
+        engine.asked.clear()
+        try:
+            await scene(shared, engine)
+        finally:
+            engine.go.set()
+            await shared.aclose()
+
+    asyncio.run(whole())
+
+
+def test_transcript_covers_the_fed_sound() -> None:
+    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+        stream = shared.transcriber().open(SegmentId(100), lambda _words: None)
+        stream.feed(SECOND)
+        stream.feed(SECOND)
+        assert await stream.transcript() == Transcript(SegmentId(100), Samples(100 + 2 * MIC_RATE_HZ), "32000")
+
+    run(scene)
+
+
+def test_sound_after_the_end_of_speech_is_not_recognized_again() -> None:
+    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+        stream = shared.transcriber().open(SegmentId(0), lambda _words: None)
+        stream.feed(SECOND)
+        first = await stream.transcript(early=True)
+        stream.feed(SECOND[: samples_of_ms(100)])
+        assert await stream.transcript(Samples(MIC_RATE_HZ - samples_of_ms(40))) is first
+        assert (await stream.transcript()).text == "17600"
+        assert engine.asked == [16000, 17600]
+
+    run(scene)
+
+
+def test_failed_engine_is_loaded_again() -> None:
+    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+        recognizer = shared.transcriber()
+        stream = recognizer.open(SegmentId(0), lambda _words: None)
+        stream.feed(SECOND)
+        engine.failure = RuntimeError("private words")
+        with pytest.raises(SttError, match=r"^counter failed \(RuntimeError\): load it again$"):
+            await stream.transcript()
+        assert not recognizer.works
+        await recognizer.load()
+        assert recognizer.works
+        assert (await stream.transcript()).text == "16000"
+
+    run(scene)
+
+
+def test_cancelled_request_that_has_not_begun_is_dropped() -> None:
+    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+        streams = [shared.transcriber().open(SegmentId(0), lambda _words: None) for _ in range(2)]
+        for length, stream in zip((1, 2), streams, strict=True):
+            stream.feed(SECOND[: length * 100])
+        engine.go.clear()
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(streams[0].transcript())
+            second = tasks.create_task(streams[1].transcript())
+            await asyncio.sleep(0.05)
+            second.cancel()
+            await asyncio.sleep(0)
+            engine.go.set()
+            assert (await first).text == "100"
+        assert (await streams[0].transcript()).text == "100"
+        assert engine.asked == [100]
+
+    run(scene)
+
+
+def test_engine_that_fails_at_once_is_not_loaded() -> None:
+    async def scene() -> None:
+        engine = Engine()
+        engine.failure = ValueError("shape")
+        shared = SegmentRecognizer("counter", lambda: engine)
+        with pytest.raises(EngineLoadError, match="counter cannot be used"):
+            await shared.load()
+        assert not shared.works
+        with pytest.raises(SttError):
+            await shared.words(SECOND)
+
+    asyncio.run(scene())
+
+
+def test_segment_without_end_is_refused() -> None:
+    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+        stream = shared.transcriber().open(SegmentId(0), lambda _words: None)
+        with pytest.raises(SttError, match="longer than 660 s"):
+            stream.feed(np.zeros(MAX_SAMPLES + 1, np.int16))
+
+    run(scene)
