@@ -16,6 +16,7 @@ from functools import partial
 from assistant.events import ChunkSpoken, FunctionCalled, ReplySent, ReplyStopped
 from assistant.history.items import FunctionCallItem, ItemId
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
+from assistant.pipeline.session_context import SessionContext
 from assistant.text.chunker import Chunker
 from assistant.tools.rounds import ReplyEvent, without_made_up
 from assistant.turns.events import ReplyId
@@ -70,13 +71,11 @@ class OutOfBandAnswers:
     """Runs the out-of-band responses of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        engines: The engines of the conversation.
-        settings: Its time limits.
+        context: What it shares with the rest of the session.
         reply_awaits_sound: Whether a reply has made no sound yet, which goes first.
     """
 
-    engines: Engines
-    settings: SessionSettings
+    context: SessionContext
     reply_awaits_sound: Callable[[], bool]
     _tasks: asyncio.TaskGroup = field(init=False)
     _running: "dict[ReplyId, tuple[_Answer, asyncio.Task[None]]]" = field(default_factory=dict)
@@ -102,7 +101,8 @@ class OutOfBandAnswers:
         assert not self.full
         self._count += 1
         reply = ReplyId(OUT_OF_BAND_TURN, self._count)
-        answer = _Answer(reply, self.engines, self.settings, options, listener, self.reply_awaits_sound)
+        engines, settings = self.context.engines, self.context.settings
+        answer = _Answer(reply, engines, settings, options, listener, self.reply_awaits_sound)
         task = self._tasks.create_task(self._run(answer, messages), name=f"out-of-band answer {self._count}")
         self._running[reply] = answer, task
         return reply
@@ -144,7 +144,7 @@ class OutOfBandAnswers:
     async def _reload_voice(self) -> None:
         with suppress(AudioError, TimeoutError):  # if it still fails, the next reply reports it
             async with asyncio.timeout(RELOAD_TIMEOUT_S):
-                await self.engines.voice.load()
+                await self.context.engines.voice.load()
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ These steps are synchronous. Slow work runs in tasks with a time limit, which re
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
@@ -106,7 +106,7 @@ class Session:
         turns: The turn-taking state machine. It maps events to effects and performs no I/O.
         history: The history that the LLM sees.
         recorder: Collects the trace of each turn.
-        settings: Time limits of the stages.
+        settings: Time limits of the stages; in force are those of `context`.
         on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
         reply_options: Speed, LLM options and instructions of the replies. A client may replace them at any time.
         wake_phrase: Decides whether speech is addressed to the assistant.
@@ -126,7 +126,7 @@ class Session:
     turns: TurnTaking
     history: History
     recorder: Recorder
-    settings: SessionSettings
+    settings: InitVar[SessionSettings]
     on_event: Callable[[SessionEvent], None]
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
@@ -149,10 +149,10 @@ class Session:
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, settings: SessionSettings) -> None:
         context = self.context = SessionContext(
             self.engines,
-            self.settings,
+            settings,
             self.recorder,
             self.microphone.clock,
             lambda: self._position,
@@ -172,7 +172,7 @@ class Session:
         self._ring = RingControl(lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening)
         self.list_display = ListDisplay(lambda: self.engines.skill_effects, self.on_event)
         self.timer_display = TimerDisplay(
-            lambda: self.engines.skill_effects, self.on_event, lambda: self.settings.language
+            lambda: self.engines.skill_effects, self.on_event, lambda: context.settings.language
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
@@ -180,7 +180,7 @@ class Session:
             context, self.speaker, self.history, self._audio_input.on_reply_heard, self.delegated
         )
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
-        self.out_of_band = OutOfBandAnswers(self.engines, self.settings, lambda: self.turns.reply_awaits_sound)
+        self.out_of_band = OutOfBandAnswers(context, lambda: self.turns.reply_awaits_sound)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
@@ -205,8 +205,8 @@ class Session:
         if self.engines.tools is not None:
             self._unsubscribe_from_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
-        if self.settings.greeting:
-            self._dispatch(ReplyRequested(self._position, "greeting", self.settings.greeting))
+        if greeting := self.context.settings.greeting:
+            self._dispatch(ReplyRequested(self._position, "greeting", greeting))
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self._process_frame(frame)
@@ -486,7 +486,7 @@ class Session:
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._position)
         if effect.clear_speech and effect.reason == "no words":
-            self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.settings.language)))
+            self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.context.settings.language)))
             self.recorder.event(effect.turn, "error", self._now_s(), NO_WORD_RECOGNIZED)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None

@@ -80,7 +80,7 @@ def continue_session(realtime_session: RealtimeSession, snapshot: Snapshot) -> N
     session = realtime_session.session
     session.history.continue_from(snapshot.history)
     session.turns.continue_after(snapshot.last_turn)
-    session.settings = replace(session.settings, greeting="")
+    session.context.settings = replace(session.context.settings, greeting="")
     timers = session.engines.skill_effects.timers
     if isinstance(timers, Timers):
         now_s, now = asyncio.get_running_loop().time(), local_now()

@@ -218,7 +218,7 @@ class McpSession:
         if tools is None or request.function not in tools.offered:
             self._fail(request, call)
             return
-        calls = McpCalls(tools, self.session.history, self.session.on_event, self.session.settings.tools)
+        calls = McpCalls(tools, self.session.history, self.session.on_event, self.session.context.settings.tools)
         with suppress(ToolError, TimeoutError):  # the item says it, and so does the model's prompt
             await calls.call(call, request.id)
 

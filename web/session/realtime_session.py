@@ -96,7 +96,6 @@ class RealtimeSession:
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
     keeper: ConversationKeeper = field(init=False)
-    _config: SessionConfig = field(init=False)
     _replies: ClientReplies = field(default_factory=ClientReplies)
     _appended_ms: float = 0.0
 
@@ -124,7 +123,7 @@ class RealtimeSession:
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
         self.microphone.on_problem = self._noise_stays
-        self.microphone.holds_recording = lambda: self._config.takes_recordings and self.session.engines_pending
+        self.microphone.holds_recording = lambda: self.realtime.config.takes_recordings and self.session.engines_pending
 
     async def run(self) -> None:
         """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
@@ -193,7 +192,7 @@ class RealtimeSession:
         sound = False
         backlog = pacer.backlog
         for command in await self._commands_of(text):
-            pacer.is_recording = self._config.takes_recordings
+            pacer.is_recording = self.realtime.config.takes_recordings
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
                 if backlog is not None and not self._takes_now(command, pacer, backlog):
@@ -255,12 +254,12 @@ class RealtimeSession:
             case Append():
                 pass  # handled in `receive` and `feed`
             case UpdateSession():
-                ends_replies = command.config.kind != self._config.kind
+                ends_replies = command.config.kind != self.realtime.config.kind
                 self.configure(command.config)
                 await self.keeper.settle()
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
-                self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)
+                self.realtime.session_updated(voice=command.config.chosen_voice or self.voice)
             case CommitInput():
                 await self._commit(command)
             case ClearInput():
@@ -298,7 +297,7 @@ class RealtimeSession:
         apply_settings(self.session, self.base, self.profile, config)
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
-        self._config, self.mcp.session = config, self.session
+        self.realtime.config, self.mcp.session = config, self.session
         self.keeper.configure(config.keeping)
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
@@ -310,7 +309,7 @@ class RealtimeSession:
         self.session.list_display.show_again()
 
     def _refresh_tools(self) -> None:
-        self.session.reply_options = self.mcp.with_tools(reply_options(self._config))
+        self.session.reply_options = self.mcp.with_tools(reply_options(self.realtime.config))
 
     def _tell(self) -> None:
         self.changed()  # another function on each connection

@@ -153,9 +153,9 @@ class SessionChoices:
         session, engines = self._session, chosen.engines
         self._used, self.engines.current = wish, engines
         session.engines.skill_effects.effect_of = chosen.effect_of or self.engines.first_effect_of
-        before = session.settings
+        before = session.context.settings
         settings = replace(session_settings(chosen.settings), greeting=before.greeting, in_call=before.in_call)
-        session.settings = session.context.settings = settings
+        session.context.settings = settings
         names = {"stt": engines.recognizer.name, "llm": engines.model.name, "tts": engines.voice.name}
         why = {"stt_model": chosen.why_model} if chosen.why_model else {}
         others = {stage: name for stage, name in session.recorder.engines.items() if stage != "stt_model"}

@@ -36,7 +36,7 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     tracing = asdict(config.tracing) if config.tracing is not None else {}
     session.recorder.tracing = {name: value for name, value in tracing.items() if value}
     if config.kind == "transcription":  # it may have begun as a conversation
-        session.settings = replace(session.settings, greeting="")
+        session.context.settings = replace(session.context.settings, greeting="")
         session.engines.skill_effects.timers, session.engines.skill_effects.lists = Timers(), UserLists()
     recognizer = session.engines.recognizer
     if isinstance(recognizer, PromptedRecognizer):

@@ -71,6 +71,7 @@ class Realtime:
     """The protocol state of one client.
 
     Attributes:
+        config: The settings in force. Those that the client has requested are in force once they are applied.
         out_of_band: Sends the events of responses outside of the conversation.
     """
 
@@ -95,6 +96,7 @@ class Realtime:
         self._id_tag = id_tag
         self._session = SessionDescription(session_id, service, expires_at_s)
         self._offer = service.offer
+        self.config = config
         self._reader = Reader(config, service.language, service.offer)
         self._outbox = Outbox(id_tag)
         self._order = ItemOrder()
@@ -119,11 +121,6 @@ class Realtime:
     def response_id(self, reply: ReplyId) -> str:
         """Returns the id of a reply's response."""
         return response_id(reply, self._id_tag)
-
-    @property
-    def config(self) -> SessionConfig:
-        """The current settings."""
-        return self._reader.config
 
     # ---- client messages ----
 
@@ -199,17 +196,18 @@ class Realtime:
         self._session = replace(self._session, expires_at_s=expires_at_s)
         self.begin(history, resumed=True, heard_ms=heard_ms, under_way=under_way)
 
-    def session_updated(self, command: UpdateSession, *, voice: str | None = None) -> None:
-        """Confirms a settings change; `voice` is the one in use, whatever was requested."""
-        if voice is not None:
-            self._reader.config = replace(self.config, voice=voice)
-        config = replace(command.config, voice=voice or command.config.voice)
-        self._outbox.add("session.updated", {"session": session_object(self._session, config)})
+    def session_updated(self, *, voice: str | None = None) -> None:
+        """Confirms the settings in force; `voice` is the one in use, whatever was requested."""
+        self._change_config({} if voice is None else {"voice": voice})
 
     def choice_failed(self, error: ProtocolError, used: Mapping[str, Any]) -> None:
         """Reports that chosen engines cannot be used. `used`: the fields of `SessionConfig` that apply instead."""
         self.report(error)
-        self._reader.config = replace(self.config, **used)
+        self._change_config(used)
+
+    def _change_config(self, used: Mapping[str, Any]) -> None:
+        """Changes fields of the settings in force, and of those that the next update changes. Tells the client."""
+        self.config, self._reader.config = replace(self.config, **used), replace(self._reader.config, **used)
         self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 
     def choices_pending(self, names: Sequence[str]) -> None:

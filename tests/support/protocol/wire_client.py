@@ -18,7 +18,7 @@ from assistant.events import SessionEvent
 from assistant.history.items import Item
 from assistant.pipeline.engines import EngineChoice
 from assistant.turns.events import ReplyId
-from web.wire.incoming.commands import Command
+from web.wire.incoming.commands import Command, UpdateSession
 from web.wire.outgoing.session_object import Service
 from web.wire.realtime import Realtime
 from web.wire.values.session_config import Extensions, SessionConfig
@@ -81,9 +81,12 @@ class Client:
         return self.fetch()
 
     def send(self, event: Event | str) -> list[Event]:
-        """Sends a client message. Returns the resulting events."""
+        """Sends a client message; settings are in force at once. Returns the resulting events."""
         text = event if isinstance(event, str) else json.dumps(event)
-        self.commands += self.wire.receive(text)
+        for command in self.wire.receive(text):
+            self.commands.append(command)
+            if isinstance(command, UpdateSession):
+                self.wire.config = command.config
         return self.fetch()
 
     def do(self, act: Callable[[Realtime], object]) -> list[Event]:

@@ -419,7 +419,7 @@ def test_silence_of_server_vad_also_bounds_the_transcript() -> None:
 
 def test_change_to_a_transcription_session_stops_all_speech() -> None:
     harness = SessionHarness()
-    harness.session.settings = replace(harness.session.settings, greeting=LONG)
+    harness.session.context.settings = replace(harness.session.context.settings, greeting=LONG)
     effects = harness.session.engines.skill_effects
     users = effects.timers
 

@@ -31,7 +31,8 @@ class Session:
     def send(self, **event: object) -> list[Event]:
         for command in self.wire.receive(json.dumps(event)):
             if isinstance(command, UpdateSession):
-                self.wire.session_updated(command)
+                self.wire.config = command.config
+                self.wire.session_updated()
         return self.fetch()
 
     def tell(self, *events: SessionEvent) -> list[Event]:

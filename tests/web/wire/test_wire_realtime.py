@@ -178,7 +178,7 @@ class Core:
         wire = self._client.do
         match command:
             case UpdateSession():
-                wire(lambda end: end.session_updated(command, voice=self._data.draw(st.none() | st.just("amy"))))
+                wire(lambda end: end.session_updated(voice=self._data.draw(st.none() | st.just("amy"))))
             case CreateItem(_, item) if item.id in self._client.items:
                 wire(lambda end: end.refuse(command, "item_create_duplicate_item_id"))
             case CreateItem(_, item):

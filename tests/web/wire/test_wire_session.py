@@ -325,7 +325,7 @@ def test_session_shows_the_voice_in_use() -> None:
     command = client.commands[-1]
     assert isinstance(command, UpdateSession)
     assert command.config.voice == "alloy"
-    (event,) = client.do(lambda wire: wire.session_updated(command, voice="amy"))
+    (event,) = client.do(lambda wire: wire.session_updated(voice="amy"))
     assert event["session"]["audio"]["output"]["voice"] == "amy"
     assert client.wire.config.voice == "amy"
 

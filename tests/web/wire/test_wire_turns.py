@@ -170,7 +170,7 @@ def manual(client: Client) -> None:
     )
     update = client.commands[-1]
     assert isinstance(update, UpdateSession)
-    client.do(lambda wire: wire.session_updated(update))
+    client.do(lambda wire: wire.session_updated())
     client.tell(SpeechStarted(1, 100.0, USER))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine_1"})
     client.tell(UserTurnCommitted(1, HEARD.text, False, HEARD, 1000.0, "spoken", answered=False))
@@ -216,7 +216,7 @@ def telephone(client: Client) -> None:
     update = client.commands[-1]
     assert isinstance(update, UpdateSession)
     assert update.config.output_format is AudioFormat.ULAW
-    client.do(lambda wire: wire.session_updated(update))
+    client.do(lambda wire: wire.session_updated())
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True))
     client.sound(480)
     client.sound(2400)

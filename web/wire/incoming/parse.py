@@ -77,7 +77,7 @@ class Reader:
     """Parses a client's events.
 
     Attributes:
-        config: The session's current settings; a session.update changes them.
+        config: The settings that were requested last; the next session.update changes them.
     """
 
     def __init__(self, config: SessionConfig, spoken: str, offer: SessionOffer | None = None) -> None:
