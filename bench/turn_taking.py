@@ -115,9 +115,9 @@ def result_of(name: str, corpus: Corpus, estimator: EndOfTurnEstimator, reply: R
     """Returns the figures of one set of turns."""
     known = estimates(corpus, estimator, FUSED)
     profiles = {}
-    for profile, patience in PROFILES.items():
-        found = outcomes(corpus, _by_profile(known, patience), reply)
-        profiles[profile] = {"all": figures(found), **figures_by_group(found)}
+    for profile_name, profile in PROFILES.items():
+        found = outcomes(corpus, _by_profile(known, profile), reply)
+        profiles[profile_name] = {"all": figures(found), **figures_by_group(found)}
     curves = {source: main_figures(found) for source, found in families(corpus, estimator)}
     return Result(name, profiles["auto"]["all"], curves, profiles)
 
@@ -141,8 +141,8 @@ def _in_group(name: str) -> Callable[[Turn], bool]:
     return lambda turn: turn.group == name
 
 
-def _by_profile(known: Mapping[Key, EndOfTurnEstimate], patience: EndOfTurnProfile) -> Wait:
-    return lambda moment: silence_timeout_ms(known[key_of(moment)], patience)
+def _by_profile(known: Mapping[Key, EndOfTurnEstimate], profile: EndOfTurnProfile) -> Wait:
+    return lambda moment: silence_timeout_ms(known[key_of(moment)], profile)
 
 
 def _fixed(timeout_ms: float) -> Wait:

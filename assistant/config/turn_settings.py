@@ -10,10 +10,10 @@ from assistant.registry.listening import default_detector, detector_choices
 from audio.execution_provider import Provider
 from declarations.settings import KeyInfo
 
-Profile = Literal["auto", "eager", "balanced", "patient"]
+ProfileName = Literal["auto", "eager", "balanced", "patient"]
 SmartTurnPlace = Literal["auto", "ray"]
 
-PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
+PROFILE_HANGOVER_MS: Mapping[ProfileName, int] = MappingProxyType(
     {"auto": 400, "eager": 250, "balanced": 400, "patient": 700}
 )
 """Silence in ms that ends the turn, by profile, where `turn.hangover_ms` is 0."""
@@ -26,7 +26,7 @@ class TurnSection(ConfigSection):
     """When a turn ends and when speech interrupts a reply."""
 
     profile: Annotated[
-        Profile,
+        ProfileName,
         KeyInfo(
             f"How long users may pause; without an end-of-turn estimate, silence ends the turn (ms): {_PROFILES_TEXT}."
         ),

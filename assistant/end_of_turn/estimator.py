@@ -242,7 +242,7 @@ SURE = 1.5
 """Evidence logit from which a turn surely sounds finished (a probability of 0.82)."""
 
 
-def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
+def silence_timeout_ms(estimate: EndOfTurnEstimate, profile: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
     Pauses end at a constant rate, so the odds of an end grow by a factor of e with each mean excess of silence. The
@@ -250,20 +250,20 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
     dictation = estimate.dictation
-    if dictation.state == "incomplete" and patience.dictating_ms:
+    if dictation.state == "incomplete" and profile.dictating_ms:
         announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
-        return max(patience.unfinished_ms, announced * patience.dictating_ms)
+        return max(profile.unfinished_ms, announced * profile.dictating_ms)
     goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"
     if dictation.kind == "digits" and estimate.evidence_logit > _FINISHED_NUMBER:
         goes_on = False  # nothing announced the digits, and they sound finished: one number
-    longest_ms = patience.dictating_ms if goes_on else 0.0
-    is_sure = patience.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
-    floor_ms = max(patience.sure_floor_ms if is_sure else patience.floor_ms, _GROUP_SHARE * longest_ms)
+    longest_ms = profile.dictating_ms if goes_on else 0.0
+    is_sure = profile.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
+    floor_ms = max(profile.sure_floor_ms if is_sure else profile.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:
-        return max(patience.unfinished_ms, longest_ms)
+        return max(profile.unfinished_ms, longest_ms)
     excess_ms = _GROUP_EXCESS_MS if goes_on else estimate.pause_excess_ms
-    wanted_ms = PAUSE_FROM_MS + excess_ms * (patience.threshold - estimate.evidence_logit)
-    return min(max(wanted_ms, floor_ms), max(patience.ceiling_for(estimate.pausing), longest_ms))
+    wanted_ms = PAUSE_FROM_MS + excess_ms * (profile.threshold - estimate.evidence_logit)
+    return min(max(wanted_ms, floor_ms), max(profile.ceiling_for(estimate.pausing), longest_ms))
 
 
 @cache

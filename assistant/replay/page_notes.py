@@ -52,7 +52,7 @@ def _settings_in_use(record: Record, settings: str) -> dict[str, str]:
         turns = settings_of(json.loads(settings.removeprefix(_SETTINGS)))
         found["end of turn"] = (
             f"a silence of {turns.hangover_ms:g} ms (turn.hangover_ms)"
-            if turns.patience is None
+            if turns.profile is None
             else f"turn.profile={profile_of(turns)}"
         )
         found["ends turns"], found["interrupted by"] = turns.ends_turn, turns.interrupted_by

@@ -6,9 +6,9 @@ from dataclasses import replace
 from assistant.config.keys import Value
 from assistant.config.settings import Settings
 from assistant.config.sources import from_overrides
-from assistant.config.turn_settings import PROFILE_HANGOVER_MS, Profile, TurnSection
+from assistant.config.turn_settings import PROFILE_HANGOVER_MS, ProfileName, TurnSection
 from assistant.replay.course import Change
-from assistant.setup.derived_settings import PATIENCE, stuck_after_s
+from assistant.setup.derived_settings import PROFILES, stuck_after_s
 from assistant.trace_report.reading import TraceError
 from assistant.turns.settings import TurnSettings
 
@@ -43,15 +43,15 @@ def change_of(overrides: Sequence[str]) -> Change:
     return lambda settings: _changed(settings, given)
 
 
-def profile_of(settings: TurnSettings) -> Profile:
+def profile_of(settings: TurnSettings) -> ProfileName:
     """Returns the current version of the profile that was in effect; auto for silences of fixed length.
 
     Its numbers may come from another version, and its ceiling may have been lowered for a sound card.
     """
-    if settings.patience is None:
+    if settings.profile is None:
         return "auto"
-    unfinished_ms = settings.patience.unfinished_ms
-    return min(PATIENCE, key=lambda name: abs(PATIENCE[name].unfinished_ms - unfinished_ms))
+    unfinished_ms = settings.profile.unfinished_ms
+    return min(PROFILES, key=lambda name: abs(PROFILES[name].unfinished_ms - unfinished_ms))
 
 
 def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:
@@ -64,9 +64,9 @@ def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:
     hangover_ms = given.get("hangover_ms", 0)
     fixed_ms = hangover_ms if isinstance(hangover_ms, int) else 0
     if fixed_ms:
-        return replace(changed, hangover_ms=float(fixed_ms), patience=None)
+        return replace(changed, hangover_ms=float(fixed_ms), profile=None)
     if not {"profile", "hangover_ms"} & given.keys():
         return changed
     named = given.get("profile")
-    profile = next((name for name in PATIENCE if name == named), profile_of(settings))
-    return replace(changed, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
+    name = next((name for name in PROFILES if name == named), profile_of(settings))
+    return replace(changed, hangover_ms=float(PROFILE_HANGOVER_MS[name]), profile=PROFILES[name])

@@ -258,7 +258,7 @@ class _Simulation(World):
         if self.place < self.span.next:
             self.course.endpoints.append((self.now, self.place))
             silent = self.now > self.silence  # and the segment was not ended by its length during speech
-            if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
+            if silent and self.turns.settings.profile is not None and not self.recorded.estimates_in(self.silence):
                 self.course.assumed.add("fixed silence")
 
     def _handle_request(self, effect: RecognizerRequest) -> None:

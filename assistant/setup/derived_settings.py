@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from assistant.config.settings import Settings
-from assistant.config.turn_settings import Profile
+from assistant.config.turn_settings import ProfileName
 from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
@@ -32,7 +32,7 @@ DUCKING_MS = 2000.0
 """Longest ducking in ms where words decide. A user who still speaks should not hear the reply return: one interruption
 in twenty is not decided in 1 s, one in fifty in 2 s (docs/lab/turn-taking.md, "Overlaps")."""
 
-PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
+PROFILES: Mapping[ProfileName, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
 """End-of-turn profile by `turn.profile`."""
@@ -115,7 +115,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
     turn = settings.turn
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
-        patience=None if turn.hangover_ms else PATIENCE[turn.profile],
+        profile=None if turn.hangover_ms else PROFILES[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,

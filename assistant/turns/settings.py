@@ -1,7 +1,7 @@
 """Defines the settings of turn taking: its modes, and every threshold of its decisions.
 
 `TurnSettings` holds them all, the thresholds in one group for each kind of decision. How the EOT probability becomes a
-silence timeout is set in `assistant.end_of_turn.estimator`, by the profile in `TurnSettings.patience`. All names and
+silence timeout is set in `assistant.end_of_turn.estimator`, by the profile in `TurnSettings.profile`. All names and
 values are part of the trace, so a replay uses the thresholds of the conversation.
 
 The source of a threshold is in parentheses. Those without one were chosen by hand for the reason that is given.
@@ -261,11 +261,11 @@ class WakePhraseThresholds:
 class TurnSettings:
     """Holds the modes and thresholds of turn taking. The field names are part of the trace format.
 
-    The fields up to `patience` are set in the configuration, or derived from it; the modes by the kind of conversation.
+    The fields up to `profile` are set in the configuration, or derived from it; the modes by the kind of conversation.
 
     Attributes:
         hangover_ms: Silence that ends a turn if there is no EOT estimate.
-        patience: Maps the EOT probability to the silence timeout; None: always `hangover_ms`.
+        profile: Maps the EOT probability to the silence timeout; None: always `hangover_ms`.
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the end of turn.
         interrupt_after_ms: Speech during a reply that interrupts it. Only frames that are certainly speech count.
             For less speech the transcript is requested; without words the reply continues at full volume. Below 300 ms,
@@ -303,7 +303,7 @@ class TurnSettings:
     max_turn_s: float = 60.0
     stuck_after_s: float = 10.0
     pre_roll_ms: float = 300.0
-    patience: EndOfTurnProfile | None = None
+    profile: EndOfTurnProfile | None = None
     ends_turn: EndsTurn = EndsTurn.AUTO
     interrupted_by: InterruptedBy = InterruptedBy.VOICE
     answers: bool = True

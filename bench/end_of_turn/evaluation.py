@@ -300,15 +300,15 @@ def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) 
     for source, scores in known.items():
         points = []
         for threshold in THRESHOLDS:
-            patience = EndOfTurnProfile(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
-            points.append((f"{threshold:+.2f}", cost(moments, waits(scores, patience))))
+            profile = EndOfTurnProfile(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
+            points.append((f"{threshold:+.2f}", cost(moments, waits(scores, profile))))
         found.append(Curve(source, points))
     return found
 
 
 def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tuple[str, Cost]]:
     """Returns the cost of the three shipped profiles, with each turn as a speaker's first."""
-    return [(name, cost(moments, waits(known, patience))) for name, patience in SHIPPED]
+    return [(name, cost(moments, waits(known, profile))) for name, profile in SHIPPED]
 
 
 def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
@@ -318,9 +318,9 @@ def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
         return
     print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
     print("|---|---|---|---|---|")
-    for name, patience in SHIPPED[1:]:
+    for name, profile in SHIPPED[1:]:
         for share in SHARES:
-            for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as shipped", patience)):
+            for what, way in (("one ceiling for all", replace(profile, pausing_ms=0)), ("as shipped", profile)):
                 said = conversations(pool, logits, way, share)
                 print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
 

@@ -62,6 +62,6 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", pausing_of(habits))
 
 
-def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:
+def waits(known: Mapping[Key, Known], profile: EndOfTurnProfile) -> Wait:
     """Returns the silence timeout for each moment's estimate."""
-    return lambda moment: silence_timeout_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)
+    return lambda moment: silence_timeout_ms(estimate_of(moment, known.get(key_of(moment), Known())), profile)

@@ -73,12 +73,12 @@ def _has_pause(turn: Sequence[Silence]) -> bool:
 
 
 def played(
-    turn: Sequence[Silence], habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
+    turn: Sequence[Silence], habits: SpeakerPauseStats, logits: Mapping[Key, float], profile: EndOfTurnProfile
 ) -> tuple[bool, float, SpeakerPauseStats]:
     """Plays one turn. Returns whether it was cut into, the wait at its end, and the updated pause statistics."""
     cut, due = False, 0.0
     for silence in turn:
-        due = ended_at(silence, _wait(habits, logits, patience))
+        due = ended_at(silence, _wait(habits, logits, profile))
         first = silence[0]
         if first.label == "end":
             break
@@ -92,12 +92,12 @@ def played(
 
 
 def _wait(
-    habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
+    habits: SpeakerPauseStats, logits: Mapping[Key, float], profile: EndOfTurnProfile
 ) -> Callable[[Moment], float]:
-    return lambda moment: silence_timeout_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
+    return lambda moment: silence_timeout_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), profile)
 
 
-def conversations(pool: TurnPool, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
+def conversations(pool: TurnPool, logits: Mapping[Key, float], profile: EndOfTurnProfile, share: float) -> list[Said]:
     """Plays CONVERSATIONS conversations, the same ones for every profile."""
     rng, found = random.Random(SEED), list[Said]()
     for _ in range(CONVERSATIONS):
@@ -105,7 +105,7 @@ def conversations(pool: TurnPool, logits: Mapping[Key, float], patience: EndOfTu
         for place in range(TURNS):
             paused = rng.random() < share
             turn = rng.choice(pool.paused if paused else pool.plain)
-            cut, wait_ms, habits = played(turn, habits, logits, patience)
+            cut, wait_ms, habits = played(turn, habits, logits, profile)
             found.append(Said(place, paused, cut, None if cut else wait_ms))
     return found
 

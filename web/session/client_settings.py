@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from assistant.config.turn_settings import PROFILE_HANGOVER_MS
+from assistant.config.turn_settings import PROFILE_HANGOVER_MS, ProfileName
 from assistant.history.items import Item
 from assistant.pipeline.engines import ReplyOptions
-from assistant.setup.derived_settings import PATIENCE
+from assistant.setup.derived_settings import PROFILES
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from llm.chat import NO_LIMIT, ChatOptions
 from web.wire.incoming.commands import ResponseOptions
-from web.wire.values.session_config import Limit, Profile, SemanticVad, ServerVad, SessionConfig
+from web.wire.values.session_config import Limit, SemanticVad, ServerVad, SessionConfig
 
 
-def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionConfig) -> TurnSettings:
+def turn_settings(base: TurnSettings, server_profile: ProfileName, config: SessionConfig) -> TurnSettings:
     """Returns the server's turn-taking settings with the client's changes."""
     base = replace(base, has_client=True)
     if not (config.extensions.listening_sounds and config.extensions.events and config.modality == "audio"):
@@ -36,16 +36,16 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
                 interrupted_by=_interrupted_by(detection),
             )
         case SemanticVad():
-            profile = detection.profile(server_profile)
-            if profile != server_profile:
-                base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
+            name = detection.profile_name(server_profile)
+            if name != server_profile:
+                base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[name]), profile=PROFILES[name])
             return replace(base, answers=config.answers, interrupted_by=_interrupted_by(detection))
 
 
 def _fixed_silence(base: TurnSettings, silence_ms: float) -> TurnSettings:
     """Returns settings in which a turn ends after this silence, for good, and its transcript settles no later."""
     settled = replace(base.rechecks, settle_ms=min(base.rechecks.settle_ms, silence_ms))
-    return replace(base, hangover_ms=silence_ms, patience=None, rechecks=settled, silence_is_final=True)
+    return replace(base, hangover_ms=silence_ms, profile=None, rechecks=settled, silence_is_final=True)
 
 
 def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:

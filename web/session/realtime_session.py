@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from assistant.config.turn_settings import ProfileName
 from assistant.events import (
     SessionEvent,
     UserTurnCommitted,
@@ -56,7 +57,7 @@ from web.wire.incoming.commands import (
 from web.wire.incoming.transcription_fields import NOISE_REDUCTION
 from web.wire.realtime import Realtime
 from web.wire.values.errors import ProtocolError
-from web.wire.values.session_config import Profile, SessionConfig
+from web.wire.values.session_config import SessionConfig
 
 MIN_COMMIT_MS = 100
 
@@ -85,7 +86,7 @@ class RealtimeSession:
     microphone: ClientMicrophone
     speaker: ClientSpeaker
     base: TurnSettings
-    profile: Profile
+    profile: ProfileName
     voice: str
     recognizer: Callable[[], Awaitable[Recognizer]] | None = None
     changed: Callable[[], None] = lambda: None

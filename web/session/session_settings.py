@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, replace
 
+from assistant.config.turn_settings import ProfileName
 from assistant.history.history import History
 from assistant.pipeline.session import Session
 from assistant.skills.lists.items import UserLists
@@ -12,10 +13,10 @@ from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.session.client_settings import reply_options, turn_settings
 from web.wire.items.items import JsonObject
-from web.wire.values.session_config import Profile, ServerVad, SessionConfig
+from web.wire.values.session_config import ServerVad, SessionConfig
 
 
-def apply_settings(session: Session, base: TurnSettings, profile: Profile, config: SessionConfig) -> None:
+def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, config: SessionConfig) -> None:
     """Applies all settings of a client.
 
     Args:

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from rich.console import Console
 
+from assistant.commands.talk.card_profile import adapt_to_card
 from assistant.commands.talk.cards import Cards, chime, open_cards
 from assistant.commands.talk.keys import TalkControls
-from assistant.commands.talk.patience import adapt_to_card
 from assistant.commands.talk.resumed import resumed
 from assistant.commands.talk.stage import Stage, perform, stage_of
 from assistant.config.errors import ConfigError
@@ -373,9 +373,9 @@ def _endpoint(chosen: Sequence[EngineChoice]) -> str:
 
 async def _follow_card_latency(session: Session, cards: Cards) -> None:
     """Reduces the end-of-turn wait by the card's latency, to keep replies within 500 ms. Follows device changes."""
-    own, taken_ms = session.turns.settings.patience, 0.0
+    own, taken_ms = session.turns.settings.profile, 0.0
     while own is not None:
         if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:
             taken_ms = cards.latency_ms
-            session.turns.settings = replace(session.turns.settings, patience=adapt_to_card(own, taken_ms))
+            session.turns.settings = replace(session.turns.settings, profile=adapt_to_card(own, taken_ms))
         await asyncio.sleep(CARD_TICK_S)

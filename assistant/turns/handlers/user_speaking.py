@@ -99,9 +99,9 @@ def end_segment(conversation: Conversation, turn: UserTurn, at: Samples) -> Effe
 
 def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:
     """Sets the silence timeout of the current silence."""
-    patience = conversation.settings.patience
-    if patience is not None and state.turn.segment == event.segment:
-        state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, patience)
+    profile = conversation.settings.profile
+    if profile is not None and state.turn.segment == event.segment:
+        state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, profile)
         state.turn.sounds_unfinished = event.estimate.evidence_logit < UNFINISHED
     return ()
 

@@ -87,7 +87,7 @@ _CLIENT_ENTRIES = {
 """Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
 
 _GROUPS: dict[str, type[Any]] = {
-    "patience": EndOfTurnProfile,
+    "profile": EndOfTurnProfile,
     "start": TurnStartThresholds,
     "attempts": AttemptThresholds,
     "rechecks": RecheckThresholds,
@@ -136,8 +136,8 @@ def settings_entry(settings: TurnSettings) -> str:
 
 
 def _recorded(settings: TurnSettings) -> dict[str, object]:
-    """Returns the settings as they are recorded."""
-    recorded = asdict(settings)
+    """Returns the settings as they are recorded. The trace format calls the profile "patience"."""
+    recorded = {"patience" if name == "profile" else name: value for name, value in asdict(settings).items()}
     rechecks = recorded.pop("rechecks")
     recorded["settle_ms"] = rechecks.pop("settle_ms")
     recorded["attempts"] |= rechecks
@@ -274,6 +274,7 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     Raises TypeError, ValueError.
     """
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    known["profile"] = found.get("patience")
     rechecks = {**_group_of(found, "attempts"), **found}
     known["rechecks"] = {name: rechecks[name] for name in _RECHECKS if name in rechecks}
     if "manual" in found:

@@ -39,8 +39,8 @@ DICTATIONS = (
 )
 
 
-def shortest_ms(patience: EndOfTurnProfile) -> float:
-    return patience.sure_floor_ms or patience.floor_ms
+def shortest_ms(profile: EndOfTurnProfile) -> float:
+    return profile.sure_floor_ms or profile.floor_ms
 
 
 def prosody(**changed: float) -> Prosody:
@@ -72,17 +72,17 @@ def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: fl
     now = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     assert 0 <= now.probability <= later.probability <= 1
-    for patience in PROFILES:
-        longest_ms = max(patience.unfinished_ms, 2 * patience.dictating_ms)
-        assert shortest_ms(patience) <= silence_timeout_ms(now, patience) <= longest_ms
+    for profile in PROFILES:
+        longest_ms = max(profile.unfinished_ms, 2 * profile.dictating_ms)
+        assert shortest_ms(profile) <= silence_timeout_ms(now, profile) <= longest_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
 def test_silence_timeout_falls_with_probability(
-    one: float, other: float, silence_ms: float, excess_ms: float, patience: EndOfTurnProfile
+    one: float, other: float, silence_ms: float, excess_ms: float, profile: EndOfTurnProfile
 ) -> None:
     low, high = sorted((one, other))
-    waits = [silence_timeout_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
+    waits = [silence_timeout_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), profile) for p in (low, high)]
     assert waits[0] >= waits[1]
 
 
@@ -99,8 +99,8 @@ def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvid
 @given(st.floats(0, 1), st.floats(0, 2000))
 def test_patient_profiles_have_longer_timeouts(probability: float, silence_ms: float) -> None:
     waits = [
-        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience)
-        for patience in (EAGER, BALANCED, PATIENT)
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), profile)
+        for profile in (EAGER, BALANCED, PATIENT)
     ]
     assert waits == sorted(waits)
 
@@ -170,9 +170,9 @@ def test_linear_model_clips_features_and_sums_weights() -> None:
 
 
 def test_weights_without_models_raise() -> None:
-    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+    with pytest.raises(TypeError, match=r"bench\.end_of_turn\.evaluation fit"):
         turn_end_of({"models": None, "reference_ms": 200})
-    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+    with pytest.raises(TypeError, match=r"bench\.end_of_turn\.evaluation fit"):
         turn_end_of(
             {
                 "models": {"text": {"names": None, "mean": [], "deviation": [], "weights": [], "bias": 0}},
@@ -192,12 +192,12 @@ def test_profile_with_inconsistent_limits_raises() -> None:
 
 
 def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
-    def waits(pausing: float, patience: EndOfTurnProfile, probability: float = 0.3) -> float:
-        return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
+    def waits(pausing: float, profile: EndOfTurnProfile, probability: float = 0.3) -> float:
+        return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), profile)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
-    assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820, 440]
-    assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600, 1250]
+    assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 440]
+    assert [waits(often, profile) for profile in PROFILES] == [400, 760, 1600, 1250]
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
     assert waits(often, BALANCED, 0.99) == BALANCED.sure_floor_ms, (
         "a turn that is certainly over still has the shortest timeout"
@@ -207,14 +207,14 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.sampled_from(PROFILES))
 def test_silence_timeout_grows_with_pausing_share(
-    one: float, other: float, probability: float, silence_ms: float, patience: EndOfTurnProfile
+    one: float, other: float, probability: float, silence_ms: float, profile: EndOfTurnProfile
 ) -> None:
     seldom, often = sorted((one, other))
     waits = [
-        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience)
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), profile)
         for share in (seldom, often)
     ]
-    assert shortest_ms(patience) <= waits[0] <= waits[1] <= patience.unfinished_ms
+    assert shortest_ms(profile) <= waits[0] <= waits[1] <= profile.unfinished_ms
 
 
 def test_pause_in_current_turn_lowers_probability() -> None:
@@ -239,24 +239,24 @@ def test_pause_of_half_a_second_raises_the_ceiling_for_the_rest_of_the_turn() ->
     assert pausing(long.without_turn()) < SELDOM, "it counts in its own turn"
 
 
-def timeout_ms(dictation: Dictation, patience: EndOfTurnProfile, probability: float = 0.5) -> float:
-    return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", dictation=dictation), patience)
+def timeout_ms(dictation: Dictation, profile: EndOfTurnProfile, probability: float = 0.5) -> float:
+    return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", dictation=dictation), profile)
 
 
-@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient", "auto"])
-def test_incomplete_value_is_waited_for_whatever_the_sound_says(patience: EndOfTurnProfile) -> None:
+@pytest.mark.parametrize("profile", PROFILES, ids=["eager", "balanced", "patient", "auto"])
+def test_incomplete_value_is_waited_for_whatever_the_sound_says(profile: EndOfTurnProfile) -> None:
     incomplete = Dictation("phone number", "incomplete")
-    assert timeout_ms(incomplete, patience, 0.999) == timeout_ms(incomplete, patience, 0.001) == patience.dictating_ms
+    assert timeout_ms(incomplete, profile, 0.999) == timeout_ms(incomplete, profile, 0.001) == profile.dictating_ms
     announced = Dictation("announcement", "incomplete")
-    assert timeout_ms(announced, patience, 0.999) == 2 * patience.dictating_ms
+    assert timeout_ms(announced, profile, 0.999) == 2 * profile.dictating_ms
 
 
-@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient", "auto"])
-def test_value_that_may_go_on_has_longer_floor_and_ceiling(patience: EndOfTurnProfile) -> None:
+@pytest.mark.parametrize("profile", PROFILES, ids=["eager", "balanced", "patient", "auto"])
+def test_value_that_may_go_on_has_longer_floor_and_ceiling(profile: EndOfTurnProfile) -> None:
     spelling = Dictation("spelling", "unknown")
-    assert patience.floor_ms < timeout_ms(spelling, patience, 0.999) < patience.dictating_ms / 2
-    assert timeout_ms(NOTHING, patience, 0.25) < timeout_ms(spelling, patience, 0.25) <= patience.dictating_ms
-    assert timeout_ms(spelling, patience, 0.001) == patience.dictating_ms
+    assert profile.floor_ms < timeout_ms(spelling, profile, 0.999) < profile.dictating_ms / 2
+    assert timeout_ms(NOTHING, profile, 0.25) < timeout_ms(spelling, profile, 0.25) <= profile.dictating_ms
+    assert timeout_ms(spelling, profile, 0.001) == profile.dictating_ms
 
 
 @pytest.mark.parametrize("kind", ["date", "time", "none"])

@@ -43,7 +43,7 @@ from audio.stt import Punctuation, SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import VadResult
 
-FIXED_400 = TurnSettings(speculate_after_ms=100, patience=EndOfTurnProfile(400, 400, 400, 0.0))
+FIXED_400 = TurnSettings(speculate_after_ms=100, profile=EndOfTurnProfile(400, 400, 400, 0.0))
 """The reply starts late, so that the user can resume before hearing it."""
 
 
@@ -372,7 +372,7 @@ class ConstantEstimator:
 BEGINS_MS = [1000 + 8000 * number for number in range(4)]
 
 
-def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
+def turns_with_pauses(profile: EndOfTurnProfile) -> list[TurnRecord]:
     """Returns the records of four turns, each with a pause of 600 ms."""
     utterances = [
         said
@@ -383,16 +383,16 @@ def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
         )
     ]
     engines = engines_with(ConstantEstimator(), ScriptedRecognizer(utterances))
-    turns = TurnSettings(speculate_after_ms=100, patience=patience)
+    turns = TurnSettings(speculate_after_ms=100, profile=profile)
     hold = RealTimeConversation(ScriptedMicrophone(utterances, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
     return run_virtual(hold.run()).records
 
 
-def interrupted_turns(patience: EndOfTurnProfile) -> list[bool]:
+def interrupted_turns(profile: EndOfTurnProfile) -> list[bool]:
     """Returns for each of the four turns whether the assistant interrupted the user."""
     cut = [
         record.speech_start_ms
-        for record in turns_with_pauses(patience)
+        for record in turns_with_pauses(profile)
         if any(event.name in ("interrupt", "retracted") for event in record.events)
     ]
     return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in BEGINS_MS]
@@ -415,7 +415,7 @@ def test_trace_says_that_a_speaker_pauses_often() -> None:
 def test_unfinished_phone_number_is_not_answered_in_a_pause() -> None:
     says = [Utterance(1000, 2000, "five five five"), Utterance(3000, 5000, "one two one two three four five")]
     engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
-    turns = TurnSettings(speculate_after_ms=100, patience=BALANCED)
+    turns = TurnSettings(speculate_after_ms=100, profile=BALANCED)
     result = run_virtual(RealTimeConversation(ScriptedMicrophone(says, 9000), engines, turns, keep_words=False).run())
     told = [event.detail for record in result.records for event in record.events if event.name == "estimate"]
     assert len(result.records) == 1, "the pause of one second is within the number"

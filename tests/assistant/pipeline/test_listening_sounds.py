@@ -19,8 +19,8 @@ from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
 from audio.level import rms_dbfs
 from audio.units import REPLY_RATE_HZ, Pcm
 
-SETTINGS = TurnSettings(speculate_after_ms=40, patience=PATIENT, listening_sounds=ListeningSoundThresholds())
-ENDS_AT_1050_MS = replace(SETTINGS, patience=replace(PATIENT, unfinished_ms=1050, pausing_ms=1000))
+SETTINGS = TurnSettings(speculate_after_ms=40, profile=PATIENT, listening_sounds=ListeningSoundThresholds())
+ENDS_AT_1050_MS = replace(SETTINGS, profile=replace(PATIENT, unfinished_ms=1050, pausing_ms=1000))
 STOPS = [Utterance(200, 1200, "i would like to")]
 GOES_ON = [*STOPS, Utterance(2600, 3600, "order a pizza")]
 GOES_ON_SOON = [*STOPS, Utterance(2000, 3000, "order a pizza")]

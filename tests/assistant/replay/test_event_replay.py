@@ -153,7 +153,7 @@ SETTINGS = st.builds(
     interrupt_after_ms=st.sampled_from([60.0, 90.0, 300.0]),
     max_turn_s=st.sampled_from([2.0, 60.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),
-    patience=st.sampled_from([None, EAGER, BALANCED, PATIENT]),
+    profile=st.sampled_from([None, EAGER, BALANCED, PATIENT]),
     answers=st.sampled_from([True, True, False]),
     interrupted_by=st.sampled_from([InterruptedBy.VOICE, InterruptedBy.VOICE, *InterruptedBy]),
     has_client=st.booleans(),
@@ -229,7 +229,7 @@ INTO_THE_END = [Utterance(460, 560, "what time is it"), Utterance(3560, 3660, ""
 GOES_ON = [Utterance(460, 560, ""), Utterance(620, 720, "what time is it"), Utterance(840, 940, "")]
 # Speech that continues when its turn reaches the maximum length: the frames before that are not batched.
 ON_AND_ON = [Utterance(520, 3020, "")]
-SLOW_TO_SETTLE = TurnSettings(speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160), patience=BALANCED)
+SLOW_TO_SETTLE = TurnSettings(speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160), profile=BALANCED)
 BRIEF = TurnSettings(200.0, 40.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
 
@@ -239,7 +239,7 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @example(COUGHS, BRIEF, 0)
 @example(INTO_THE_END, replace(BRIEF, interrupted_by=InterruptedBy.WAKE_PHRASE), 0)
 @example(GOES_ON, BRIEF, 0)
-@example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
+@example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, profile=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_replay_with_end_of_turn_estimates_gives_same_decisions(
     says: list[Utterance], turns: TurnSettings, seed: int

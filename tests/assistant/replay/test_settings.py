@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.commands.talk.patience import adapt_to_card
+from assistant.commands.talk.card_profile import adapt_to_card
 from assistant.config.settings import Settings
 from assistant.config.turn_settings import TurnSection
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
@@ -43,22 +43,22 @@ RECORDED = turn_settings(Settings(), "faster-whisper")
 def test_replayed_settings_equal_configured_settings(overrides: list[str], section: TurnSection) -> None:
     changed = change_of(overrides)(RECORDED)
     wanted = turn_settings(Settings(turn=section), "faster-whisper")
-    if changed.patience is None:  # otherwise the profile's own wait is not read
-        assert (changed.hangover_ms, changed.patience) == (wanted.hangover_ms, wanted.patience)
+    if changed.profile is None:  # otherwise the profile's own wait is not read
+        assert (changed.hangover_ms, changed.profile) == (wanted.hangover_ms, wanted.profile)
     assert changed == wanted
 
 
 def test_profile_replaces_fixed_silence() -> None:
     fixed = TurnSettings(hangover_ms=300.0)
-    assert change_of(["turn.profile=patient"])(fixed).patience == PATIENT
-    assert change_of(["turn.hangover_ms=0"])(fixed).patience == AUTO
-    assert profile_of(TurnSettings(patience=EAGER)) == "eager"
+    assert change_of(["turn.profile=patient"])(fixed).profile == PATIENT
+    assert change_of(["turn.hangover_ms=0"])(fixed).profile == AUTO
+    assert profile_of(TurnSettings(profile=EAGER)) == "eager"
 
 
 def test_profile_of_old_trace_or_slow_card_is_recognized() -> None:
-    assert profile_of(TurnSettings(patience=EndOfTurnProfile(220, 440, 840, 1.0))) == "balanced"
-    assert profile_of(TurnSettings(patience=EndOfTurnProfile(300, 820, 2000, 1.4))) == "patient"
-    assert profile_of(TurnSettings(patience=adapt_to_card(BALANCED, 300))) == "balanced"
+    assert profile_of(TurnSettings(profile=EndOfTurnProfile(220, 440, 840, 1.0))) == "balanced"
+    assert profile_of(TurnSettings(profile=EndOfTurnProfile(300, 820, 2000, 1.4))) == "patient"
+    assert profile_of(TurnSettings(profile=adapt_to_card(BALANCED, 300))) == "balanced"
 
 
 @pytest.mark.parametrize(

@@ -332,14 +332,14 @@ def test_settings_reach_turn_taking() -> None:
     assert (
         turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").hangover_ms == 333
     )
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").patience is None
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").profile is None
     assert (
         turn_settings(
             load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings, "faster-whisper"
         ).speculate_after_ms
         is None
     )
-    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").patience == AUTO
+    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").profile == AUTO
     assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").rechecks.settle_ms == 160
     assert turn_settings(load_settings(None, {}, []).settings, "a third").rechecks.settle_ms == 0
     assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10

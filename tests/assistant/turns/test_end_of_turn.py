@@ -180,7 +180,7 @@ PROFILE = EndOfTurnProfile(floor_ms=180, ceiling_ms=900, unfinished_ms=900, thre
     ids=["high probability", "medium probability", "low probability"],
 )
 def test_high_probability_shortens_silence_timeout(probability: float, silence_ms: int) -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, patience=PROFILE))
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, profile=PROFILE))
     scene.speech(800)
     scene.silence(60)
     scene.transcript(FIRST, "hello")
@@ -190,7 +190,7 @@ def test_high_probability_shortens_silence_timeout(probability: float, silence_m
 
 
 def test_estimate_of_other_segment_is_ignored() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, patience=PROFILE))
+    scene = Scene(TurnSettings(hangover_ms=400, profile=PROFILE))
     scene.speech(800)
     scene.silence(60)
     score(scene, 0.99, 60, segment=77)
@@ -200,7 +200,7 @@ def test_estimate_of_other_segment_is_ignored() -> None:
 
 
 def test_speech_resets_silence_timeout() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, patience=PROFILE))
+    scene = Scene(TurnSettings(hangover_ms=400, profile=PROFILE))
     scene.speech(800)
     scene.silence(60)
     score(scene, 0.99, 60)

@@ -49,7 +49,7 @@ from audio.vad import VadResult
 
 REPLY = ReplyId(3, 2)
 SEGMENT = SegmentId(16000)
-SETTINGS = TurnSettings(patience=BALANCED, speculate_after_ms=40)
+SETTINGS = TurnSettings(profile=BALANCED, speculate_after_ms=40)
 AT = Samples(32000)
 
 
@@ -239,8 +239,8 @@ def test_settings_are_logged_when_they_change() -> None:
 def test_settings_of_older_and_newer_versions_are_read() -> None:
     older = {"floor_ms": 220, "ceiling_ms": 440, "unfinished_ms": 840, "threshold": 1.0}
     newer = {"patience": {**older, "pausing_ms": 760, "not_yet_ms": 1}, "not_yet": 2}
-    assert settings_of({"patience": older}).patience == EndOfTurnProfile(220, 440, 840, 1.0)
-    assert settings_of(dict(newer)).patience == EndOfTurnProfile(220, 440, 840, 1.0, 760)
+    assert settings_of({"patience": older}).profile == EndOfTurnProfile(220, 440, 840, 1.0)
+    assert settings_of(dict(newer)).profile == EndOfTurnProfile(220, 440, 840, 1.0, 760)
 
 
 @pytest.mark.parametrize("ends_turn", EndsTurn)
@@ -439,7 +439,7 @@ RANDOM_SETTINGS = st.builds(
     interrupt_after_ms=st.sampled_from([40.0, 200.0]),
     max_turn_s=st.sampled_from([1.0, 60.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the smallest valid value
-    patience=st.sampled_from([None, BALANCED]),
+    profile=st.sampled_from([None, BALANCED]),
     ends_turn=st.sampled_from(EndsTurn),
     interrupted_by=st.sampled_from(InterruptedBy),
     answers=st.booleans(),

@@ -22,7 +22,7 @@ from assistant.turns.settings import EndsTurn, ListeningSoundThresholds, TurnSet
 from assistant.turns.state.states import Phase
 
 SOUNDS = ListeningSoundThresholds()
-SETTINGS = TurnSettings(speculate_after_ms=40, patience=PATIENT, listening_sounds=SOUNDS)
+SETTINGS = TurnSettings(speculate_after_ms=40, profile=PATIENT, listening_sounds=SOUNDS)
 UNFINISHED, FINISHED = EndOfTurnEstimate(0.02, 200.0, 650.0, "sound"), EndOfTurnEstimate(0.9, 200.0, 650.0, "sound")
 
 
@@ -141,11 +141,11 @@ def test_side_talk_is_not_attended() -> None:
 
 def test_pause_that_is_about_to_end_by_timeout_is_not_attended() -> None:
     """The reply would cut the sound off. Balanced waits 800 ms at most."""
-    scene = PausingScene(replace(SETTINGS, patience=BALANCED))
+    scene = PausingScene(replace(SETTINGS, profile=BALANCED))
     scene.pause()
     assert [type(effect) for effect in scene.silence(600)].count(EndOfTurn) == 1
     assert scene.sounds == []
-    late = PausingScene(replace(SETTINGS, patience=replace(PATIENT, ceiling_ms=820, pausing_ms=820, unfinished_ms=990)))
+    late = PausingScene(replace(SETTINGS, profile=replace(PATIENT, ceiling_ms=820, pausing_ms=820, unfinished_ms=990)))
     late.pause()
     late.silence(700)
     assert late.sounds == []

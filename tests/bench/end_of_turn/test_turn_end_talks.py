@@ -11,7 +11,7 @@ from bench.end_of_turn.moments import Moment
 from bench.end_of_turn.talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
 
 AT_MS = (100, 200, 400, 800)
-PATIENCE = EndOfTurnProfile(200, 400, 800, 1.9, 800)
+PROFILES = EndOfTurnProfile(200, 400, 800, 1.9, 800)
 
 
 def silence(turn: int, number: int, label: str, lasts_ms: float, *, made: bool = False) -> list[Moment]:
@@ -34,30 +34,30 @@ def test_turns_are_split_by_pauses_and_endless_turns_omitted() -> None:
 
 
 def test_wait_is_longer_after_a_cut_in() -> None:
-    cut, _, habits = played(POOL.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
+    cut, _, habits = played(POOL.paused[0], SpeakerPauseStats(), LOGITS, PROFILES)
     assert (cut, habits.pauses, habits.recent) == (True, 1, (True,))
     for _ in range(2):
-        cut, wait_ms, habits = played(POOL.paused[0], habits, LOGITS, PATIENCE)
+        cut, wait_ms, habits = played(POOL.paused[0], habits, LOGITS, PROFILES)
     assert (cut, wait_ms) == (False, 800.0)
 
 
 def test_late_resumption_counts_as_interruption() -> None:
     late = turn_pool_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
-    cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PATIENCE)
+    cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PROFILES)
     assert (cut, habits.pauses, habits.recent) == (True, 0, (False, False))
 
 
 def test_conversation_has_its_share_of_paused_turns() -> None:
     for share in (0.0, 0.3, 1.0):
-        said = conversations(POOL, LOGITS, PATIENCE, share)
+        said = conversations(POOL, LOGITS, PROFILES, share)
         assert sum(one.paused for one in said) / len(said) == pytest.approx(share, abs=0.05)
         assert {one.place for one in said} == set(range(TURNS))
 
 
 def test_learning_pauses_saves_cut_ins_only_for_speakers_who_pause() -> None:
-    same = replace(PATIENCE, pausing_ms=0)
+    same = replace(PROFILES, pausing_ms=0)
     for share, saves in ((0.0, False), (1.0, True)):
-        alike, learnt = (conversations(POOL, LOGITS, patience, share) for patience in (same, PATIENCE))
+        alike, learnt = (conversations(POOL, LOGITS, profile, share) for profile in (same, PROFILES))
         assert (sum(one.cut for one in learnt) < sum(one.cut for one in alike)) == saves
         assert (learnt == alike) != saves
 

@@ -13,6 +13,7 @@ from support.conversations.simulation import ScriptedVoice
 from support.engines.scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 from support.protocol.wire_client import Client, Event
 
+from assistant.config.turn_settings import ProfileName
 from assistant.history.history import History
 from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recorder import Recorder
@@ -27,7 +28,7 @@ from web.client_audio.client_microphone import ClientMicrophone
 from web.client_audio.client_speaker import ClientSpeaker
 from web.limits.session_limits import AudioThrottle, recording_throttle
 from web.session.realtime_session import RealtimeSession
-from web.wire.values.session_config import Extensions, Profile, SessionConfig
+from web.wire.values.session_config import Extensions, SessionConfig
 
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
@@ -52,7 +53,7 @@ class SessionHarness:
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
     transcripts: Sequence[str] = ("what time is it",)
     base: TurnSettings = field(default_factory=TurnSettings)
-    profile: Profile = "auto"
+    profile: ProfileName = "auto"
     engines: Callable[[Engines], Engines] = lambda engines: engines
     records: list[TurnRecord] = field(default_factory=list)
     log: list[tuple[int, Event]] = field(default_factory=list)  # with ms since the start

@@ -180,7 +180,7 @@ def random_settings(random: Random, ends: str) -> TurnSettings:
         max_turn_s=random.choice([1.0, 2.0, 30.0, 30.0]),
         stuck_after_s=random.choice([2.0, 10.0]),
         pre_roll_ms=random.choice([0.0, 300.0, 300.0]),
-        patience=random_profile(random),
+        profile=random_profile(random),
         ends_turn=ENDS_TURN[ends],
         answers=random.random() < 0.75,
         interrupted_by=interrupted_by(random, ends, by_name=by_name),
@@ -434,7 +434,7 @@ def settings_line(settings: TurnSettings) -> str:
         settings.interrupted_by, "nothing"
     )
     modes = [ends, interrupts, "answers" if settings.answers else "records", "client" * settings.has_client]
-    patience = settings.patience
+    profile = settings.profile
     numbers = [
         settings.hangover_ms,
         settings.speculate_after_ms,
@@ -443,7 +443,7 @@ def settings_line(settings: TurnSettings) -> str:
         settings.max_turn_s,
         settings.stuck_after_s,
         settings.pre_roll_ms,
-        None if patience is None else patience.unfinished_ms,
+        None if profile is None else profile.unfinished_ms,
     ]
     overlap = settings.overlap
     words = [f"words {overlap.words_after_ms:g} {overlap.first_word_until_ms:g}"] if overlap.words_after_ms else []

@@ -16,8 +16,8 @@ LIMITS_MS: dict[Eagerness, float] = {"low": 8000, "medium": 4000, "high": 2000}
 
 def timeout_ms(eagerness: Eagerness, estimate: EndOfTurnEstimate) -> float:
     settings = turn_settings(TurnSettings(), "auto", SessionConfig(turn_detection=SemanticVad(eagerness)))
-    assert settings.patience is not None
-    return silence_timeout_ms(estimate, settings.patience)
+    assert settings.profile is not None
+    return silence_timeout_ms(estimate, settings.profile)
 
 
 @pytest.mark.parametrize("pausing", [0.0, 0.5])

@@ -12,10 +12,11 @@ import pytest
 from support.conversations.session_harness import CONFIG, LAMP, LAMP_TOOL, LONG, TRANSCRIBED, SessionHarness, run_scene
 from support.protocol.wire_client import Event
 
+from assistant.config.turn_settings import ProfileName
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.listening_sounds import ListeningSound
-from assistant.setup.derived_settings import PATIENCE
+from assistant.setup.derived_settings import PROFILES
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
 from audio import g711
@@ -23,7 +24,7 @@ from audio.arrivals import TURN_STALL_S
 from audio.units import Pcm
 from llm.chat import NO_LIMIT, Message
 from web.limits.session_limits import RATE_ALLOWANCE
-from web.wire.values.session_config import Eagerness, Extensions, Profile, SemanticVad
+from web.wire.values.session_config import Eagerness, Extensions, SemanticVad
 
 # ---- speech ----
 
@@ -275,7 +276,7 @@ def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(session: dict
         scene,
         SessionHarness(
             base=TurnSettings(
-                speculate_after_ms=40, patience=PATIENCE["patient"], listening_sounds=ListeningSoundThresholds()
+                speculate_after_ms=40, profile=PROFILES["patient"], listening_sounds=ListeningSoundThresholds()
             ),
             profile="patient",
             engines=lambda engines: replace(
@@ -297,7 +298,7 @@ def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(session: dict
 
 @pytest.mark.parametrize("profile", ["auto", "patient", "balanced", "eager"])
 @pytest.mark.parametrize("eagerness", ["low", "medium", "high", "auto"])
-def test_server_profile_applies_unless_client_sets_eagerness(profile: Profile, eagerness: Eagerness) -> None:
+def test_server_profile_applies_unless_client_sets_eagerness(profile: ProfileName, eagerness: Eagerness) -> None:
     """As `repartee serve` with turn.profile and turn.hangover_ms = 1500."""
     harness = SessionHarness(base=TurnSettings(hangover_ms=1500), profile=profile)
     harness.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
@@ -326,7 +327,7 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
 @pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95], ids="probability {}".format)
 def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
     estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
-    waits = [silence_timeout_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    waits = [silence_timeout_ms(estimate, PROFILES[profile]) for profile in ("eager", "balanced", "patient")]
     assert waits[0] + 20 <= waits[1]
     assert waits[1] < waits[2]
 

@@ -411,7 +411,7 @@ def test_silence_of_server_vad_also_bounds_the_transcript() -> None:
     assert (short.hangover_ms, short.rechecks.settle_ms) == (100.0, 160.0 - 60.0)
     long = turn_settings(base, "auto", SessionConfig(turn_detection=ServerVad(silence_duration_ms=5000)))
     assert (long.hangover_ms, long.rechecks.settle_ms) == (5000.0, 160.0)
-    assert json.dumps(long.patience) == "null"
+    assert json.dumps(long.profile) == "null"
 
 
 # ---- a conversation that becomes a transcription session ----

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.protocol.wire_client import SERVICE, Client, check_shape
 
+from assistant.config.turn_settings import ProfileName
 from llm.chat import Function
 from web.wire.incoming.commands import CreateResponse, ResponseOptions, UpdateSession
 from web.wire.incoming.parse import Reader
@@ -16,7 +17,6 @@ from web.wire.values.errors import ProtocolError
 from web.wire.values.session_config import (
     AudioFormat,
     Extensions,
-    Profile,
     SemanticVad,
     ServerVad,
     SessionConfig,
@@ -126,10 +126,10 @@ def test_turn_detection_keeps_values_or_takes_defaults_by_type() -> None:
 
 
 @pytest.mark.parametrize("profile", ["auto", "patient", "balanced", "eager"])
-def test_profiles_map_to_eagerness(profile: Profile) -> None:
-    assert SemanticVad.of_profile(profile).profile(profile) == profile
-    assert SemanticVad("auto").profile(profile) == profile
-    assert SemanticVad("medium").profile(profile) == "balanced"
+def test_profiles_map_to_eagerness(profile: ProfileName) -> None:
+    assert SemanticVad.of_profile(profile).profile_name(profile) == profile
+    assert SemanticVad("auto").profile_name(profile) == profile
+    assert SemanticVad("medium").profile_name(profile) == "balanced"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Literal
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
+from assistant.config.turn_settings import ProfileName
 from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
@@ -16,13 +17,12 @@ from llm.chat import Function
 Modality = Literal["audio", "text"]
 Limit = int | Literal["inf"]
 Eagerness = Literal["low", "medium", "high", "auto"]
-Profile = Literal["auto", "patient", "balanced", "eager"]
 SessionKind = Literal["realtime", "transcription"]
 NoiseReduction = Literal["near_field", "far_field"]
 Delay = Literal["minimal", "low", "medium", "high", "xhigh"]
 
-_PROFILES: dict[Eagerness, Profile] = {"low": "patient", "medium": "balanced", "high": "eager"}
-_EAGERNESS: dict[Profile, Eagerness] = {"auto": "auto", "patient": "low", "balanced": "medium", "eager": "high"}
+_PROFILES: dict[Eagerness, ProfileName] = {"low": "patient", "medium": "balanced", "high": "eager"}
+_EAGERNESS: dict[ProfileName, Eagerness] = {"auto": "auto", "patient": "low", "balanced": "medium", "eager": "high"}
 
 
 class AudioFormat(Enum):
@@ -78,12 +78,12 @@ class SemanticVad:
     create_response: bool = True
     interrupt_response: bool = True
 
-    def profile(self, servers: Profile) -> Profile:
+    def profile_name(self, servers: ProfileName) -> ProfileName:
         """Returns the turn-taking profile of the eagerness; "auto" is the server's (setting turn.profile)."""
         return _PROFILES.get(self.eagerness, servers)
 
     @classmethod
-    def of_profile(cls, profile: Profile) -> "SemanticVad":
+    def of_profile(cls, profile: ProfileName) -> "SemanticVad":
         """Returns the default of a server with this setting of turn.profile."""
         return cls(eagerness=_EAGERNESS[profile])
 

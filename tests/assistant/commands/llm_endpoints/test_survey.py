@@ -272,5 +272,5 @@ def test_endpoint_with_sufficient_patience_is_not_named() -> None:
     assert next_steps(Survey(measured, (), ()), None) == ["next: repartee demo"]
 
 
-def test_patience_matches_that_of_the_router() -> None:
+def test_card_profile_matches_that_of_the_router() -> None:
     assert GIVEN_UP_AFTER_MS == UNMEASURED_PATIENCE_S * 1000

@@ -36,7 +36,7 @@ def test_missing_token_is_named() -> None:
 
 def test_configuration_without_services_imports_no_http_client() -> None:
     program = (
-        "import sys; from assistant.config.settings import Settings; from assistant.setup import services;"
+        "import sys; from assistant.config.settings import Settings; from assistant.setup.answering import services;"
         "from assistant.skills import effects; services.service_skills(Settings(), {}); print('httpx' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
