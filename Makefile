@@ -109,7 +109,7 @@ lock:
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find assistant audio declarations llm web tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find assistant audio declarations llm repartee web tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f out/demo.wav out/trace.jsonl
 	@[ ! -d out ] || rmdir out 2>/dev/null || echo "left: other files in out/"
 	@echo "left: traces/, and models, settings and conversations in your own folders, which \`repartee uninstall\` removes"

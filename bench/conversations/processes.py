@@ -22,7 +22,7 @@ LOOK_S = 0.02
 CONTROL_TIMEOUT_S = 5.0
 
 _PROC = Path("/proc")
-REPARTEE = ("-c", "import sys; from assistant.commands.cli import main; sys.argv[0] = 'repartee'; main()")
+REPARTEE = ("-c", "import sys; from repartee.cli import main; sys.argv[0] = 'repartee'; main()")
 """Python arguments that start the program; the program's own arguments follow."""
 
 

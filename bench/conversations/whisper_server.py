@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from assistant.commands.cli import main as repartee
 from audio.stt import FirstWord
 from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.units import Pcm
 from bench.conversations.recordings import read_recordings
 from bench.conversations.whisper_script import Script
+from repartee.cli import main as repartee
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from support.models.synthetic_whisper import SHAPES, as_trained, random_whisper

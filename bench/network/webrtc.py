@@ -41,8 +41,7 @@ TRIES = 3
 
 _INSECURE = (
     "-c",
-    "import sys; from assistant.commands.cli import main; sys.argv[0] = 'repartee'; "
-    "sys.argv.append('--insecure'); main()",
+    "import sys; from repartee.cli import main; sys.argv[0] = 'repartee'; sys.argv.append('--insecure'); main()",
 )
 HEAD = (
     "| loss % | jitter ms | transport | latency p50 ms | p90 ms | answered | word errors % |\n"

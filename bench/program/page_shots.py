@@ -37,7 +37,7 @@ WITHIN_MS = 30_000
 PHONE: ViewportSize = {"width": 390, "height": 844}
 DESK: ViewportSize = {"width": 1280, "height": 800}
 
-_SERVE = "import sys; from assistant.commands.cli import main; sys.argv[0] = 'repartee'; main()"
+_SERVE = "import sys; from repartee.cli import main; sys.argv[0] = 'repartee'; main()"
 _FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 
 

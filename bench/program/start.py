@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 
 COMMAND = (
-    "import assistant.commands.cli, rich.console, assistant.config.loading, "
+    "import repartee.cli, rich.console, assistant.config.loading, "
     "assistant.commands.talk.command, assistant.commands.talk.screen"
 )
-TALK = (sys.executable, "-c", "from assistant.commands.cli import main; main()", "talk")
+TALK = (sys.executable, "-c", "from repartee.cli import main; main()", "talk")
 SHOWN = 12
 READY_WITHIN_S = 30.0
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "web")
+PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 
 IDENTIFIER = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\))?`")
 WORD = re.compile(r"\w+")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import typer
 
-from assistant.commands.cli import app
 from assistant.commands.talk.dialogs import HELP
 from assistant.commands.talk.plain import COMMANDS as TYPED
 from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.replay.findings import KEYS
+from repartee.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = (

@@ -1,4 +1,4 @@
-"""Imports have one direction: web -> assistant -> audio, llm -> declarations, and down the layers of assistant.
+"""Imports have one direction: repartee -> web -> assistant -> audio, llm -> declarations, and down assistant's layers.
 
 Only a few modules name engines.
 """
@@ -19,14 +19,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "llm": frozenset({"declarations"}),
     "assistant": frozenset({"audio", "llm", "declarations"}),
     "web": frozenset({"assistant", "audio", "llm", "declarations"}),
+    "repartee": frozenset({"web", "assistant", "audio", "llm", "declarations"}),
 }
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
-
-PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "web.remote.command")}
-"""The program names every command, including those of `web`, which it imports only on demand.
-
-`assistant` works without `web`.
-"""
 
 NAME_ENGINES = frozenset(
     {
@@ -48,7 +43,7 @@ LAYERS = (
     "trace",
     "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "checks",
     "endpoint_probe", "first_run", "trace_report", "replay",
-    "commands", "program",
+    "commands",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
@@ -152,7 +147,7 @@ def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
         for imported in sorted(targets)
-        if top(imported) in OURS - {top(importer)} - MAY_IMPORT[top(importer)] and (importer, imported) not in PROGRAM
+        if top(imported) in OURS - {top(importer)} - MAY_IMPORT[top(importer)]
     ]
 
 
@@ -277,9 +272,9 @@ def test_layers_of_the_assistant_import_only_earlier_layers(graph: dict[str, set
     assert against_layers(graph) == []
 
 
-def test_assistant_has_only_packages_its_events_and_its_entry_point() -> None:
+def test_assistant_has_only_packages_and_its_events() -> None:
     flat = {file.name for file in (ROOT / "assistant").glob("*.py")}
-    assert flat == {"__init__.py", "events.py", "program.py"}
+    assert flat == {"__init__.py", "events.py"}
 
 
 def test_import_of_a_later_layer_is_found() -> None:
@@ -310,13 +305,18 @@ def test_import_of_a_room_that_is_not_permitted_is_found() -> None:
     ]
 
 
+def test_server_imports_no_command(graph: dict[str, set[str]]) -> None:
+    servers = {name: targets for name, targets in graph.items() if top(name) == "web"}
+    assert [name for name, targets in servers.items() if any(layer_of(one) == "commands" for one in targets)] == []
+
+
 def test_program_imports_server_only_for_serving() -> None:
-    (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.commands.cli"]
+    (cli,) = [module for module in modules_of("repartee") if module.name == "repartee.cli"]
     at_once = Module(
         cli.name, ast.Module([node for node in cli.tree.body if not isinstance(node, ast.FunctionDef)], [])
     )
-    assert "web.serve" in graph_of([cli])["assistant.commands.cli"]
-    assert not [name for name in graph_of([at_once])["assistant.commands.cli"] if top(name) == "web"]
+    assert "web.serve" in graph_of([cli])["repartee.cli"]
+    assert not [name for name in graph_of([at_once])["repartee.cli"] if top(name) == "web"]
 
 
 def test_only_listed_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
@@ -353,10 +353,10 @@ def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
         ("audio.frame", "from assistant.turns.turn_taking import TurnTaking"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
         ("assistant.setup.build", "import web.wire"),
-        ("assistant.commands.cli", "import web.app"),
+        ("assistant.commands.talk.command", "import web.app"),
         ("assistant.setup.build", "from web.serve import serve"),
         ("assistant.setup.build", "from tests import conftest"),
-        ("web.app", "import bench.vad"),
+        ("repartee.cli", "import bench.vad"),
     ],
     ids=[
         "audio imports llm",
@@ -379,7 +379,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         ("assistant.pipeline.session", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.pipeline.session", "from audio.vad.webrtc import detector", 1),
         ("web.app", "import llm.openai", 1),
-        ("assistant.commands.cli", "from assistant.skills.chat import SkillsChat", 1),
+        ("repartee.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.whisper.model", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.setup.build", "from audio.vad.webrtc.detector import WebrtcVad", 0),
         ("assistant.setup.engine_catalog", "from audio.vad.webrtc.detector import WebrtcVad", 0),

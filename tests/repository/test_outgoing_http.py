@@ -11,7 +11,7 @@ import pytest
 from assistant.models.hub import hub_client
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "web")
+PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 
 HUB = "assistant/models/hub.py"
 """The only module that follows redirects: files of models are stored elsewhere. Its requests have no key."""

@@ -154,7 +154,7 @@ def test_two_simultaneous_setups_install_once(copy: Path) -> None:
 
 def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     """An extra is installed from the clone."""
-    tops = ("assistant", "audio", "bench", "deploy", "docs", "examples", "llm", "tests", "web")
+    tops = ("assistant", "audio", "bench", "deploy", "docs", "examples", "llm", "repartee", "tests", "web")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""(?<!un)install\s+['"]?repartee\b""")
     texts += [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("*.toml")]
@@ -177,7 +177,7 @@ def test_extra_is_installed_with_the_tool_that_installed_the_program(
 
 
 _FILE = re.compile(
-    r"(?<![\w/.-])(?:assistant|audio|declarations|llm|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
+    r"(?<![\w/.-])(?:assistant|audio|declarations|llm|repartee|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
 )
 
 
@@ -189,7 +189,7 @@ def test_files_named_in_documents_and_docstrings_exist() -> None:
     pages = [*ROOT.glob("docs/**/*.md"), *(ROOT / top / "README.md" for top in (".", "bench", "examples"))]
     sources = [
         file
-        for top in ("assistant", "audio", "declarations", "llm", "web", "bench")
+        for top in ("assistant", "audio", "declarations", "llm", "repartee", "web", "bench")
         for file in ROOT.glob(f"{top}/**/*.py")
     ]
     named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}

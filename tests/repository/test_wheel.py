@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "web")
+PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
 ADDED: Mapping[str, str] = HATCH["build"]["targets"]["wheel"]["force-include"]
 """Files from outside of the packages, and their names in the wheel."""
@@ -54,7 +54,7 @@ def environment(site: Path, home: Path) -> Mapping[str, str]:
     return kept | {"HOME": str(home), "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
 
 
-START = "from assistant.program import main; main()"
+START = "from repartee.program import main; main()"
 
 
 def run(site: Path, home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -83,13 +83,12 @@ def test_wheel_has_every_file_of_its_packages(wheel: Path) -> None:
 def test_wheel_installs_the_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         (entry,) = [name for name in packed.namelist() if name.endswith("/entry_points.txt")]
-        assert "repartee = assistant.program:main" in packed.read(entry).decode()
+        assert "repartee = repartee.program:main" in packed.read(entry).decode()
 
 
 def test_program_of_the_wheel_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
-    code = (
-        "import assistant, audio, llm, web; print(*(one.__file__ for one in (assistant, audio, llm, web)), sep='\\n')"
-    )
+    names = ", ".join(PACKAGES)
+    code = f"import {names}; print(*(one.__file__ for one in ({names})), sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
@@ -98,7 +97,7 @@ def test_program_of_the_wheel_is_the_one_that_runs(installed: Path, tmp_path: Pa
         text=True,
         check=True,
     )
-    assert [Path(line).is_relative_to(installed) for line in done.stdout.split()] == [True] * 4
+    assert [Path(line).is_relative_to(installed) for line in done.stdout.split()] == [True] * len(PACKAGES)
 
 
 @pytest.mark.parametrize(

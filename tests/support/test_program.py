@@ -40,7 +40,7 @@ def test_program_that_does_not_end_is_killed(tmp_path: Path) -> None:
 def test_installation_without_registered_engines_names_the_remedy() -> None:
     program = (
         "import importlib.metadata as m, sys; m.entry_points = lambda **_: m.EntryPoints(()); "
-        "sys.argv = ['repartee', 'config']; from assistant.program import main; main()"
+        "sys.argv = ['repartee', 'config']; from repartee.program import main; main()"
     )
     result = subprocess.run(
         [sys.executable, "-c", program], env=ENVIRON, capture_output=True, text=True, timeout=50, check=False

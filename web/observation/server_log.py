@@ -28,7 +28,7 @@ MAX_LINE_CHARS = 500
 """Longest log line of uvicorn in characters; it may quote what a client sent."""
 MAX_OWN_LINES = 60
 """Warnings and errors that one place in this program may log a minute; a place in a library: one."""
-OWN_PACKAGES = frozenset({"assistant", "audio", "llm", "web"})
+OWN_PACKAGES = frozenset({"assistant", "audio", "declarations", "llm", "repartee", "web"})
 CLIENTS_MISTAKES = (
     "Invalid HTTP request received.",
     "Unsupported upgrade request.",

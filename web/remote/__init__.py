@@ -1,4 +1,4 @@
 """`repartee talk --server`: a conversation that runs on a server, with this machine's microphone and loudspeaker.
 
-May import `access`, `serve` and `wire`.
+May import `access` and `wire`.
 """

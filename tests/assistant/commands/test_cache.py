@@ -6,11 +6,11 @@ import pytest
 from support.servers.redis_process import redis_process
 from typer.testing import CliRunner, Result
 
-from assistant.commands.cli import app
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
 from assistant.setup.answering.answer_cache import cache_store
 from llm.cache import CacheEntry
+from repartee.cli import app
 
 
 def run(*arguments: str) -> Result:

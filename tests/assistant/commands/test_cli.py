@@ -177,7 +177,7 @@ def test_limited_output_encoding_causes_no_error(command: str, encoding: str) ->
 
 def test_program_without_console_prints_nothing() -> None:
     none = "import sys; sys.stdout = sys.stderr = None; sys.argv = ['repartee', 'config']"
-    code = f"{none}\nfrom assistant.commands.cli import main\nmain()"
+    code = f"{none}\nfrom repartee.cli import main\nmain()"
     assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
 
 
@@ -229,7 +229,7 @@ class Pressed:
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Pressed)
-from assistant.program import main
+from repartee.program import main
 sys.argv = ["repartee", "config"]
 main()
 """

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from assistant.commands.cli import app
 from assistant.history.items import ItemId, UserMessage
 from assistant.storage.conversation_file import TERMINAL, ConversationFile, owner_of_browser
 from assistant.storage.conversation_store import conversations_path
 from assistant.storage.store_format import Heading, heading_line, item_lines
+from repartee.cli import app
 
 
 def run(*arguments: str) -> Result:

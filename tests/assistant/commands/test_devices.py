@@ -105,7 +105,7 @@ def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
     with virtual_card() as card:
 
         def repartee(*words: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-c", "from assistant.commands.cli import main; main()", "devices", *words]
+            command = [sys.executable, "-c", "from repartee.cli import main; main()", "devices", *words]
             return subprocess.run(command, env=card.environ, capture_output=True, text=True, timeout=60, check=False)
 
         with Recorder(card) as recorder:

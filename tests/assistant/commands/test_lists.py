@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from assistant.commands.cli import app
 from assistant.skills.lists.items import ListItem
 from assistant.storage.list_file import ListFile, lists_path
+from repartee.cli import app
 
 
 def run(*arguments: str) -> Result:

@@ -56,7 +56,7 @@ def test_report_of_the_configured_folder_names_its_days(tmp_path: Path, monkeypa
 
 def test_other_commands_do_not_import_trace_code() -> None:
     modules = ("orjson", "numpy", "rich.table")
-    code = f"import sys, assistant.commands.cli; print([name for name in {modules} if name in sys.modules])"
+    code = f"import sys, repartee.cli; print([name for name in {modules} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15, check=True)
     assert done.stdout == "[]\n"
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 COUNTED = """
-import assistant.commands.cli
+import repartee.cli
 import audio.end_of_turn.smart_turn.network, numpy, os
 audio.end_of_turn.smart_turn.network.log_mel(numpy.zeros(16_000, numpy.int16))
 print(len(os.listdir("/proc/self/task")))

@@ -17,8 +17,8 @@ from support.programs.program import repartee
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from assistant.commands.cli import app
 from assistant.support.console import REPLACED, guarded, safe, safe_json, terminal, wrapped
+from repartee.cli import app
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[31mred\x1b[2J\x9b1A\x9d0;x\x9c\x08\r\u202eback\u2066iso\u2069"
 HOSTILE += "\u200bzw\u2028ls\u2029ps\ufeff\x7f"

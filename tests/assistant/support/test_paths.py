@@ -72,7 +72,7 @@ def test_program_reports_a_missing_home_in_one_line() -> None:
         import pwd, sys
         pwd.getpwuid = {}.__getitem__
         sys.argv = ["repartee", "models"]
-        from assistant.commands.cli import main
+        from repartee.cli import main
         main()
         """
     )

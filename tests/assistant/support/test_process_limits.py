@@ -61,7 +61,7 @@ def test_limit_too_small_ends_command_in_one_sentence(
 def test_library_that_finds_no_memory_after_the_check_is_explained() -> None:
     """The check lets the command pass here; then numpy cannot be mapped."""
     script = (
-        "import sys; from assistant import program; from assistant.support import process_limits as limits; "
+        "import sys; from repartee import program; from assistant.support import process_limits as limits; "
         "limits._COMMANDS = {'serve': limits.LIGHT}; sys.argv = ['repartee', 'serve', '--port', '0']; program.main()"
     )
     done = limited("RLIMIT_AS", 80 * MB, sys.executable, "-c", script)
@@ -94,7 +94,7 @@ def test_soft_limit_of_open_files_is_raised_where_permitted() -> None:
 def test_too_few_threads_are_told() -> None:
     """Root is exempt from the limit, so the check runs as another user."""
     script = (
-        "import os, resource, sys; from assistant.program import main; sys.argv[1:] = ['serve']; "
+        "import os, resource, sys; from repartee.program import main; sys.argv[1:] = ['serve']; "
         "resource.setrlimit(resource.RLIMIT_NPROC, (4, 4)); os.setgid(65534); os.setuid(65534); main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -17,7 +17,7 @@ SHOW = "import os, sys; print([name for name, value in {off!r}.items() if os.env
 @pytest.mark.parametrize(
     "module",
     [
-        "assistant.program",
+        "repartee.program",
         "audio.tts.piper.voice",
         "audio.vad.silero.detector",
         "audio.upload_decoder",

@@ -101,7 +101,7 @@ def test_visible_characters_are_kept(text: str) -> None:
 def test_error_texts_do_not_point_to_own_log() -> None:
     root = Path(__file__).parents[3]
     told = re.compile(r"(see|look (in|at)) the server's log")
-    places = [root / name for name in ("assistant", "audio", "llm", "web")]
+    places = [root / name for name in ("assistant", "audio", "llm", "repartee", "web")]
     found = [
         path
         for place in places

@@ -32,7 +32,7 @@ _IMPORTED = (
     "assistant.commands.talk.screen",
     "assistant.config.loading",
     "assistant.models.needs",
-    "assistant.program",
+    "repartee.program",
     "assistant.replay.commands",
     "assistant.trace_report.commands",
     "rich.table",
@@ -123,7 +123,7 @@ def _run_main(arguments: list[str], folder: Path, environ: Mapping[str, str]) ->
     os.environ.update(environ)
     switch_off_telemetry()  # as at the start of a process
     sys.argv = [str(REPARTEE), *arguments]
-    from assistant.program import main  # noqa: PLC0415
+    from repartee.program import main  # noqa: PLC0415
 
     try:
         main()

@@ -25,8 +25,8 @@ from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.level import audible_onset
 from audio.units import Pcm
+from repartee.server_talk import _Remote, talk_with
 from web.remote.address import address_of
-from web.remote.command import _Remote, talk_with
 from web.remote.talk import RemoteTalk
 
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -141,7 +141,7 @@ def test_echo_canceller_raises_interrupt_after_ms(
 
     cards = Cards(CardMicrophone("", report=print), CardSpeaker("", report=print), "", (), ())
     monkeypatch.setattr(Cards, "interrupt_after_ms", card_ms)
-    monkeypatch.setattr("web.remote.command.open_cards", lambda *_given: cards)
+    monkeypatch.setattr("repartee.server_talk.open_cards", lambda *_given: cards)
     monkeypatch.setattr(RemoteTalk, "run", at_once)
 
     async def main() -> None:

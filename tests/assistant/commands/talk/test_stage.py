@@ -27,7 +27,7 @@ def library():
         time.sleep(0.01)
 
 threading.Thread(target=library, daemon=True).start()
-from assistant.commands.cli import main
+from repartee.cli import main
 main()
 """
 

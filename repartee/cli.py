@@ -1,4 +1,4 @@
-"""The program `repartee`."""
+"""The command line of `repartee`: its commands and their options."""
 
 import asyncio
 import io
@@ -201,7 +201,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         raise ConfigError([f"talk {name}: to resume a conversation, write `repartee talk --resume {name}`"])
     wanted = (name or "") if resume else None
     if server is not None:
-        from web.remote.command import talk_with
+        from repartee.server_talk import talk_with
 
         if wanted is not None or llm is not None:
             raise ConfigError(

@@ -6,17 +6,17 @@ from assistant.support import process_limits
 
 
 def main() -> None:
-    """Imports the commands and runs one; see assistant.commands.cli."""
+    """Imports the commands and runs one; see repartee.cli."""
     if problem := process_limits.refusal(sys.argv[1:]):
         _refuse(problem)
     try:
-        from assistant.commands.cli import main as run  # noqa: PLC0415 - after the limits are checked
+        from repartee.cli import main as run  # after the limits are checked
 
         run()
     except KeyboardInterrupt:  # pressed during half a second of imports
         sys.exit(130)
     except Exception as error:
-        from assistant.registry.entry_points import EnginesNotRegisteredError  # noqa: PLC0415 - likewise
+        from assistant.registry.entry_points import EnginesNotRegisteredError
 
         not_registered = str(error) if isinstance(error, EnginesNotRegisteredError) else ""
         if problem := not_registered or process_limits.cause(error, sys.argv[1:]):
