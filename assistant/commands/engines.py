@@ -1,5 +1,6 @@
-"""The command `repartee engines`: which engines are installed, and the voices by quality and cost."""
+"""The command `repartee engines`: the installed engines and skills, and the voices by quality and cost."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -12,12 +13,14 @@ def engines(
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """List the voices by quality and cost, and the other engines. Nothing is loaded or downloaded."""
+    """List the voices by quality and cost, the other engines and the skills. No model is loaded or downloaded."""
     from rich.table import Table
     from rich.text import Text
 
     from assistant.registry.installed import broken_engines
     from assistant.registry.listening import DETECTORS, RECOGNIZERS, TURN_ENDS
+    from assistant.registry.skills import skills_in_order
+    from assistant.setup.answering.services import check_skills
     from assistant.setup.voices.listing import listed_voices
     from assistant.support.console import terminal
 
@@ -46,6 +49,9 @@ def engines(
     for stage, registry in (("vad", DETECTORS), ("stt", RECOGNIZERS), ("turn", TURN_ENDS)):
         for engine in registry.all():
             others.add_row(stage, engine.name, engine.about)
+    check_skills(settings, os.environ)
+    for skill in skills_in_order():
+        others.add_row("skill", skill.name, f"{skill.about} ({', '.join(skill.languages)})")
     console.print(others)
     for broken in broken_engines():
         text = f"{broken.distribution}: its engine {broken.name} cannot be used: {broken.error}"

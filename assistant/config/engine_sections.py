@@ -8,10 +8,11 @@ from typing import Any, Self, cast
 from assistant.config.keys import check_section
 from assistant.registry.entry_points import Registry
 from assistant.registry.listening import RECOGNIZERS
+from assistant.registry.skills import SKILLS
 from assistant.registry.voices import VOICES
 from declarations.settings import NoSettings
 
-STAGES: Mapping[str, Registry[Any]] = MappingProxyType({"stt": RECOGNIZERS, "tts": VOICES})
+STAGES: Mapping[str, Registry[Any]] = MappingProxyType({"stt": RECOGNIZERS, "tts": VOICES, "skills": SKILLS})
 """Registries of the stages whose engines may have sections."""
 
 
@@ -51,6 +52,7 @@ def sections_of_broken_engines() -> frozenset[str]:
 
 def _sections() -> Iterator[tuple[str, object]]:
     for stage, engines in STAGES.items():
-        for engine in engines.all():
+        # the program's skills have no sections, and importing them takes as long as the rest of a start
+        for engine in engines.of_other_packages() if engines is SKILLS else engines.all():
             if engine.settings is not NoSettings:
                 yield f"{stage}.{engine.name}", engine.settings()

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from assistant.documents.prompts import context, with_context
 from assistant.documents.reading import Reading
 from assistant.documents.wording import request, wording_of
-from assistant.skills import SkillEffect
+from assistant.skills.answers import SkillEffect
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Message
 
 EffectOf = Callable[[Sequence[Message]], SkillEffect | None]

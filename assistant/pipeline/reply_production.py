@@ -23,7 +23,7 @@ from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.reply_life import ReplyState
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.turn_trace import TurnTrace
-from assistant.skills.pending_action import PendingAction
+from assistant.skills.home.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.failure_sentences import failure_sentence
 from assistant.text.normalization.alignment import align

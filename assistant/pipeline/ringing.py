@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
-from assistant.skills import Rung
+from assistant.skills.answers import Rung
 from assistant.skills.effects import SkillEffects
 from assistant.tools.rounds import ReplyEvent
 from assistant.turns.effects import (

@@ -91,6 +91,20 @@ class Registry(Generic[D]):
         """Returns all declarations that can be loaded."""
         return tuple(found for name in self.names if (found := self.get(name)) is not None)
 
+    def is_of_program(self, name: str) -> bool:
+        """Returns whether the program itself offers the engine, not another package."""
+        return name in self._points and _is_own(self._points[name])
+
+    def reject(self, name: str, error: Exception) -> None:
+        """Counts an engine as broken that was loaded, but cannot be used."""
+        if self._declared.pop(name, None) is not None:
+            self._report(self._points[name], f"{type(error).__name__}: {error}")
+
+    def of_other_packages(self) -> tuple[D, ...]:
+        """Returns the declarations that other packages than the program offer. Imports only these."""
+        names = (name for name in self.names if not self.is_of_program(name))
+        return tuple(found for name in names if (found := self.get(name)) is not None)
+
     def broken(self) -> tuple[BrokenEngine, ...]:
         """Returns the engines that cannot be used. Loads all."""
         self.all()

@@ -2,13 +2,14 @@
 
 from assistant.registry.entry_points import BrokenEngine
 from assistant.registry.listening import DETECTORS, RECOGNIZERS, TURN_ENDS
+from assistant.registry.skills import SKILLS
 from assistant.registry.voices import VOICES
 from audio.engines.recognizer import RecognizerEngine
 from audio.engines.turn_end import TurnEndEngine
 from audio.engines.vad import VadEngine
 from audio.engines.voice import VoiceEngine
 
-_REGISTRIES = (DETECTORS, RECOGNIZERS, TURN_ENDS, VOICES)
+_REGISTRIES = (DETECTORS, RECOGNIZERS, TURN_ENDS, VOICES, SKILLS)
 
 
 def installed_engines() -> tuple[VadEngine | RecognizerEngine | TurnEndEngine | VoiceEngine, ...]:

@@ -31,7 +31,7 @@ from assistant.models.needs import (
 from assistant.registry.listening import DETECTORS, measured_recognizer, spare_detector
 from assistant.registry.voices import CLUSTER
 from assistant.setup.answering.llm_clients import model_of
-from assistant.skills import Running
+from assistant.skills.answers import Running
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
 from assistant.skills.lists.items import ListItem

@@ -41,7 +41,7 @@ from assistant.setup.voices.listening_sound import load_listening_sound
 from assistant.setup.voices.loader import load_voice
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.lists.items import UserLists
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 from assistant.support.notice import notice
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken

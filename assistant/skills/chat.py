@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
+from assistant.skills.answers import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.dialog.refusals import hint_of
-from assistant.skills.language import base_language, load_language
+from assistant.skills.languages.language import base_language, load_language
 from assistant.skills.lists.items import ListItem
 from assistant.skills.skills import Skills
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
@@ -96,6 +96,8 @@ class SkillQuery:
         answer = None if request is None else self._skills.answer(request, context)
         if answer is not None and answer.missing and not self._alone:
             answer = None  # the model may have a tool for it
+        if answer is not None and not answer.before_llm and not self._refuses:
+            answer = None  # the skill leaves the request to the model
         if answer is None and self._refuses:
             answer = self._skills.refusal(request or _last_content(messages, "user") or "", context)
         self._latest = (messages, answer)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import HomePort
-from assistant.skills import (
+from assistant.skills.answers import (
     LOUDEST_DB,
     QUIETEST_DB,
     SILENT_DB,
@@ -24,10 +24,10 @@ from assistant.skills import (
     timer_effects,
 )
 from assistant.skills.dialog.memory import Memory, Remember
+from assistant.skills.home.pending_action import HomeActions, PendingAction, joined_action
 from assistant.skills.lists.items import UserLists
-from assistant.skills.pending_action import HomeActions, PendingAction, joined_action
-from assistant.skills.timers import Timers
-from assistant.skills.user_timers import UserTimers
+from assistant.skills.timers.timers import Timers
+from assistant.skills.timers.user_timers import UserTimers
 from llm.chat import Message
 
 ConversationTimers = Timers | UserTimers

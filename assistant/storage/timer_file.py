@@ -14,7 +14,7 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-from assistant.skills.stored_timers import Pending, StoredTimer, Write
+from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
 from assistant.support.paths import data_folder
 from audio.private_file import make_private_folder, open_private
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from assistant.skills.stored_timers import Pending
-from assistant.skills.user_timers import SharedTimers
+from assistant.skills.timers.stored_timers import Pending
+from assistant.skills.timers.user_timers import SharedTimers
 from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
 from assistant.support.disk_threads import CONVERSATION_THREADS
 from assistant.support.notice import notice

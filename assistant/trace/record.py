@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal, get_args, get_type_hints
 
-from assistant.skills import REFUSED
+from assistant.skills.answers import REFUSED
 from assistant.trace.latency import Stage, StageShare
 
 SCHEMA = 3

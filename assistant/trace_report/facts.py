@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
-from assistant.skills import REFUSED
+from assistant.skills.answers import REFUSED
 from assistant.trace.latency import STAGES
 from assistant.trace.record import FAILED
 from assistant.trace_report.reading import Record

@@ -53,14 +53,15 @@ ENGINE_FOLDERS = ("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of
 
 PORTS = frozenset(
     {
+        "assistant.skills.answers",
         "assistant.skills.effects",
         "assistant.skills.lists.items",
-        "assistant.skills.pending_action",
+        "assistant.skills.home.pending_action",
         "assistant.skills.ringing.shown_timers",
         "assistant.skills.ringing.timer_buttons",
-        "assistant.skills.stored_timers",
-        "assistant.skills.timers",
-        "assistant.skills.user_timers",
+        "assistant.skills.timers.stored_timers",
+        "assistant.skills.timers.timers",
+        "assistant.skills.timers.user_timers",
         "audio.tts.relief_voice",
         "audio.tts.speakable",
         "audio.tts.word_bounds",
@@ -211,9 +212,13 @@ def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def engine_names() -> frozenset[str]:
-    """Returns the names of the engines that the program declares, and of their kinds of models."""
+    """Returns the names of the engines that the program declares, and of their kinds of models.
+
+    Those of skills are left out: they are common words, such as "lists".
+    """
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
-    return frozenset(name for engines in declared.values() for name in engines) | {"whisper"}
+    names = (name for group, engines in declared.items() if group != "repartee.skills" for name in engines)
+    return frozenset(names) | {"whisper"}
 
 
 def names_in(module: Module) -> set[str]:

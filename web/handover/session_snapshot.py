@@ -8,8 +8,8 @@ from assistant.config.mcp_hosts import McpHosts
 from assistant.pipeline.session import Session
 from assistant.setup.build import local_now
 from assistant.skills.lists.items import ListItem
-from assistant.skills.stored_timers import StoredTimer, entry_of, row_of
-from assistant.skills.timers import Timers
+from assistant.skills.timers.stored_timers import StoredTimer, entry_of, row_of
+from assistant.skills.timers.timers import Timers
 from web.handover.claims import Claimed
 from web.handover.handovers import Handovers
 from web.handover.keeper import RENEW_EVERY_S, HandoverKeeper

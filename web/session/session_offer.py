@@ -13,7 +13,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.skills.lists.items import UserLists
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 from web.limits.session_acceptor import passed_config
 from web.phone.session import call_of, config_of_call
 from web.wire.values.beta import is_asked_for

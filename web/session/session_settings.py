@@ -6,7 +6,7 @@ from assistant.config.turn_settings import ProfileName
 from assistant.history.history import History
 from assistant.pipeline.session import Session
 from assistant.skills.lists.items import UserLists
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.words.wake_phrase import WakePhrase
 from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer

@@ -26,6 +26,7 @@ from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import Settings
 from assistant.models.model_choice import model_choice
 from assistant.setup import build
+from assistant.setup.answering.services import check_skills
 from assistant.support.console import write_json
 from assistant.support.cpu import cores
 
@@ -102,6 +103,7 @@ async def examine(
         sound = tasks.create_task(devices(runner), name="devices")
         capacity = tasks.create_task(capacity_section(settings.server), name="capacity")
         cluster = tasks.create_task(_cluster_sections(runner, settings), name="cluster")
+        await asyncio.to_thread(check_skills, settings, environ)
         packages = await versions(runner)
         speech = await engines(runner, settings)
     servers, answers, tools, services = network.result()

@@ -10,9 +10,12 @@ from audio.errors import EngineLoadError
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.skills.skills import ServiceSkill, Skills
+    from assistant.home.connection import HomeConnection
+    from assistant.skills.kinds import MatchingSkill, SkillRequest
+    from assistant.skills.skills import Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.weather.service import WeatherService
+    from declarations.skill import Skill
 
 
 class Closable(Protocol):
@@ -28,22 +31,52 @@ class Closable(Protocol):
         ...
 
 
-def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[ServiceSkill]":
-    """Returns the configured ones. Call it on the event loop: the home is read in the background from now on.
+def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[MatchingSkill]":
+    """Returns the skills with tables of their own: those of configured services, and those of other packages.
 
-    Raises EngineLoadError if the token of the home is missing or a proxy is invalid.
+    Call it on the event loop: the home is read in the background from now on. Raises EngineLoadError if the token of
+    the home is missing or a proxy is invalid.
     """
-    found: list[ServiceSkill] = []
-    try:
-        if settings.home.url:
-            found.append(_home(settings, environ))
-        if settings.weather.enabled:
-            from assistant.skills.weather import WeatherSkill
+    from assistant.skills.installed import matching_skills
 
-            found.append(WeatherSkill(weather_service(settings)))
+    try:
+        home = _home(settings, environ) if settings.home.url else None
+        weather = weather_service(settings) if settings.weather.enabled else None
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
-    return found
+    configured = {name for name, service in (("home", home), ("weather", weather)) if service is not None}
+
+    def request_of(skill: "Skill") -> "SkillRequest | None":
+        if not skill.needs <= configured:
+            return None
+        return skill_request(settings, environ, skill, home, weather)
+
+    return matching_skills(request_of)
+
+
+def check_skills(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Finds out which skills of other packages cannot be used; `broken_engines` names them. It blocks."""
+    from assistant.skills.installed import check_skills as check
+
+    check(lambda skill: None if skill.needs else skill_request(settings, environ, skill))
+
+
+def skill_request(
+    settings: Settings,
+    environ: Mapping[str, str],
+    skill: "Skill",
+    home: "HomeConnection | None" = None,
+    weather: "WeatherService | None" = None,
+) -> "SkillRequest":
+    """Returns the settings of a skill, and the services that it needs."""
+    from assistant.skills.kinds import SkillRequest
+
+    return SkillRequest(
+        settings.engines.of("skills", skill.name),
+        environ,
+        home if "home" in skill.needs else None,
+        weather if "weather" in skill.needs else None,
+    )
 
 
 def home_token(settings: Settings, environ: Mapping[str, str]) -> str:
@@ -60,17 +93,12 @@ def home_token(settings: Settings, environ: Mapping[str, str]) -> str:
     return token
 
 
-def _home(settings: Settings, environ: Mapping[str, str]) -> "ServiceSkill":
+def _home(settings: Settings, environ: Mapping[str, str]) -> "HomeConnection":
     from assistant.home.connection import HomeConnection
-    from assistant.skills.home import HomeSkill
     from assistant.support.json_http import JsonHttp
 
     http = JsonHttp(settings.home.url, settings.home.timeout_s, token=home_token(settings, environ))
-    home = HomeConnection(settings.home, http)
-    skill = HomeSkill(home)
-    home.on_state = skill.prepare
-    home.start()
-    return skill
+    return HomeConnection(settings.home, http)
 
 
 def weather_service(settings: Settings) -> "WeatherService":
@@ -115,7 +143,7 @@ def tools(
 
 def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
     """Returns the tools for the services that the skills use."""
-    from assistant.skills.weather import WeatherSkill
+    from assistant.skills.weather.replies import WeatherSkill
     from assistant.tools.home_tools import HomeTools
     from assistant.tools.weather_tools import WeatherTools
 

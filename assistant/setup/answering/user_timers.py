@@ -6,8 +6,8 @@ from functools import partial
 
 from assistant.config.settings import Settings
 from assistant.setup.build import local_now
-from assistant.skills.missed import missed_text
-from assistant.skills.user_timers import SharedTimers
+from assistant.skills.ringing.missed import missed_text
+from assistant.skills.timers.user_timers import SharedTimers
 from assistant.storage.timer_file import TimerFile, timers_path
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.support.notice import notice

@@ -34,7 +34,7 @@ from assistant.setup.listening.recognizer_loader import make_recognizer
 from assistant.setup.loading import close_engine
 from assistant.setup.voices.factory import make_voice, pronunciations
 from assistant.setup.voices.installed import installed_voices, voice_named
-from assistant.skills import SkillEffect
+from assistant.skills.answers import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer, SharedRecognizer

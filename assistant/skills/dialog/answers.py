@@ -6,7 +6,7 @@ A new request is no answer. The words of an answer are the templates of `dialog.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from assistant.skills import SkillAnswer, SkillContext
+from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Confirm, MissingSlot, OpenQuestion, WhichEntry, WhichName
 from assistant.skills.dialog.picking import chooses_all, picked_entries, position
 from assistant.skills.dialog.requests import Requests
@@ -19,9 +19,9 @@ from assistant.skills.dialog.slots import (
     with_duration,
     with_moment,
 )
-from assistant.skills.language import Language
+from assistant.skills.languages.language import Language
+from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.lists.splitting import ITEM_BREAK
-from assistant.skills.sentences import TemplateMatch
 
 _DIALOG = "dialog"
 

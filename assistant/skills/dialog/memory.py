@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from assistant.skills.sentences import TemplateMatch
+    from assistant.skills.languages.sentences import TemplateMatch
 
 QUESTION_S = 60.0
 """Time for which a question stays open, in seconds from the commit of the turn that asks it."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from assistant.skills import AlarmState, SkillContext, TimerState
-from assistant.skills.alarms import find_clock, find_day, names_time
+from assistant.skills.alarms.replies import find_clock, find_day, names_time
+from assistant.skills.answers import AlarmState, SkillContext, TimerState
 from assistant.skills.dialog.slots import Entry
-from assistant.skills.durations import duration_s
-from assistant.skills.sentences import TemplateMatch
-from assistant.skills.timing import is_same_name
+from assistant.skills.languages.sentences import TemplateMatch
+from assistant.skills.timers.durations import duration_s
+from assistant.skills.timers.replies import is_same_name
 
 _UNITS_S = (60, 3600, 1)
 """Units of a number without one: "the ten" is ten minutes, or else ten hours, or seconds."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AddTime,
     AnswerWithEffect,
     CancelAlarms,
@@ -19,8 +19,8 @@ from assistant.skills import (
     TimerState,
     joined_effect,
 )
-from assistant.skills.arithmetic import ARITHMETIC, result_of
-from assistant.skills.conversion import CONVERSION
+from assistant.skills.arithmetic.replies import ARITHMETIC, result_of
+from assistant.skills.conversion.replies import CONVERSION
 from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, ListNamed, RequestAnswered, Subject, TimerSet
 from assistant.skills.dialog.picking import named_entries
 from assistant.skills.dialog.requests import Requests, spoken_answer
@@ -37,9 +37,9 @@ from assistant.skills.dialog.slots import (
     with_seconds,
     without_entries,
 )
-from assistant.skills.durations import duration_s
+from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.lists.splitting import ITEM_BREAK
-from assistant.skills.sentences import TemplateMatch
+from assistant.skills.timers.durations import duration_s
 
 _Rule = Callable[[Subject, TemplateMatch, SkillContext, Requests], SkillAnswer | None]
 

@@ -1,8 +1,8 @@
 """Answers to what no skill understands if there is no language model: in full once, then short. Pure."""
 
-from assistant.skills import SkillAnswer
+from assistant.skills.answers import SkillAnswer
 from assistant.skills.dialog.words import DialogWords
-from assistant.skills.language import Language
+from assistant.skills.languages.language import Language
 
 ACKNOWLEDGED = "acknowledged"
 """Skill that answers an utterance that asks for nothing."""

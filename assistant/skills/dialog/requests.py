@@ -1,13 +1,14 @@
 """The skills as the dialog uses them, and what an answer of theirs leaves to refer to."""
 
+from dataclasses import replace
 from typing import Protocol
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AddTime,
-    AnswerWithEffect,
     Asking,
     PauseTimers,
     ResumeTimers,
+    Said,
     SetAlarm,
     SetTimer,
     SkillAnswer,
@@ -18,8 +19,8 @@ from assistant.skills import (
 from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, RequestAnswered, Subject, TimerSet
 from assistant.skills.dialog.slots import kind_of
 from assistant.skills.dialog.words import DialogWords
-from assistant.skills.language import Language
-from assistant.skills.sentences import TemplateMatch
+from assistant.skills.languages.language import Language
+from assistant.skills.languages.sentences import TemplateMatch
 
 
 class Requests(Protocol):
@@ -45,21 +46,23 @@ class Requests(Protocol):
 
 
 def spoken_answer(
-    said: str | AnswerWithEffect | Asking | SkillAnswer,
+    said: Said,
     skill: str,
     found: TemplateMatch | None,
     *,
     missing: bool = False,
+    before_llm: bool = True,
 ) -> SkillAnswer:
     """Returns what a reply gave as an answer. `found`: the request; None if nothing can refer to it."""
     if isinstance(said, SkillAnswer):
-        return said
+        return said if before_llm else replace(said, before_llm=False)
     if isinstance(said, Asking):
-        text = f"{said.before} {said.question_text}".strip()
-        return SkillAnswer(text, skill, question=said.question, question_text=said.question_text)
+        text, question = f"{said.before} {said.question_text}".strip(), said.question
+        return SkillAnswer(text, skill, question=question, question_text=said.question_text, before_llm=before_llm)
     text, effect = (said, None) if isinstance(said, str) else (said.text, said.effect)
     subject = None if found is None or missing else subject_of(found, effect)
-    return SkillAnswer(text, skill, effect, missing, subjects=() if subject is None else (subject,))
+    subjects = () if subject is None else (subject,)
+    return SkillAnswer(text, skill, effect, missing, subjects=subjects, before_llm=before_llm)
 
 
 def subject_of(found: TemplateMatch, effect: SkillEffect | None) -> Subject | None:

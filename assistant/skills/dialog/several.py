@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AlarmState,
     CancelAlarms,
     CancelAll,
@@ -26,7 +26,7 @@ from assistant.skills import (
 )
 from assistant.skills.dialog.memory import Remember
 from assistant.skills.dialog.slots import without_entries
-from assistant.skills.language import base_language
+from assistant.skills.languages.language import base_language
 from assistant.skills.lists.items import RemoveItems, changed
 
 _MAX_CUTS = 5

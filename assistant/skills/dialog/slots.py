@@ -5,8 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from assistant.skills import AlarmState, Running, TimerState
-from assistant.skills.sentences import TemplateMatch
+from assistant.skills.answers import AlarmState, Running, TimerState
+from assistant.skills.languages.sentences import TemplateMatch
 
 Kind = Literal["timer", "alarm", "reminder"]
 

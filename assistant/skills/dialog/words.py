@@ -1,8 +1,8 @@
-"""Words around requests of one language, from `dialog_words.yaml`."""
+"""Words around requests of one language, from the files of this package."""
 
 from dataclasses import dataclass
 
-from assistant.skills.language import read_yaml
+from assistant.skills.languages.language import DIALOG, read_skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DialogWords:
 
 def dialog_words(code: str) -> DialogWords:
     """Reads the words of a language. Raises OSError or yaml.YAMLError if the installation is broken."""
-    data = read_yaml(code, "dialog_words")
+    data = read_skill(DIALOG, code)["words"]
     return DialogWords(
         tuple(sorted(data["joints"], key=len, reverse=True)),
         frozenset(data["small"].split()),

@@ -1,1 +1,1 @@
-"""Lists and notes of the user: their items, the sentences about them, and the answers. Imports from `skills` only."""
+"""The skill lists: lists and notes of the user. Imports only from `assistant.skills`."""

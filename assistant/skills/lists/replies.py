@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.skills import Asking, Reply, SkillAnswer, SkillContext, SkillEffect
+from assistant.skills.answers import Asking, Reply, SkillAnswer, SkillContext, SkillEffect
 from assistant.skills.dialog.memory import Confirm, ListNamed, MissingSlot
-from assistant.skills.language import Language
+from assistant.skills.languages.language import Language
+from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.lists.items import (
     MAX_ITEMS,
     NOTES,
@@ -19,8 +20,7 @@ from assistant.skills.lists.items import (
 )
 from assistant.skills.lists.sentences import list_words
 from assistant.skills.lists.splitting import ITEM_BREAK, split_items
-from assistant.skills.sentences import TemplateMatch
-from assistant.skills.timing import is_same_name
+from assistant.skills.timers.replies import is_same_name
 
 _MAX_TOLD = 12
 """Items that are told at once. The screen shows all."""
@@ -304,17 +304,18 @@ def _named(items: Sequence[ListItem], text: str, language: Language) -> tuple[Li
 
 
 LIST_REPLIES = {
-    "list_add": ("lists", add_to_list),
-    "list_open": ("lists", ask_for_items),
-    "list_read": ("lists", read_list),
-    "list_has": ("lists", tell_whether_on_list),
-    "list_remove": ("lists", remove_from_list),
-    "list_clear": ("lists", clear_list),
-    "lists_tell": ("lists", tell_lists),
-    "note_add": ("notes", take_note),
-    "note_open": ("notes", ask_for_note),
-    "note_read": ("notes", read_notes),
-    "note_remove": ("notes", remove_note),
-    "note_clear": ("notes", clear_notes),
+    "list_add": add_to_list,
+    "list_open": ask_for_items,
+    "list_read": read_list,
+    "list_has": tell_whether_on_list,
+    "list_remove": remove_from_list,
+    "list_clear": clear_list,
+    "lists_tell": tell_lists,
 }
-"""The skill's name and the function that makes the reply, by intent."""
+NOTE_REPLIES = {
+    "note_add": take_note,
+    "note_open": ask_for_note,
+    "note_read": read_notes,
+    "note_remove": remove_note,
+    "note_clear": clear_notes,
+}

@@ -1,4 +1,4 @@
-"""Recognizes sentences about lists and notes, whose items are free words, by the patterns of `lists.yaml`. Pure.
+"""Recognizes sentences about lists and notes, whose items are free words, by patterns. Pure.
 
 Free words keep their capitals and commas, which the other templates drop.
 """
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from assistant.skills.language import read_yaml
+from assistant.skills.languages.language import read_skill, read_yaml
+from assistant.skills.languages.sentences import TemplateMatch
+from assistant.skills.languages.words import wording_of
 from assistant.skills.lists.items import MAX_ITEM_CHARS
 from assistant.skills.lists.splitting import ItemWords
-from assistant.skills.sentences import TemplateMatch
-from assistant.skills.words import wording_of
 
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 _FREE = {"items": r"(?P<items>\S(?:.*?\S)??)", "note": r"(?P<note>\S.*)"}
@@ -120,7 +120,7 @@ def _phrases(phrases: Iterable[str]) -> str:
 @cache
 def list_words(code: str) -> ListWords:
     """Reads the words of a language. Raises OSError or yaml.YAMLError if the installation is broken."""
-    data = read_yaml(code, "lists")
+    data = read_skill("assistant.skills.lists", code)
     wording = wording_of(read_yaml(code, "wording"))
     openings = _phrases([*(" ".join(one) for one in wording.openings), *wording.hesitations, *data["openings"]])
     closings = _phrases([*(" ".join(one) for one in wording.closings), *data["closings"]])

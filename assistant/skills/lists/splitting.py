@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from assistant.skills.numerals import Numerals, find_numbers
+from assistant.skills.languages.numerals import Numerals, find_numbers
 
 ITEM_BREAK = "\n"
 """Separates items that are not split further."""

@@ -1,6 +1,6 @@
 """Tells which words stop what rings, and are no other request. The ring itself ends when their turn is committed."""
 
-from assistant.skills.sentences import TemplateMatch
+from assistant.skills.languages.sentences import TemplateMatch
 
 MAX_WORDS = 4
 """Limit on words that no skill understands and that answer a ring: "okay I got it", "shut that thing off"."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
-from assistant.skills import AlarmState, Rung, Running, SetTimer
+from assistant.skills.answers import AlarmState, Rung, Running, SetTimer
 
 TimerAction = Literal["stop", "snooze", "cancel", "add_minute", "pause", "resume"]
 """Buttons of a timer. `stop` and `snooze` end a ring."""

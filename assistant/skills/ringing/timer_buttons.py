@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AddTime,
     CancelAlarms,
     CancelTimers,
@@ -15,7 +15,7 @@ from assistant.skills import (
     SetTimer,
     TimerEffect,
 )
-from assistant.skills.language import Language, base_language, load_language
+from assistant.skills.languages.language import Language, base_language, load_language
 from assistant.skills.ringing.shown_timers import TimerAction
 
 SNOOZE_S = 300.0

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from assistant.skills import (
+from assistant.skills.alarms.replies import find_clock, not_past, say_moment, set_alarm
+from assistant.skills.answers import (
     AddTime,
     AlarmState,
     AnswerWithEffect,
@@ -21,12 +22,11 @@ from assistant.skills import (
     SkillEffect,
     TimerState,
 )
-from assistant.skills.alarms import find_clock, not_past, say_moment, set_alarm
 from assistant.skills.dialog.memory import WhichEntry
-from assistant.skills.durations import duration_s
-from assistant.skills.language import Language
-from assistant.skills.sentences import TemplateMatch
-from assistant.skills.timing import is_same_name, tell_time_left, timer_label, timer_labels
+from assistant.skills.languages.language import Language
+from assistant.skills.languages.sentences import TemplateMatch
+from assistant.skills.timers.durations import duration_s
+from assistant.skills.timers.replies import is_same_name, tell_time_left, timer_label, timer_labels
 
 _MAX_S = 24 * 3600
 _Change = Callable[[tuple[TimerState, ...], SkillContext], str | AnswerWithEffect]

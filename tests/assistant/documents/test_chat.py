@@ -9,7 +9,7 @@ from support.engines.scripted_tools import ScriptedTools
 from assistant.documents.chat import ReadingChat
 from assistant.documents.reading import Reading
 from assistant.events import ReplyStopped, UserTurnCommitted
-from assistant.skills import ChangeVolume, SkillEffect
+from assistant.skills.answers import ChangeVolume, SkillEffect
 from assistant.turns.settings import TurnSettings
 from llm.chat import Message
 

@@ -10,7 +10,7 @@ from support.conversations.real_time_conversation import scripted
 from support.conversations.simulation import NOON, Simulation, SimulationResult, Utterance
 
 from assistant.history.items import AssistantMessage
-from assistant.skills import Running
+from assistant.skills.answers import Running
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects

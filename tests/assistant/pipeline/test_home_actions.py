@@ -10,8 +10,8 @@ from support.conversations.simulation import Simulation, Utterance
 from assistant.events import Problem
 from assistant.home import HomeFault, HomeState, ServiceCall
 from assistant.pipeline.engines import ReplyOptions
-from assistant.skills import FAULT, HomeAction, SkillEffect
-from assistant.skills.pending_action import CONFIRM_S
+from assistant.skills.answers import FAULT, HomeAction, SkillEffect
+from assistant.skills.home.pending_action import CONFIRM_S
 from assistant.turns.settings import TurnSettings
 from llm.chat import Message
 

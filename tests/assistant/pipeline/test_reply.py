@@ -12,7 +12,7 @@ from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply_production import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
-from assistant.skills import ChangeVolume
+from assistant.skills.answers import ChangeVolume
 from assistant.skills.effects import SkillEffects
 from assistant.support.notice import notice
 from assistant.text.chunker import Chunker, TextChunk

@@ -7,7 +7,7 @@ import pytest
 from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
 from assistant.pipeline.ringing import RING_LASTS_S
-from assistant.skills import SetTimer
+from assistant.skills.answers import SetTimer
 from assistant.turns.settings import OverlapThresholds, TurnSettings
 from audio.echo.half_duplex import AUDIBLE_PEAK
 from audio.ring_sound import PHRASE_S, RISE_S, ring_phrase

@@ -14,7 +14,7 @@ from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply_production import MAX_HOLD_S, SHORTENED, UNSPEAKABLE
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
-from assistant.skills import ChangeVolume, SetTimer, SkillEffect
+from assistant.skills.answers import ChangeVolume, SetTimer, SkillEffect
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId, ReplyRequested
 from assistant.turns.settings import RecheckThresholds, TurnSettings

@@ -11,10 +11,10 @@ from num2words import num2words
 from support.conversations.loaded_skills import loaded_skills, spoken_form
 from support.texts.text_cases import text_cases
 
-from assistant.skills import Running, SkillContext, TimerState
-from assistant.skills.en.numerals import NUMERALS
-from assistant.skills.en.phrases import PHRASES
-from assistant.skills.numerals import find_numbers
+from assistant.skills.answers import Running, SkillContext, TimerState
+from assistant.skills.languages.en.numerals import NUMERALS
+from assistant.skills.languages.en.phrases import PHRASES
+from assistant.skills.languages.numerals import find_numbers
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
 SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided by": "/"}

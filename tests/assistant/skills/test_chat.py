@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from support.texts.text_cases import text_cases
 
-from assistant.skills import REFUSED, Running, SetAlarm, SetTimer, SkillContext, timer_effects
+from assistant.skills.answers import REFUSED, Running, SetAlarm, SetTimer, SkillContext, timer_effects
 from assistant.skills.chat import SkillsChat, SkillsFirst
-from assistant.skills.sentences import TemplateMatch
+from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.skills import Skills
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 from llm.chat import (
     PLAIN,
     AnsweringEndpoint,

@@ -7,8 +7,8 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills, spoken_form
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
-from assistant.skills.en.phrases import PHRASES, write_time
+from assistant.skills.answers import SkillContext
+from assistant.skills.languages.en.phrases import PHRASES, write_time
 from assistant.skills.skills import Skills
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
-from assistant.skills.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names
+from assistant.skills.answers import SkillContext
+from assistant.skills.languages.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names
 from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))

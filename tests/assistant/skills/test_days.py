@@ -6,7 +6,7 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
+from assistant.skills.answers import SkillContext
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)

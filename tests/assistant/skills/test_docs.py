@@ -9,9 +9,9 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
-from assistant.skills.language import LANGUAGES, load_language
-from assistant.skills.sentences import SentenceTemplates
+from assistant.skills.answers import SkillContext
+from assistant.skills.languages.language import LANGUAGES, load_language
+from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.skills import Skills, no_model_answer
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SetAlarm, SetTimer, SkillContext, SkillEffect
-from assistant.skills.language import LANGUAGES
+from assistant.skills.answers import SetAlarm, SetTimer, SkillContext, SkillEffect
+from assistant.skills.languages.language import LANGUAGES
 
 NOW = datetime(2026, 11, 20, 15, 59, tzinfo=ZoneInfo("Europe/Berlin"))
 TIMER = {

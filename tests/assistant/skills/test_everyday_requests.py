@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.skills import AlarmState, Rung, Running, SetTimer, SkillContext, TimerState
+from assistant.skills.answers import AlarmState, Rung, Running, SetTimer, SkillContext, TimerState
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 14, 10, tzinfo=ZoneInfo("Europe/Berlin"))

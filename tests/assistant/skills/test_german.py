@@ -8,9 +8,9 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
-from assistant.skills.language import load_language
-from assistant.skills.sentences import SentenceTemplates
+from assistant.skills.answers import SkillContext
+from assistant.skills.languages.language import load_language
+from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))

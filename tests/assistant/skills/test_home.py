@@ -13,10 +13,10 @@ from support.texts.text_cases import text_cases
 from assistant.config.home_settings import HomeSection
 from assistant.home import Device, HomeFault, HomeState, ServiceCall
 from assistant.home.states import home_state
-from assistant.skills import HomeAction, SkillAnswer, SkillContext
+from assistant.skills.answers import HomeAction, SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory, Remember
-from assistant.skills.home import HomeSkill
-from assistant.skills.language import LANGUAGES, read_yaml
+from assistant.skills.home.replies import HomeSkill
+from assistant.skills.languages.language import LANGUAGES, read_skill
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -474,9 +474,10 @@ def test_number_alone_switches_nothing(said: str) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
-    for name in ("home", "weather"):
-        assert set(read_yaml(code, name)["intents"]) == set(read_yaml("en", name)["intents"])
-    assert set(read_yaml(code, "home_words")) == set(read_yaml("en", "home_words"))
+    for package in ("assistant.skills.home", "assistant.skills.weather"):
+        own, english = read_skill(package, code), read_skill(package, "en")
+        for part in ("intents", "answers", *(("words",) if "words" in english else ())):
+            assert set(own[part]) == set(english[part])
 
 
 def test_home_is_read_again_when_the_user_begins_to_speak() -> None:

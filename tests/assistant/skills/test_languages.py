@@ -5,10 +5,11 @@ import random
 import re
 import string
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import home_assistant_intents
 import pytest
@@ -22,7 +23,7 @@ from support.clocks.stopwatch import slowness
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AlarmState,
     CancelTimers,
     ChangeSpeed,
@@ -33,13 +34,14 @@ from assistant.skills import (
     TimerState,
 )
 from assistant.skills.chat import SkillsChat
-from assistant.skills.clock import load_zones
-from assistant.skills.language import LANGUAGES, Language, load_language, read_yaml
-from assistant.skills.measures import UNITS
-from assistant.skills.numerals import find_numbers
-from assistant.skills.sentences import TEMPLATES, SentenceTemplates
+from assistant.skills.clock.replies import load_zones
+from assistant.skills.clock.skill import zone_names
+from assistant.skills.languages.language import LANGUAGES, Language, load_language, read_yaml, shared_files
+from assistant.skills.languages.measures import UNITS
+from assistant.skills.languages.numerals import find_numbers
+from assistant.skills.languages.sentences import SentenceTemplates
+from assistant.skills.languages.words import plain_words
 from assistant.skills.skills import Skills, no_model_answer
-from assistant.skills.words import plain_words
 from assistant.text.normalization.reading import spoken
 from llm.chat import Message
 
@@ -153,13 +155,13 @@ def test_every_english_intent_exists(code: str) -> None:
 
 
 def read_intents(code: str) -> list[str]:
-    return [intent for name in TEMPLATES for intent in read_yaml(code, name)["intents"]]
+    return [intent for file in shared_files(code) for intent in file.get("intents", {})]
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_rule_and_list_names_are_unique(code: str) -> None:
     for kind in ("expansion_rules", "lists", "intents"):
-        names = [name for file in TEMPLATES for name in read_yaml(code, file).get(kind) or {}]
+        names = [name for file in shared_files(code) for name in file.get(kind) or {}]
         assert len(names) == len(set(names)), kind
         assert all(isinstance(name, str) for name in names), "YAML reads on, off, yes and no as truth values"
 
@@ -174,7 +176,7 @@ def test_unit_names_are_unique_and_mostly_complete(code: str) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_time_zone_exists(code: str) -> None:
-    names = SentenceTemplates(load_language(code)).zone_names()
+    names = zone_names(code)
     assert set(load_zones(names)) == names
 
 
@@ -431,11 +433,11 @@ def test_speed_changes_in_steps(skills: Skills, code: str, said: str, steps: int
 def test_only_the_conversation_language_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
 
-    def build(language: Language) -> SentenceTemplates:
+    def build(language: Language, files: Sequence[Mapping[str, Any]]) -> SentenceTemplates:
         built.append(language.code)
-        return SentenceTemplates(language)
+        return SentenceTemplates(language, files)
 
-    monkeypatch.setattr("assistant.skills.skills.SentenceTemplates", build)
+    monkeypatch.setattr("assistant.skills.tables.SentenceTemplates", build)
     skills = Skills()
     skills.load()
     assert built == ["en"]

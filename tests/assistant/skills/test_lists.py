@@ -4,7 +4,7 @@ import pytest
 from support.conversations.skill_talk import Talk
 from support.texts.text_cases import text_cases
 
-from assistant.skills.language import load_language
+from assistant.skills.languages.language import load_language
 from assistant.skills.lists.items import AddItems, ListItem, RemoveItems, UserLists, list_names
 from assistant.skills.lists.sentences import list_words
 from assistant.skills.lists.splitting import split_items

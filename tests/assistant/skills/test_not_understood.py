@@ -10,7 +10,7 @@ from support.clocks.stopwatch import slowness
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
+from assistant.skills.answers import SkillContext
 from assistant.skills.skills import no_model_answer
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")

@@ -6,10 +6,10 @@ import pytest
 from support.conversations.loaded_skills import written_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillAnswer, SkillContext
+from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory
 from assistant.skills.dialog.refusals import hint_of
-from assistant.skills.language import LANGUAGES, load_language, read_yaml
+from assistant.skills.languages.language import LANGUAGES, load_language, read_skill
 
 NOW = datetime(2026, 11, 20, 15, 43, tzinfo=UTC)
 
@@ -59,8 +59,8 @@ def test_acknowledgement_and_small_talk_are_not_refused(code: str, said: str) ->
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_no_spoken_answer_names_a_command_or_a_setting(code: str) -> None:
-    answers = {name: str(text) for name, text in read_yaml(code, "answers").items() if not name.startswith("hint_")}
-    missing = read_yaml(code, "missing")["intents"]
+    answers = {name: str(text) for name, text in load_language(code).answers.items() if not name.startswith("hint_")}
+    missing = read_skill("assistant.skills.unavailable", code)["intents"]
     spoken = [*answers.values(), *(str(data.get("metadata")) for one in missing.values() for data in one["data"])]
     for text in spoken:
         assert not any(word in text for word in ("repartee endpoints", "home.url", "home.allow", "weather.enabled")), (

@@ -7,7 +7,7 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AlarmState,
     CancelAlarms,
     Rung,
@@ -18,7 +18,7 @@ from assistant.skills import (
     SkillContext,
 )
 from assistant.skills.skills import Skills
-from assistant.skills.timers import MAX_REMINDERS, Timers
+from assistant.skills.timers.timers import MAX_REMINDERS, Timers
 
 NOW = datetime(2026, 11, 20, 15, 43, tzinfo=ZoneInfo("Europe/Berlin"))
 LOCAL = NOW.replace(tzinfo=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.conversations.skill_talk import Talk
 
-from assistant.skills import QUIETEST_DB, ChangeSpeed, ChangeVolume
+from assistant.skills.answers import QUIETEST_DB, ChangeSpeed, ChangeVolume
 from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects
 from audio.level import amplified
 

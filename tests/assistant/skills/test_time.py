@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.clocks.stopwatch import slowness, walk
 
-from assistant.skills import SkillContext
+from assistant.skills.answers import SkillContext
 from assistant.skills.skills import Skills
 
 BUDGET_MS = 2.0

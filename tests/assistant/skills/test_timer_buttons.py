@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assistant.skills import SetAlarm, SetTimer
+from assistant.skills.answers import SetAlarm, SetTimer
 from assistant.skills.ringing.shown_timers import TimerAction, shown_timers
 from assistant.skills.ringing.timer_buttons import button_effect
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 SEVEN = datetime(2026, 11, 29, 7, 0)  # noqa: DTZ001

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AlarmState,
     CancelAlarms,
     CancelTimers,
@@ -17,7 +17,7 @@ from assistant.skills import (
     TimerEffect,
     TimerState,
 )
-from assistant.skills.timers import MAX_ALARMS, MAX_TIMERS, Timers
+from assistant.skills.timers.timers import MAX_ALARMS, MAX_TIMERS, Timers
 
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the wall clock has no zone
 

@@ -8,7 +8,7 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import (
+from assistant.skills.answers import (
     AlarmState,
     CancelAlarms,
     CancelTimers,
@@ -24,7 +24,7 @@ from assistant.skills import (
     TimerState,
 )
 from assistant.skills.skills import Skills
-from assistant.skills.timers import Timers
+from assistant.skills.timers.timers import Timers
 
 NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=ZoneInfo("Europe/Berlin"))
 LOCAL_NOW = NOW.replace(tzinfo=None)

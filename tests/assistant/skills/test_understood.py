@@ -8,7 +8,7 @@ import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import SkillContext
+from assistant.skills.answers import SkillContext
 from assistant.skills.skills import Skills
 
 LAST_REPLY = "Seven times eight is fifty-six."

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from support.conversations.stored_timers import Program, World, alarm, timer
 
-from assistant.skills import CancelTimers, PauseTimers, Running
-from assistant.skills.user_timers import CLAIM_TIMEOUT_S, RENEWED_EVERY_S
+from assistant.skills.answers import CancelTimers, PauseTimers, Running
+from assistant.skills.timers.user_timers import CLAIM_TIMEOUT_S, RENEWED_EVERY_S
 
 
 def program() -> Program:

@@ -13,7 +13,7 @@ from assistant.config.home_settings import WeatherSection
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.effects import SkillEffects
 from assistant.skills.skills import Skills
-from assistant.skills.weather import WeatherSkill
+from assistant.skills.weather.replies import WeatherSkill
 from assistant.support.json_http import JsonHttp
 from assistant.weather.service import WeatherService
 from llm.chat import ChatModel, Finished, Message, Token

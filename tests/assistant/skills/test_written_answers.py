@@ -8,9 +8,9 @@ import pytest
 from support.conversations.loaded_skills import written_skills
 from support.texts.text_cases import text_cases
 
-from assistant.skills import AlarmState, Running, SetAlarm, SetTimer, SkillContext, TimerState
-from assistant.skills.home_requests import degrees, measured
-from assistant.skills.language import LANGUAGES, load_language
+from assistant.skills.answers import AlarmState, Running, SetAlarm, SetTimer, SkillContext, TimerState
+from assistant.skills.home.requests import degrees, measured
+from assistant.skills.languages.language import LANGUAGES, language_with, load_language
 from assistant.text.chunker import Chunker
 from assistant.text.normalization.reading import spoken
 from assistant.text.speakable import Speakable
@@ -107,9 +107,8 @@ def test_announcements_are_written_in_digits() -> None:
     columns=(0,),
 )
 def test_measured_numbers_are_written_with_their_signs(code: str, percent: str, warm: str) -> None:
-    language = load_language(code)
-    number = measured(language, 30)
-    assert language.say("home_percent", what="Lamp", number=number) == percent
+    home, language = (language_with(f"assistant.skills.{name}", code) for name in ("home", "weather"))
+    assert home.say("home_percent", what="Lamp", number=measured(home, 30)) == percent
     told = language.say("weather_degrees_now", degrees=degrees(language, 21.5), place="", felt=measured(language, 20))
     assert told == warm
 

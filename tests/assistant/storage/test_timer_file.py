@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from support.conversations.stored_timers import Program, World, alarm, timer
 
-from assistant.skills import CancelTimers, PauseTimers, ResumeTimers, SetAlarm
-from assistant.skills.stored_timers import Pending, StoredTimer, Write
-from assistant.skills.timers import Alarm
-from assistant.skills.user_timers import HEARD_AFTER_S, RENEWED_EVERY_S
+from assistant.skills.answers import CancelTimers, PauseTimers, ResumeTimers, SetAlarm
+from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
+from assistant.skills.timers.timers import Alarm
+from assistant.skills.timers.user_timers import HEARD_AFTER_S, RENEWED_EVERY_S
 from assistant.storage.timer_file import CLAIM_LASTS_S, VERSION, TimerFile, TimerFileError
 
 EVERY_DAY = tuple(range(7))
@@ -238,7 +238,7 @@ def test_wall_clock_step_keeps_a_timer_in_both_programs(path: Path) -> None:
 WRITER = """
     import sys, time
     from pathlib import Path
-    from assistant.skills.stored_timers import Pending, StoredTimer, Write
+    from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
     from assistant.storage.timer_file import TimerFile
     path, name = Path(sys.argv[1]), sys.argv[2]
     file = TimerFile(path, time.time, timeout_s=20.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.conversations.stored_timers import NOON, say_missed, timer
 
-from assistant.skills.user_timers import SharedTimers, UserTimers
+from assistant.skills.timers.user_timers import SharedTimers, UserTimers
 from assistant.storage import timer_keeper
 from assistant.storage.timer_file import TimerFile
 from assistant.storage.timer_keeper import TimerKeeper

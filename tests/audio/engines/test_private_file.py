@@ -13,7 +13,7 @@ from assistant.commands.service.environment_file import create_environment
 from assistant.config.edit import ConfigFile
 from assistant.history.items import ItemId, UserMessage
 from assistant.skills.lists.items import ListItem
-from assistant.skills.stored_timers import Pending, StoredTimer, Write
+from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
 from assistant.storage.list_file import ListFile

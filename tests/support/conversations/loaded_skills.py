@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from assistant.skills import SetAlarm, SetTimer, SkillAnswer, SkillContext
-from assistant.skills.language import LANGUAGES
+from assistant.skills.answers import SetAlarm, SetTimer, SkillAnswer, SkillContext
+from assistant.skills.languages.language import LANGUAGES
 from assistant.skills.skills import Skills
 from assistant.text.normalization.reading import spoken
 

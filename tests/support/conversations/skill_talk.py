@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from support.conversations.loaded_skills import written_skills
 
-from assistant.skills import SkillAnswer, SkillContext, SkillEffect, joined_effect
+from assistant.skills.answers import SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Remember
 from assistant.skills.effects import SkillEffects
 

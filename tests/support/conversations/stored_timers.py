@@ -7,9 +7,9 @@ from itertools import count
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.skills import SetAlarm, SetTimer
-from assistant.skills.missed import missed_text
-from assistant.skills.user_timers import Missed, SharedTimers, UserTimers
+from assistant.skills.answers import SetAlarm, SetTimer
+from assistant.skills.ringing.missed import missed_text
+from assistant.skills.timers.user_timers import Missed, SharedTimers, UserTimers
 from assistant.storage.timer_file import TimerFile
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))

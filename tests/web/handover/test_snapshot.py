@@ -25,7 +25,7 @@ from assistant.history.items import (
 )
 from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpFailure, McpListTools
 from assistant.history.summary import Summary
-from assistant.skills.stored_timers import StoredTimer
+from assistant.skills.timers.stored_timers import StoredTimer
 from assistant.tools.client_mcp import ClientServer, ToolFilter
 from llm.chat import CallExtra, Function, FunctionCall, Image
 from web.handover import snapshot as snapshot_module

@@ -14,8 +14,8 @@ from support.servers.session_server import RecordingClient, SessionServer, conne
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from assistant.history.history import HistorySnapshot
-from assistant.skills import PauseTimers, SetTimer
-from assistant.skills.timers import Timer, Timers
+from assistant.skills.answers import PauseTimers, SetTimer
+from assistant.skills.timers.timers import Timer, Timers
 from audio.errors import EngineLoadError
 from web.handover import session_snapshot
 from web.handover.claims import Claimed

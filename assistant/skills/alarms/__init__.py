@@ -1,0 +1,1 @@
+"""The skill alarms: alarms, and snoozing of what rang. Imports only from `assistant.skills`."""

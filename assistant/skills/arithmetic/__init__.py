@@ -1,0 +1,1 @@
+"""The skill arithmetic: calculations, percentages and tips. Imports only from `assistant.skills`."""

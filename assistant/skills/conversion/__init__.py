@@ -1,0 +1,1 @@
+"""The skill conversion: units of measurement. Imports only from `assistant.skills`."""

@@ -1,0 +1,1 @@
+"""The skill home: requests to a home. Imports from `assistant.skills` and `assistant.home`."""

@@ -1,0 +1,265 @@
+"""Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from hassil.intents import Intents, TextSlotList
+from hassil.recognize import RecognizeResult, recognize_all
+
+from assistant.skills.languages.duration_words import (
+    contains_24_hour_time,
+    duration_words_of,
+    keep_number_signs,
+    with_24_hour_times,
+    with_durations,
+)
+from assistant.skills.languages.language import Language, read_yaml, shared_files
+from assistant.skills.languages.numerals import NumberedWords, find_numbers
+from assistant.skills.languages.words import Wording, plain_words, without_frame, wording_of
+
+_DIALOG = "dialog_"
+"""Prefix of the intents of answers to a question, and of references to the last request."""
+_FREE = ("target", "named", "more", "place")
+"""Slots for the words of a service: devices, rooms, places. The service says whether they fit."""
+_MAX_FREE_WORDS = 8
+# {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
+# number and cannot match most decimals. No template has more numbers than this.
+MAX_NUMBERS = 6
+_MAX_NAME_WORDS = 3
+_ONE = "one"
+"""Slot for "one" in "the second one", which is a number to `numerals.py`."""
+_INSIDE_NAMES = frozenset(("and", "und", "et", "y", "e"))
+"""Words that a name has only inside: "macaroni and cheese"."""
+_MAX_DIALOG_WORDS = 14  # a longer sentence is a request of its own
+_TASK = "task"
+"""Slot for what to remind of."""
+_MAX_TASK_WORDS = 12
+_DAY_SLOTS = {"day": 1, "at_weekday": 1, "every_weekday": 2, "every": 2, "also_weekday": 3}
+"""Slots for the day, those first that belong to fewer words: "every Monday" is no task that ends with "every"."""
+_BEFORE_TASK = ("d'", "de ", "que ", "qué ")
+"""Words that introduce the task in French and Spanish: "rappelle-moi d'appeler Anna"."""
+# Prefixes of intents with durations and times of day.
+_TIMED = ("timer_", "alarm_", "reminder_", "snooze")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateMatch:
+    """A template that matches the whole sentence.
+
+    Attributes:
+        intent: Name of the intent in the YAML file.
+        values: Values of the text slots, by slot.
+        said: The spoken words of each value and number, by slot.
+        numbers: Values of the number slots, by slot.
+        answer: The fixed answer of the template; None if there is none.
+        missing: Whether the answer only says that no skill can do this.
+        open_ended: Whether the sentence ends with free words, so that more of them may follow.
+    """
+
+    intent: str
+    values: dict[str, str]
+    said: dict[str, str]
+    numbers: dict[str, Fraction]
+    answer: str | None
+    missing: bool
+    open_ended: bool = False
+
+
+def load_intents(language: Language, files: Iterable[Mapping[str, Any]]) -> Intents:
+    """Parses the templates of skills' files in a language."""
+    merged: dict[str, dict[str, object]] = {"intents": {}, "expansion_rules": {}, "lists": {}}
+    for file in files:
+        for kind, own in merged.items():
+            own.update(file.get(kind) or {})
+    intents = Intents.from_dict({**merged, "language": language.code})
+    intents.slot_lists["unit"] = TextSlotList.from_strings(language.units, allow_template=False, name="unit")
+    singulars = (unit.one.lower() for unit in language.unit_names.values())
+    intents.slot_lists["one_unit"] = TextSlotList.from_strings(singulars, allow_template=False, name="one_unit")
+    places = ((str(place), place) for place in range(MAX_NUMBERS))
+    intents.slot_lists["number"] = TextSlotList.from_tuples(places, allow_template=False, name="number")
+    return intents
+
+
+class SentenceTemplates:
+    """The compiled templates of a language. Only the constructor blocks."""
+
+    def __init__(self, language: Language, files: Iterable[Mapping[str, Any]] | None = None) -> None:
+        """`files`: of the skills whose templates these are; None for those that share their sentences."""
+        loaded = load_intents(language, shared_files(language.code) if files is None else files)
+        dialog = {name: intent for name, intent in loaded.intents.items() if name.startswith(_DIALOG)}
+        self.intents = replace(loaded, intents={n: one for n, one in loaded.intents.items() if n not in dialog})
+        self._dialog = replace(loaded, intents=dialog)
+        of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
+        self._timed = replace(self.intents, intents=of_times)
+        self.wording = wording_of(read_yaml(language.code, "wording"))
+        self._numerals = language.numerals
+        self._duration_words = duration_words_of(read_yaml(language.code, "durations"))
+        self._without_contractions = replace(self.wording, contractions={})
+        # "the first timer" selects one of several; elsewhere "first" is dropped
+        selecting = tuple(pair for pair in self.wording.shortened if not pair[0].startswith(" "))
+        self._dialog_wording = replace(self.wording, shortened=selecting)
+
+    def find(self, text: str) -> TemplateMatch | None:
+        """Returns the template that matches all of `text`, with or without its polite phrases.
+
+        If none matches, durations and times of day are rewritten into the form of the templates and matched again.
+        """
+        found = self._find(text)
+        return None if found is None else _with_capitals(found, text)
+
+    def find_all(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields every way in which a template matches all of `text`, without rewriting it."""
+        words = plain_words(text, self.wording)
+        return self._match_all((words, without_frame(words, self.wording)), self.intents)
+
+    def dialog_words(self, text: str) -> tuple[str, ...]:
+        """Returns the words of `text` as an answer to a question, without polite phrases."""
+        return without_frame(plain_words(text, self._dialog_wording), self._dialog_wording)
+
+    def find_dialog(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields every way in which all of `text` answers a question, or refers to the last request."""
+        wording = self._dialog_wording
+        words = plain_words(text, wording)
+        if not 0 < len(words) <= _MAX_DIALOG_WORDS:
+            return
+        timed = plain_words(keep_number_signs(text.lower()), wording)
+        rewritten = (form(timed, self._duration_words, self._numerals) for form in (with_24_hour_times, with_durations))
+        tried = (words, *rewritten)
+        every = (*tried, *(without_frame(one, wording) for one in tried))
+        for found in self._match_all(every, self._dialog):
+            if found.numbers.get(_ONE, 1) == 1:  # "the second one", not "the second two"
+                yield found
+
+    def _match_all(self, tried: Iterable[tuple[str, ...]], intents: Intents) -> Iterator[TemplateMatch]:
+        for words in dict.fromkeys(tried):
+            numbered = find_numbers(words, self._numerals)
+            if not words or len(numbered.numbers) > MAX_NUMBERS:
+                continue
+            joined = " ".join(numbered.words)
+            for result in recognize_all(joined, intents):
+                if _matches_whole_words(result, joined) and _names_are_plausible(result, self.wording):
+                    yield _template_match(result, numbered)
+
+    def _find(self, text: str) -> TemplateMatch | None:
+        words = plain_words(text, self.wording)
+        # "0700 hours" is not a duration, although a template would match it as one.
+        if contains_24_hour_time(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
+            return found
+        bare = without_frame(words, self.wording)
+        found = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
+        return found or self._match_timed(text, words)
+
+    def _match_timed(self, text: str, words: tuple[str, ...]) -> TemplateMatch | None:
+        timed = plain_words(keep_number_signs(text.lower()), self.wording)
+        tried = {words}
+        for in_form in (with_24_hour_times, with_durations):
+            other = in_form(timed, self._duration_words, self._numerals)
+            if other not in tried:
+                tried.add(other)
+                if (found := self._match(without_frame(other, self.wording), self._timed)) is not None:
+                    return found
+        return None
+
+    def recognized_words(self, text: str) -> tuple[str, ...]:
+        """Returns the words of `text` with contractions unchanged, without polite phrases."""
+        return without_frame(plain_words(text, self._without_contractions), self._without_contractions)
+
+    def _match(self, words: tuple[str, ...], intents: Intents) -> TemplateMatch | None:
+        numbered = find_numbers(words, self._numerals)
+        if not words or len(numbered.numbers) > MAX_NUMBERS:
+            return None
+        text = " ".join(numbered.words)
+        best: TemplateMatch | None = None
+        for result in recognize_all(text, intents):
+            if not (_matches_whole_words(result, text) and _names_are_plausible(result, self.wording)):
+                continue
+            found = _template_match(result, numbered)
+            if _TASK not in found.values:
+                return found
+            if best is None or _preference(found) > _preference(best):
+                best = found
+        return best
+
+
+def _matches_whole_words(result: RecognizeResult, text: str) -> bool:
+    """Returns whether every slot matched whole words. hassil alone reads "5 min feet" as "5 m", "in feet"."""
+    padded = f" {text} "
+    for entity in result.entities_list:
+        if entity.text_span is None:
+            continue
+        start, end = entity.text_span
+        taken = padded[start : end + 2]
+        if taken.strip() != entity.text.strip() or not taken[0].isspace() or not taken[-1].isspace():
+            return False
+    return True
+
+
+def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
+    """Returns whether the text in each name slot can be a name."""
+    tasks = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name == _TASK]
+    if not all(0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words))) for words in tasks):
+        return False
+    wildcards = [entity for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
+    if any(not 0 < len(entity.text.split()) <= _MAX_FREE_WORDS for entity in wildcards if entity.name in _FREE):
+        return False
+    names = [entity.text.split() for entity in wildcards if entity.name not in _FREE]
+    return all(
+        0 < len(words) <= _MAX_NAME_WORDS
+        and all(word.replace("'", "").isalpha() for word in words)
+        and wording.not_in_names.isdisjoint((*words[:1], *words[-1:], *(set(words[1:-1]) - _INSIDE_NAMES)))
+        for words in names
+    )
+
+
+def _template_match(result: RecognizeResult, numbered: NumberedWords) -> TemplateMatch:
+    values: dict[str, str] = {}
+    said: dict[str, str] = {}
+    numbers: dict[str, Fraction] = {}
+    for entity in result.entities_list:
+        if isinstance(entity.value, int):
+            numbers[entity.name], said[entity.name] = numbered.numbers[entity.value], numbered.said[entity.value]
+        else:
+            values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
+    if _TASK in values:
+        values[_TASK] = _task(values[_TASK], numbered)
+    values |= {slot: _as_said(values[slot], numbered) for slot in _FREE if slot in values}
+    beside = result.intent_metadata or {}
+    answer = str(beside["answer"]) if "answer" in beside else None
+    ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
+    open_ended = len(" ".join(numbered.words)) in ends
+    return TemplateMatch(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")), open_ended)
+
+
+def _task(matched: str, numbered: NumberedWords) -> str:
+    """Returns what to remind of, with the numbers as they were said."""
+    for word in _BEFORE_TASK:
+        matched = matched.removeprefix(word)
+    return _as_said(matched, numbered)
+
+
+def _as_said(matched: str, numbered: NumberedWords) -> str:
+    """Returns matched words with the numbers as they were said."""
+    return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
+
+
+def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:
+    """Ranks matches of a reminder: one with a time first, then one with a day, then one with the time before the task.
+
+    A task after the time is as short as possible, so that the time keeps all its words. One before the time is as long
+    as possible: "meet Bob at five" in "remind me to meet Bob at five at four". With a weekday it is short, so that
+    the "on" in "on Monday" is no part of it.
+    """
+    length = len(found.values[_TASK])
+    shortest = found.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(found.values)
+    days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in found.values), default=0)
+    return found.intent != "reminder_open", days, found.open_ended, -length if shortest else length
+
+
+def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:
+    """Returns the match with its task as it is written in `text`, unless punctuation or a contraction differs."""
+    task = found.values.get(_TASK)
+    if task is None or (at := text.lower().find(task)) < 0 or len(text.lower()) != len(text):
+        return found
+    return replace(found, values={**found.values, _TASK: text[at : at + len(task)]})

@@ -1,0 +1,1 @@
+"""The skill reminders: reminders of a task. Imports only from `assistant.skills`."""

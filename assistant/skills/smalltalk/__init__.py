@@ -1,0 +1,1 @@
+"""The skill smalltalk: greetings, thanks and repetition. Imports only from `assistant.skills`."""

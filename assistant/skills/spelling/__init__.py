@@ -1,0 +1,1 @@
+"""The skill spelling: spelling of words. Imports only from `assistant.skills`."""

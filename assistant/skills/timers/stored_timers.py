@@ -1,0 +1,96 @@
+"""Timers, alarms and reminders as they are stored, and what the store must do. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from assistant.skills.answers import SetAlarm, SetTimer
+from assistant.skills.timers.timers import Alarm, Entry, Timer
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTimer:
+    """An entry as it is stored.
+
+    Attributes:
+        key: Unique identifier.
+        length_s: Length of a timer in seconds; None for an alarm or reminder.
+        name: Name of a timer, or what to remind of; None if there is none.
+        due_at: When a running timer ends, in seconds since 1970; else None.
+        left_s: Remaining seconds of a paused timer; else None.
+        local_time: Local time of an alarm or reminder, ISO 8601 without a time zone; else None.
+        fold: 1 for the second occurrence of a local time that occurs twice.
+        announcement: Sentence to say when it rings.
+        weekdays: Weekdays on which it rings again, as digits 0 to 6 ("01234"); None: it rings once.
+    """
+
+    key: str
+    length_s: float | None
+    name: str | None
+    due_at: float | None
+    left_s: float | None
+    local_time: str | None
+    fold: int
+    announcement: str
+    weekdays: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One change for the store: the new content of an entry; `row` is None to delete it.
+
+    Attributes:
+        key: The entry.
+        row: Its content; None: it is deleted.
+        is_new: The store does not have it yet. Otherwise an entry that another process deleted stays deleted.
+    """
+
+    key: str
+    row: StoredTimer | None
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The changes for the store, in this order.
+
+    Attributes:
+        writes: The changes.
+        claims: Entries that are due and need permission to ring, with their content.
+        released: Keys of entries that were claimed and not announced.
+        renewed: Keys of entries that still ring, so that their claim does not expire.
+    """
+
+    writes: tuple[Write, ...] = ()
+    claims: tuple[StoredTimer, ...] = ()
+    released: tuple[str, ...] = ()
+    renewed: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.writes or self.claims or self.released or self.renewed)
+
+
+def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
+    """Returns the entry as it is stored."""
+    effect = entry.set_to
+    if isinstance(entry, Timer):
+        assert isinstance(effect, SetTimer)
+        due_at = None if entry.left_s is not None else now.timestamp() + entry.due_s - now_s
+        return StoredTimer(key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement)
+    assert isinstance(effect, SetAlarm)
+    at = effect.at
+    weekdays = "".join(map(str, effect.weekdays)) or None
+    return StoredTimer(key, None, effect.about, None, None, at.isoformat(), at.fold, effect.announcement, weekdays)
+
+
+def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entry:
+    """Returns a stored entry as it is set. Timers continue by the wall clock."""
+    if row.local_time is not None:
+        at = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
+        weekdays = tuple(int(digit) for digit in row.weekdays or "")
+        return Alarm(number, SetAlarm(at, row.announcement, row.name, weekdays=weekdays))
+    effect = SetTimer(row.length_s or 0.0, row.name, row.announcement)
+    if row.due_at is None:
+        return Timer(number, effect, now_s, row.left_s)
+    return Timer(number, effect, now_s + row.due_at - now.timestamp())

@@ -1,0 +1,331 @@
+"""Timers, alarms and reminders that are set, driven by the times passed to the methods.
+
+Timers use the event loop's clock, so that changes of the wall clock do not affect them. Alarms and reminders use the
+wall clock.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from assistant.skills.answers import (
+    AddTime,
+    AlarmState,
+    CancelAlarms,
+    CancelAll,
+    CancelTimers,
+    MoveAlarm,
+    PauseTimers,
+    RestartTimers,
+    ResumeTimers,
+    Rung,
+    Running,
+    SetAlarm,
+    SetTimer,
+    SkillEffect,
+    TimerEffect,
+    TimerState,
+    timer_effects,
+)
+from assistant.skills.timers.repeats import latest_occurrence, next_occurrence
+
+MAX_TIMERS = 20
+MAX_ALARMS = 20
+MAX_REMINDERS = 20
+
+SNOOZABLE_S = 600.0
+"""Time after the ring in which "snooze" refers to it."""
+
+_LARGEST_SHIFT = timedelta(hours=3)  # more than any change of the clocks
+
+_MAX_ENDED = 1000  # numbers remembered, so that an undo does not restore what has rung
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer that is set: `due_s` is valid while it runs, `left_s` while it is paused."""
+
+    number: int
+    set_to: SetTimer
+    due_s: float
+    left_s: float | None = None
+
+    def left(self, now_s: float) -> float:
+        """Returns the remaining seconds, at least 0."""
+        return max(self.due_s - now_s, 0.0) if self.left_s is None else self.left_s
+
+    def paused(self, now_s: float) -> "Timer":
+        """Returns the timer, paused."""
+        return replace(self, left_s=self.left(now_s))
+
+    def resumed(self, now_s: float) -> "Timer":
+        """Returns the timer, running."""
+        return self if self.left_s is None else replace(self, due_s=now_s + self.left_s, left_s=None)
+
+    def longer(self, seconds: float, now_s: float) -> "Timer":
+        """Returns the timer with more time left; at least one second is left."""
+        left_s = max(self.left(now_s) + seconds, 1.0)
+        return replace(self, due_s=now_s + left_s, left_s=None if self.left_s is None else left_s)
+
+    def restarted(self, now_s: float) -> "Timer":
+        """Returns the timer, running from its beginning."""
+        return replace(self, due_s=now_s + self.set_to.seconds, left_s=None)
+
+    def overdue_s(self, now_s: float, _now: datetime) -> float:
+        """Returns the seconds since the timer should have rung; negative if it is not due."""
+        return now_s - self.due_s if self.left_s is None else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm or a reminder that is set."""
+
+    number: int
+    set_to: SetAlarm
+
+    def overdue_s(self, _now_s: float, now: datetime) -> float:
+        """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1.
+
+        A time that the clocks skip is due when they skip it.
+        """
+        at = self.set_to.at
+        by_clock = now.replace(tzinfo=None) - at
+        if now.tzinfo is None or by_clock < -_LARGEST_SHIFT:  # saves the search in the time zone's table
+            return by_clock / timedelta(seconds=1)
+        passed_s = now.timestamp() - at.replace(tzinfo=now.tzinfo).timestamp()
+        return 0.0 if passed_s < 0 <= by_clock / timedelta(seconds=1) and not at.fold else passed_s
+
+    def latest(self, now: datetime) -> "Alarm":
+        """Returns the alarm with its last occurrence up to `now`, if it rings again; otherwise itself."""
+        at = latest_occurrence(self.set_to.at, self.set_to.weekdays, now.replace(tzinfo=None))
+        return self if at == self.set_to.at else replace(self, set_to=replace(self.set_to, at=at))
+
+    def again(self, now: datetime) -> "Alarm | None":
+        """Returns the alarm with its next occurrence after `now`; None if it rings once."""
+        effect = self.set_to
+        if not effect.weekdays:
+            return None
+        at = next_occurrence(effect.at, effect.weekdays, now.replace(tzinfo=None))
+        return replace(self, set_to=replace(effect, at=at))
+
+
+Entry = Timer | Alarm
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The changes of an effect, so that it can be undone.
+
+    Attributes:
+        added: Numbers of the entries that it has set.
+        replaced: Entries as they were before.
+        rung: What could be snoozed before; None if that is unchanged.
+    """
+
+    added: frozenset[int] = frozenset()
+    replaced: tuple[Entry, ...] = ()
+    rung: tuple[Rung, float] | None = None
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers, alarms and reminders of one user. Not thread-safe."""
+
+    _entries: dict[int, Entry] = field(default_factory=dict)
+    _last_changes: tuple[Change, ...] = ()
+    _ended: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_ENDED))
+    _rung: tuple[Rung, float] | None = None  # what rang last, and the loop time
+    _last_number: int = 0
+    _sounding: dict[int, Entry] = field(default_factory=dict)
+    _unanswered: list[tuple[Entry, float]] = field(default_factory=list)  # and the loop time at which its ring ended
+    _used_s: float = 0.0
+
+    @property
+    def any_set(self) -> bool:
+        """Whether any timer, alarm or reminder is set, rings or was not answered."""
+        return bool(self._entries or self._sounding or self._unanswered)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All that is set."""
+        return tuple(self._entries.values())
+
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """Continues with what was set in another process. Their numbers are not assigned again."""
+        self._entries |= {entry.number: entry for entry in entries}
+        self._last_number = max([self._last_number, *self._entries])
+
+    def note_use(self, now_s: float) -> None:
+        """Notes that the user has spoken at loop time `now_s`."""
+        self._used_s = now_s
+
+    # ---- effects ----
+
+    def apply(self, effect: SkillEffect | None, now_s: float) -> None:
+        """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`; see `change`."""
+        self._last_changes = tuple(self.change(one, now_s) for one in timer_effects(effect))
+
+    def undo(self) -> None:
+        """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
+        for change in reversed(self._last_changes):
+            self.revert(change)
+        self._last_changes = ()
+
+    def change(self, effect: TimerEffect, now_s: float) -> Change:  # noqa: PLR0911 - one case for each effect
+        """Applies `effect` at loop time `now_s`. Ignores what exceeds `MAX_TIMERS`, `MAX_ALARMS`, `MAX_REMINDERS`.
+
+        The skill refuses these earlier; only two concurrent answers can reach the limit here.
+        """
+        match effect:
+            case SetTimer():
+                return self._set(
+                    Timer(self.next_number(), replace(effect, snoozes=None), now_s + effect.seconds), effect
+                )
+            case SetAlarm():
+                return self._set(Alarm(self.next_number(), replace(effect, snoozes=None)), effect)
+            case CancelTimers() | CancelAlarms() | CancelAll():
+                return Change(replaced=self.remove(effect.numbers))
+            case PauseTimers():
+                return self._replace(one.paused(now_s) for one in self._timers(effect.numbers))
+            case ResumeTimers():
+                return self._replace(one.resumed(now_s) for one in self._timers(effect.numbers))
+            case AddTime():
+                return self._replace(one.longer(effect.seconds, now_s) for one in self._timers(effect.numbers))
+            case RestartTimers():
+                return self._replace(one.restarted(now_s) for one in self._timers(effect.numbers))
+            case MoveAlarm():
+                known = isinstance(self._entries.get(effect.number), Alarm)
+                return self._replace([Alarm(effect.number, effect.set_to)] if known else [])
+            case _:
+                assert_never(effect)
+
+    def revert(self, change: Change) -> None:
+        """Undoes a change. Does not restore what has rung since."""
+        self.remove(change.added)
+        self.put(entry for entry in change.replaced if entry.number not in self._ended)
+        if change.rung is not None:
+            self._rung = change.rung
+
+    def _set(self, entry: Entry, effect: SetTimer | SetAlarm) -> Change:
+        most, alike = _limit(entry)
+        if sum(alike(other) for other in self.entries) >= most:
+            return Change()
+        self.put([entry])
+        rung = self._rung
+        if rung is None or rung[0].number != effect.snoozes:
+            return Change(frozenset({entry.number}))
+        self._rung = None
+        return Change(frozenset({entry.number}), rung=rung)
+
+    def _replace(self, entries: Iterable[Entry]) -> Change:
+        new = [one for one in entries if one != self._entries[one.number]]
+        before = tuple(self._entries[one.number] for one in new)
+        self.put(new)
+        return Change(replaced=before)
+
+    def _timers(self, numbers: Iterable[int]) -> list[Timer]:
+        return [one for one in (self._entries.get(number) for number in numbers) if isinstance(one, Timer)]
+
+    # ---- entries ----
+
+    def next_number(self) -> int:
+        """Returns a number that was never used."""
+        self._last_number += 1
+        return self._last_number
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Adds or replaces entries."""
+        self._entries.update((entry.number, entry) for entry in entries)
+
+    def remove(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
+        """Removes entries and returns them. Ignores numbers that are not set."""
+        removed = [self._entries.pop(number, None) for number in numbers]
+        return tuple(entry for entry in removed if entry is not None)
+
+    # ---- what is set, and what is due ----
+
+    def running(self, now_s: float) -> Running:
+        """Returns all that is set, the next to ring first, and what can be snoozed."""
+        timers = [one for one in self.entries if isinstance(one, Timer)]
+        states = (
+            TimerState(one.number, one.set_to.name, one.set_to.seconds, one.left(now_s), one.left_s is not None)
+            for one in timers
+        )
+        alarms = [
+            AlarmState(one.number, one.set_to.at, one.set_to.about, one.set_to.weekdays)
+            for one in self.entries
+            if isinstance(one, Alarm)
+        ]
+        alarms.sort(key=lambda state: (state.at, state.number))
+        snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
+        return Running(
+            tuple(sorted(states, key=lambda state: (state.left_s, state.number))),
+            tuple(state for state in alarms if state.about is None),
+            tuple(state for state in alarms if state.about is not None),
+            self._rung[0] if snoozable and self._rung is not None else None,
+            self.sounding(),
+        )
+
+    def sounding(self) -> tuple[Rung, ...]:
+        """Returns what rings now, in the order in which it began."""
+        return tuple(Rung(entry.number, entry.set_to) for entry in self._sounding.values())
+
+    def end_rings(self, numbers: Iterable[int], now_s: float, *, answered: bool) -> None:
+        """Ends what rings. What nobody has answered is told when the user speaks again."""
+        for entry in (self._sounding.pop(number, None) for number in numbers):
+            if entry is not None and not answered:
+                self._unanswered.append((entry, now_s))
+
+    def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
+        """Returns whether anything is due within this time."""
+        return any(entry.overdue_s(now_s, now) >= -seconds for entry in self.entries)
+
+    def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
+        """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.
+
+        What is due rings until `end_rings`. Later announcements are those of rings that nobody has answered.
+
+        Args:
+            now_s: Loop time, for timers.
+            now: Local time with its time zone, for alarms. Without a time zone, a repeated hour is not distinguished.
+        """
+        taken = self.take_due(now_s, now)
+        for entry in taken:
+            self.note_rung(entry, now_s)
+            self.set_next(entry, now)
+            self._sounding[entry.number] = entry
+        told = [entry for entry, ended_s in self._unanswered if self._used_s > ended_s]
+        self._unanswered = [one for one in self._unanswered if one[0] not in told]
+        return tuple(entry.set_to.announcement for entry in (*told, *taken))
+
+    def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
+        """Removes and returns what is due by now, in the order in which it was set. See `due`."""
+        due = sorted(one.number for one in self.entries if one.overdue_s(now_s, now) >= 0)
+        self._ended.extend(due)
+        return self.remove(due)
+
+    def set_next(self, entry: Entry, now: datetime) -> Entry | None:
+        """Sets the next occurrence of what has rung, and returns it; None if it rings once."""
+        again = entry.again(now) if isinstance(entry, Alarm) else None
+        if again is not None:
+            self.put([again])
+            with suppress(ValueError):
+                self._ended.remove(again.number)
+        return again
+
+    def note_rung(self, entry: Entry, now_s: float) -> None:
+        """Remembers what rings, so that it can be snoozed."""
+        self._rung = (Rung(entry.number, entry.set_to), now_s)
+
+
+def _limit(entry: Entry) -> tuple[int, Callable[[Entry], bool]]:
+    """Returns how many entries of its kind there may be, and whether another one is of that kind."""
+    if isinstance(entry, Timer):
+        return MAX_TIMERS, lambda other: isinstance(other, Timer)
+    is_alarm = entry.set_to.about is None
+    most = MAX_ALARMS if is_alarm else MAX_REMINDERS
+    return most, lambda other: isinstance(other, Alarm) and (other.set_to.about is None) == is_alarm

@@ -1,0 +1,1 @@
+"""The skill voice: the volume and the speed of the voice. Imports only from `assistant.skills`."""
