@@ -3,9 +3,12 @@
 import logging
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from hassil.expression import Expression, Group, ListReference, RuleReference
+from hassil.intents import Intents
 
 from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.answers import Utterance, answer_to_question
@@ -15,7 +18,7 @@ from assistant.skills.dialog.requests import spoken_answer
 from assistant.skills.dialog.several import joint_pattern
 from assistant.skills.dialog.words import DialogWords, dialog_words
 from assistant.skills.kinds import LEFT_TO_MODEL, Match, SentenceSkill, fixed_reply
-from assistant.skills.languages.language import DIALOG, Language, ability_of, language_with, read_skill
+from assistant.skills.languages.language import DIALOG, Language, ability_of, language_with, read_skill, shared_files
 from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
 
 log = logging.getLogger(__name__)
@@ -99,13 +102,39 @@ class SentenceTables:
         return answer
 
 
-def sentence_tables(language: Language, files: Sequence[tuple[SentenceSkill, Mapping[str, Any]]]) -> SentenceTables:
-    """Builds the tables of skills, each with the content of its file in this language. It blocks."""
-    sentences = SentenceTemplates(language, [*(file for _skill, file in files), read_skill(DIALOG, language.code)])
+def sentence_tables(
+    language: Language,
+    files: Sequence[tuple[SentenceSkill, Mapping[str, Any]]],
+    rules: Sequence[Mapping[str, Any]] = (),
+) -> SentenceTables:
+    """Builds the tables of skills, each with the content of its file in this language. It blocks.
+
+    `rules`: rules and lists of others that the sentences, and those of dialogs, may use.
+    """
+    own = (file for _skill, file in files)
+    sentences = SentenceTemplates(language, [*rules, *own, read_skill(DIALOG, language.code)])
     intents = ((intent, skill) for skill, file in files for intent in (*file.get("intents", {}), *skill.replies))
     words = dialog_words(language.code)
     skills = tuple(skill for skill, _file in files)
     return SentenceTables(language, sentences, skills, dict(intents), words, joint_pattern(words.joints))
+
+
+def unknown_names(expressions: Iterable[Expression], intents: Intents) -> list[str]:
+    """Returns the rules and lists that templates name, but that do not exist. Parses the templates."""
+    unknown: list[str] = []
+    waiting, seen = list(expressions), set[str]()
+    while waiting:
+        match waiting.pop():
+            case Group(items=items):
+                waiting += items
+            case ListReference(list_name=name) if name not in intents.slot_lists:
+                unknown.append(f"{{{name}}}")
+            case RuleReference(rule_name=name) if name not in intents.expansion_rules:
+                unknown.append(f"<{name}>")
+            case RuleReference(rule_name=name) if name not in seen:
+                seen.add(name)
+                waiting.append(intents.expansion_rules[name].expression)
+    return unknown
 
 
 class SeparateSentences:
@@ -137,14 +166,15 @@ class SeparateSentences:
         self._skill.load(code)
         file = read_skill(self._declaration.package, code)
         named = {**file, "intents": {self._prefix + intent: data for intent, data in file["intents"].items()}}
-        tables = sentence_tables(language_with(self._declaration.package, code), [(self._skill, named)])
-        for name, intent in tables.sentences.intents.intents.items():
+        rules = [{**shared, "intents": {}} for shared in shared_files(code)]
+        tables = sentence_tables(language_with(self._declaration.package, code), [(self._skill, named)], rules)
+        intents = tables.sentences.intents
+        for name, intent in intents.intents.items():
             for block in intent.data:
-                if not block.sentences:  # they are parsed here, so that a wrong one is noticed now
-                    raise ValueError(f"{name} has no sentences in {code}.yaml")
+                if unknown := unknown_names([sentence.expression for sentence in block.sentences], intents):
+                    raise ValueError(f"{name} names {', '.join(unknown)} in {code}.yaml, which is not there")
                 if name not in self._skill.replies and "answer" not in (block.metadata or {}):
                     raise ValueError(f"{name} has neither a reply nor an answer in {code}.yaml")
-        tables.match("?")
         self._tables[code] = tables
 
     def match(self, text: str, code: str) -> Match | None:

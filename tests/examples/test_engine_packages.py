@@ -1,4 +1,4 @@
-"""The voice and the recognizer of examples/ are installed as packages and used by `repartee serve`."""
+"""The voice, the recognizer and the skill of examples/ are installed as packages and used by `repartee serve`."""
 
 import asyncio
 import importlib.util
@@ -32,17 +32,17 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 
 @pytest.fixture(scope="module")
 def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Installs both packages into a folder, without a network. Returns the environment that has them."""
+    """Installs the packages into a folder, without a network. Returns the environment that has them."""
     folder = tmp_path_factory.mktemp("packages")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    packages = [ROOT / "examples" / name for name in ("voice", "recognizer")]
+    packages = [ROOT / "examples" / name for name in ("voice", "recognizer", "skill")]
     subprocess.run([*pip, f"--target={folder}", *packages], check=True, timeout=100)
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
 @contextmanager
 def serving(environ: dict[str, str], folder: Path, *settings: str) -> Generator[str]:
-    """Runs `repartee serve` and yields its address."""
+    """Runs `repartee serve` and yields its address when it is ready."""
     flags = [word for setting in settings for word in ("--set", setting)]
     with subprocess.Popen(
         [REPARTEE, "serve", "--port", "0", *flags],
@@ -61,6 +61,9 @@ def serving(environ: dict[str, str], folder: Path, *settings: str) -> Generator[
             deadline_s = time.monotonic() + 60
             while not (found := re.search(r"http://[0-9.]+:[0-9]+", "".join(lines))):
                 assert time.monotonic() < deadline_s, lines
+                time.sleep(0.05)
+            while (ready := httpx.get(f"{found[0]}/readyz")).status_code != 200:
+                assert time.monotonic() < deadline_s, ready.text
                 time.sleep(0.05)
             yield found[0]
         finally:
@@ -97,12 +100,8 @@ def test_beeps_follow_each_other_at_the_configured_speed() -> None:
 def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str, str], tmp_path: Path) -> None:
     settings = ("tts.engine=beeps", "tts.beeps.pitch_hz=300", "stt.engine=one-question")
     with serving(environ, tmp_path, *settings) as address, httpx.Client(base_url=address, timeout=60) as client:
-        deadline_s = time.monotonic() + 60
-        while (ready := client.get("/readyz")).status_code != 200:
-            assert time.monotonic() < deadline_s, ready.text
-            time.sleep(0.05)
-        asked = {"model": "repartee", "voice": "repartee", "input": "One two three.", "response_format": "wav"}
-        spoken = client.post("/v1/audio/speech", json=asked)
+        text = {"model": "repartee", "voice": "repartee", "input": "One two three.", "response_format": "wav"}
+        spoken = client.post("/v1/audio/speech", json=text)
         assert spoken.status_code == 200, spoken.text
         with wave.open(io.BytesIO(spoken.content)) as sound:
             pcm = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
@@ -112,6 +111,29 @@ def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str
         file = {"file": ("speech.wav", (ROOT / "tests/recordings/pocketsphinx_goforward.wav").read_bytes())}
         heard = client.post("/v1/audio/transcriptions", files=file, data={"model": "repartee"})
         assert heard.json()["text"].lower().startswith("what time is it"), heard.text
+
+
+def asked(address: str, question: str, folder: Path) -> str:
+    """Returns the words with which the server answers a typed question."""
+    program = [sys.executable, ROOT / "examples" / "realtime_client.py", question]
+    environ = {**os.environ, "REPARTEE_URL": f"{address}/v1"}
+    return subprocess.run(program, cwd=folder, env=environ, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "answer"),
+    [
+        ("en", "Draw 24 cards, please.", r"You have the [\w ]+ of \w+, the "),
+        ("en", "What can you do?", r"roll dice, and draw playing cards\."),
+        ("de", "Zieh eine Karte.", r"Gezogen: (Kreuz|Karo|Herz|Pik) (8|9|10|Bube|Dame|König|Ass)\."),
+    ],
+)
+def test_installed_skill_answers_typed_text(
+    environ: dict[str, str], tmp_path: Path, language: str, question: str, answer: str
+) -> None:
+    settings = (f"assistant.language={language}", "tts.engine=espeak-ng", "skills.cards.lowest=8")
+    with serving(environ, tmp_path, *settings) as address:
+        assert re.search(answer, asked(address, question, tmp_path))
 
 
 def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_path: Path) -> None:
@@ -124,5 +146,6 @@ def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_p
     listed = output("engines")
     assert "beeps" in listed
     assert "one-question" in listed
+    assert "draws playing cards (en, de)" in listed
     report = json.loads(output("doctor", "--json", "--set", "tts.engine=beeps"))
     assert "tts beeps" in json.dumps(report)
