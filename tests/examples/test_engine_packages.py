@@ -121,19 +121,26 @@ def asked(address: str, question: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("language", "question", "answer"),
+    ("language", "answers"),
     [
-        ("en", "Draw 24 cards, please.", r"You have the [\w ]+ of \w+, the "),
-        ("en", "What can you do?", r"roll dice, and draw playing cards\."),
-        ("de", "Zieh eine Karte.", r"Gezogen: (Kreuz|Karo|Herz|Pik) (8|9|10|Bube|Dame|König|Ass)\."),
+        (
+            "en",
+            {
+                "Draw 24 cards, please.": r"You have the [\w ]+ of \w+, the ",
+                "What can you do?": r"roll dice, and draw playing cards\.",
+            },
+        ),
+        ("de", {"Zieh eine Karte.": r"Gezogen: (Kreuz|Karo|Herz|Pik) (8|9|10|Bube|Dame|König|Ass)\."}),
     ],
+    ids=["English", "German"],
 )
 def test_installed_skill_answers_typed_text(
-    environ: dict[str, str], tmp_path: Path, language: str, question: str, answer: str
+    environ: dict[str, str], tmp_path: Path, language: str, answers: dict[str, str]
 ) -> None:
     settings = (f"assistant.language={language}", "tts.engine=espeak-ng", "skills.cards.lowest=8")
     with serving(environ, tmp_path, *settings) as address:
-        assert re.search(answer, asked(address, question, tmp_path))
+        for question, answer in answers.items():
+            assert re.search(answer, asked(address, question, tmp_path))
 
 
 def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_path: Path) -> None:

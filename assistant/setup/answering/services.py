@@ -31,17 +31,19 @@ class Closable(Protocol):
         ...
 
 
-def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[MatchingSkill]":
+def service_skills(
+    settings: Settings, environ: Mapping[str, str], *, with_services: bool = True
+) -> "list[MatchingSkill]":
     """Returns the skills with tables of their own: those of configured services, and those of other packages.
 
     Call it on the event loop: the home is read in the background from now on. Raises EngineLoadError if the token of
-    the home is missing or a proxy is invalid.
+    the home is missing or a proxy is invalid. `with_services`: whether skills that need a service are among them.
     """
     from assistant.skills.installed import matching_skills
 
     try:
-        home = _home(settings, environ) if settings.home.url else None
-        weather = weather_service(settings) if settings.weather.enabled else None
+        home = _home(settings, environ) if settings.home.url and with_services else None
+        weather = weather_service(settings) if settings.weather.enabled and with_services else None
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
     configured = {name for name, service in (("home", home), ("weather", weather)) if service is not None}

@@ -20,6 +20,7 @@ from assistant.registry.packages import lacking_package
 from assistant.registry.voices import CLUSTER, last_resort
 from assistant.setup import build
 from assistant.setup.answering.llm_clients import clients_of
+from assistant.setup.answering.services import service_skills
 from assistant.setup.conversation.engine_options import (
     ONE_CLUSTER_LANGUAGE,
     ONE_VOICE,
@@ -255,6 +256,7 @@ class EngineChoices:
     async def _skills_in(self, language: str) -> "Skills":
         if self._skills is None:
             self._skills = build.skills()
+            self._skills.services = service_skills(self.loader.settings, self.loader.environ, with_services=False)
         await asyncio.to_thread(self._skills.load, language)
         return self._skills
 
