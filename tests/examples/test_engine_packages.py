@@ -115,7 +115,7 @@ def test_installed_voice_and_recognizer_are_used_by_the_server(environ: dict[str
 
 def asked(address: str, question: str, folder: Path) -> str:
     """Returns the words with which the server answers a typed question."""
-    program = [sys.executable, ROOT / "examples" / "realtime_client.py", question]
+    program = [sys.executable, str(ROOT / "examples" / "realtime_client.py"), question]
     environ = {**os.environ, "REPARTEE_URL": f"{address}/v1"}
     return subprocess.run(program, cwd=folder, env=environ, capture_output=True, text=True, check=True).stdout
 
