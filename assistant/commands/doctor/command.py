@@ -57,6 +57,7 @@ def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, a
             raise
         write_json(refused_json(error.problems))
         return 2
+    check_skills(loaded.settings, os.environ)
     if as_json:
         report = asyncio.run(examine(loaded, config, overrides, os.environ))
         write_json(report.to_json())
@@ -103,7 +104,6 @@ async def examine(
         sound = tasks.create_task(devices(runner), name="devices")
         capacity = tasks.create_task(capacity_section(settings.server), name="capacity")
         cluster = tasks.create_task(_cluster_sections(runner, settings), name="cluster")
-        await asyncio.to_thread(check_skills, settings, environ)
         packages = await versions(runner)
         speech = await engines(runner, settings)
     servers, answers, tools, services = network.result()
