@@ -17,7 +17,7 @@ from assistant.trace.waterfall import nearest_rank
 from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour
 from llm.chat import EndpointTried, Message, Token
 from llm.errors import LlmError
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router

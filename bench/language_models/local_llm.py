@@ -36,7 +36,7 @@ from llm.chat import ChatOptions, Finished, Message, Token
 from llm.local.chat import LocalChat
 from llm.local.process import ServerAddress, ServerSettings
 from llm.local.server import ALIAS
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 QUESTIONS = (
     "why is the sky blue in the morning",

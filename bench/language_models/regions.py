@@ -21,7 +21,7 @@ from assistant.endpoint_probe.probe import QUESTION, measure_endpoint
 from bench.controlled_llm import LlmBehaviour
 from bench.language_models.failover import served
 from llm.chat import Token
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 COLD_REQUESTS = 3
 SETUP_ROUND_TRIPS = 2

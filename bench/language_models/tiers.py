@@ -21,7 +21,7 @@ from assistant.trace.waterfall import nearest_rank
 from bench.controlled_llm import LlmBehaviour
 from bench.language_models.failover import Served, served
 from llm.chat import AnsweringEndpoint, Escalated, Message, Size, Token
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.request_size import request_size

@@ -15,7 +15,7 @@ from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import Function
 from llm.http_errors import error_report_of_body, refused_in_stream
 from llm.json_text import JsonText
-from llm.openai_stream import DONE_REASON, count_of
+from llm.openai.stream import DONE_REASON, count_of
 
 HEAD = re.compile(rb'\s*(\[\s*)?\{\s*"generated_text"\s*:\s*"')
 

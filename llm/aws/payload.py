@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.aws.generated_text_stream import HEAD, GeneratedTextStream
 from llm.chat import ChatEvent, Function
-from llm.openai_stream import OpenAIStream
+from llm.openai.stream import OpenAIStream
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.text_pieces import MoreText
 from llm.token_deadlines import StreamParser

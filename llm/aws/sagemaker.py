@@ -13,7 +13,7 @@ from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
-from llm.openai_messages import JsonObject, messages_json, options_json
+from llm.openai.messages import JsonObject, messages_json, options_json
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 

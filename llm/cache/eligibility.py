@@ -13,7 +13,7 @@ from llm.cache.form import MAX_REQUEST_CHARS, has_symbols, normalized_words, rew
 from llm.cache.french import FRENCH
 from llm.cache.german import GERMAN
 from llm.cache.lexicon import Lexicon
-from llm.openai_stream import DONE_REASON
+from llm.openai.stream import DONE_REASON
 
 LEXICONS: Mapping[str, Lexicon] = MappingProxyType({"en": ENGLISH, "de": GERMAN, "fr": FRENCH})
 """Languages whose requests can be compared. In others, nothing is cached: no words tell what depends on time."""

@@ -14,7 +14,7 @@ from llm.answer_state import AnswerEvent, AnswerState
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.empty_answer import CUT_SHORT
 from llm.http_errors import error_report_of, refused_in_stream
-from llm.openai_stream import DONE_REASON, count_of
+from llm.openai.stream import DONE_REASON, count_of
 from llm.sse import Event, SseReader, StreamFormatError
 
 TEXT_OUTPUT = "text_output"

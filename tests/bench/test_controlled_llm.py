@@ -12,7 +12,7 @@ from support.services.llm_server import ask
 from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour, last_asked, tokens_of
 from llm.chat import Finished, Message, RequestSent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 QUICKLY = LlmBehaviour(ttft_ms=0, tokens_per_s=10_000)
 

@@ -11,8 +11,8 @@ from llm.answer_length import LONG_TOKEN_CHARS, SPARE_CHARS, AnswerLength, asked
 from llm.chat import NO_LIMIT, ChatModel, ChatOptions, Token
 from llm.chat_template import load_template
 from llm.errors import LlmBroken
-from llm.openai import OpenAIChat
-from llm.tgi import TgiChat
+from llm.openai.chat import OpenAIChat
+from llm.tgi.chat import TgiChat
 
 MAX_TOKENS = 10
 MOST_CHARS = MAX_TOKENS * LONG_TOKEN_CHARS + SPARE_CHARS

@@ -15,7 +15,7 @@ from llm.chat import FunctionCall, Message, Token
 from llm.context_limit import estimated_tokens, fitted
 from llm.errors import LlmContextOverflow, LlmRefused
 from llm.http_errors import SPOKEN_BUSY, SPOKEN_QUOTA, ErrorReport, refused_by_status, refused_in_stream
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 from llm.refusal_causes import is_overflow, is_quota, overflow_tokens, retry_after_s
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from support.services.llm_server import DONE, event
 
 from assistant.text.chunker import Chunker
 from llm.chat import Function, Token
-from llm.openai_stream import OpenAIStream
+from llm.openai.stream import OpenAIStream
 from llm.text_pieces import PIECE_CHARS, MoreText
 from llm.token_deadlines import TokenDeadlines, with_deadlines
 

@@ -6,9 +6,9 @@ import pytest
 from support.services.llm_server import DONE, event
 
 from llm.chat import ChatOptions, Token
-from llm.openai_messages import options_json
-from llm.openai_stream import OpenAIStream
-from llm.tgi_stream import TgiStream
+from llm.openai.messages import options_json
+from llm.openai.stream import OpenAIStream
+from llm.tgi.stream import TgiStream
 from llm.token_probability import mean_probability, probability_of
 
 

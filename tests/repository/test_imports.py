@@ -383,7 +383,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
     [
         ("assistant.pipeline.session", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.pipeline.session", "from audio.vad.webrtc import detector", 1),
-        ("web.app", "import llm.openai", 1),
+        ("web.app", "import llm.openai.chat", 1),
         ("repartee.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.whisper.model", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.setup.build", "from audio.vad.webrtc.detector import WebrtcVad", 0),

@@ -130,7 +130,7 @@ def address_of(endpoint: EndpointSection) -> str:
 
 
 def _openai(spec: _ClientSpec) -> ChatModel:
-    from llm.openai import OpenAIChat  # noqa: PLC0415
+    from llm.openai.chat import OpenAIChat  # noqa: PLC0415
 
     endpoint = spec.endpoint
     return OpenAIChat(
@@ -139,7 +139,7 @@ def _openai(spec: _ClientSpec) -> ChatModel:
 
 
 def _tgi(spec: _ClientSpec) -> ChatModel:
-    from llm.tgi import TgiChat  # noqa: PLC0415
+    from llm.tgi.chat import TgiChat  # noqa: PLC0415
 
     endpoint = spec.endpoint
     return TgiChat(
@@ -239,7 +239,7 @@ def _local(spec: _ClientSpec) -> ChatModel:
     from llm.local.chat import LocalChat  # noqa: PLC0415
     from llm.local.process import ServerAddress, ServerSettings  # noqa: PLC0415
     from llm.local.server import ALIAS  # noqa: PLC0415
-    from llm.openai import OpenAIChat  # noqa: PLC0415
+    from llm.openai.chat import OpenAIChat  # noqa: PLC0415
 
     endpoint = spec.endpoint
     need = Need(endpoint.model, "chat", "language model", "model")

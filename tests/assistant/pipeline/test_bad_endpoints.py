@@ -32,7 +32,7 @@ from support.services.llm_server import (
 
 from assistant.pipeline.reply_production import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 pytestmark = pytest.mark.slow
 

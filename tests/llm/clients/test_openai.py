@@ -40,7 +40,7 @@ from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachab
 from llm.http import service as http_service
 from llm.http import stream as http_stream
 from llm.http_errors import SPOKEN_PROXY
-from llm.openai import ROUTE, OpenAIChat
+from llm.openai.chat import ROUTE, OpenAIChat
 
 KEY = "sk-very-secret-key"
 ASKED = HELLO[-1].content

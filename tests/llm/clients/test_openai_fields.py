@@ -8,7 +8,7 @@ from support.services.llm_server import Script, answer, ask, serving, status
 
 from llm.chat import Token
 from llm.errors import LlmRefused
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 OPENAI_TOKENS = {
     "message": "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",

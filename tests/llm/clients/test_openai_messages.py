@@ -3,7 +3,7 @@
 import json
 
 from llm.chat import CallExtra, FunctionCall, Message
-from llm.openai_messages import messages_json
+from llm.openai.messages import messages_json
 
 
 def test_messages_alternate_and_calls_keep_results() -> None:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.services.llm_server import DONE, event, usage
 
-from llm import openai_stream
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
-from llm.openai_stream import AnswerEvent, OpenAIStream
+from llm.openai import stream as openai_stream
+from llm.openai.stream import AnswerEvent, OpenAIStream
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")

@@ -17,7 +17,7 @@ from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired,
 from llm.chat_template import ChatTemplate, load_template
 from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.template_file import TemplateSource
-from llm.tgi import TgiChat
+from llm.tgi.chat import TgiChat
 
 LLAMA2 = load_template("near", "llama2")
 ANSWER = (HEAD, chunk(token("Hi") + token(".") + last()), LAST_CHUNK)

@@ -13,7 +13,7 @@ from llm.answer_text.answer_calls import completed_calls
 from llm.answer_text.call_arguments import cleaned_name, repaired_arguments, valid_arguments
 from llm.aws.bedrock_turns import Call, Result, Text, conversation_of
 from llm.chat import Function, FunctionCall, Message
-from llm.openai_messages import messages_json
+from llm.openai.messages import messages_json
 
 
 def render(template: str, messages: list[dict[str, object]]) -> str:

@@ -16,7 +16,7 @@ from llm.errors import LlmRefused, LlmUnreachable
 from llm.http.client import client_of
 from llm.http.failure import unreachable
 from llm.listing import ask as ask_for_models
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

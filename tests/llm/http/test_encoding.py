@@ -12,7 +12,7 @@ from llm.discovery import look
 from llm.errors import LlmBroken
 from llm.http.encoding import coding_of
 from llm.listing import ask as ask_for_models
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 BOMB = gzip.compress(gzip.compress(b"\0" * 50_000_000))
 

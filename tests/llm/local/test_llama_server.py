@@ -26,7 +26,7 @@ from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, M
 from llm.discovery import discover
 from llm.errors import LlmError, LlmRefused
 from llm.listing import ask as ask_list
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 pytestmark = pytest.mark.slow
 

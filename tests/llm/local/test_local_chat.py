@@ -24,7 +24,7 @@ from llm.local import process
 from llm.local.chat import LocalChat
 from llm.local.gguf_header import GgufError, read_header
 from llm.local.process import LocalServerError, ServerAddress, ServerSettings, check
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 slow = pytest.mark.slow
 
@@ -336,7 +336,7 @@ import asyncio, sys
 from pathlib import Path
 from llm.local.chat import LocalChat
 from llm.local.process import ServerSettings
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 async def main():
     settings = ServerSettings(Path(sys.argv[1]), 4096)

@@ -11,7 +11,7 @@ from support.clocks.virtual_time import run_virtual
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
 from llm.model_wakeup import UNLOADED_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
-from llm.openai_stream import OpenAIStream
+from llm.openai.stream import OpenAIStream
 
 PATIENCE_S = 8.0
 

@@ -13,7 +13,7 @@ from support.services.llm_server import answer, ask, serving
 from llm.chat import Token
 from llm.errors import LlmError
 from llm.name_lookup import NameLookup, use_name_lookup
-from llm.openai import OpenAIChat
+from llm.openai.chat import OpenAIChat
 
 
 class FakeResolver:

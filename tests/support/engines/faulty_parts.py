@@ -21,7 +21,7 @@ from audio.tts import Chunk
 from audio.units import Pcm, ReplySamples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, RequestSent, SlotAcquired
 from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmRefused, LlmUnreachable
-from llm.openai_stream import OpenAIStream
+from llm.openai.stream import OpenAIStream
 from llm.token_deadlines import IncomingStream, TokenDeadlines, with_deadlines
 
 EndpointFault = Literal[

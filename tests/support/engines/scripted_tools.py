@@ -21,7 +21,7 @@ from llm.chat import (
     SlotAcquired,
     Token,
 )
-from llm.openai_messages import message_json, options_json
+from llm.openai.messages import message_json, options_json
 
 WEATHER = Function("home_weather", "The weather at a place.", '{"type":"object","properties":{"place":{}}}')
 SIGNED = '{"extra_content":{"google":{"thought_signature":"CpcBAXLI2nw="}}}'

@@ -16,8 +16,8 @@ from llm.http.service import HttpService, HttpSettings
 from llm.http_errors import OPTIONAL_FIELDS
 from llm.model_list import own_name
 from llm.model_wakeup import ModelWakeup
-from llm.openai_messages import JsonObject, messages_json, options_json
-from llm.openai_stream import OpenAIStream
+from llm.openai.messages import JsonObject, messages_json, options_json
+from llm.openai.stream import OpenAIStream
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 log = logging.getLogger(__name__)

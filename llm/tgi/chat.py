@@ -14,7 +14,7 @@ from llm.chat_template import ChatTemplate
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.tgi_stream import TgiStream
+from llm.tgi.stream import TgiStream
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 ROUTE = "/generate_stream"

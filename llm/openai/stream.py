@@ -13,7 +13,7 @@ from llm.chat import CallExtra, CallInProgress, Finished, Function, FunctionCall
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, ErrorReport, error_report_of, printable, refused_in_stream
-from llm.openai_calls import CallAssembler, PartialCall
+from llm.openai.calls import CallAssembler, PartialCall
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
