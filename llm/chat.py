@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -393,4 +393,13 @@ class ChatModel(Protocol):
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
+        ...
+
+
+@runtime_checkable
+class PrefillingChat(ChatModel, Protocol):
+    """A language model that computes the beginning of a question before it is asked."""
+
+    async def prefill(self, messages: Sequence[Message]) -> None:
+        """Computes the beginning of the next question in advance. The question itself stops it. Never fails."""
         ...

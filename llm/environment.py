@@ -105,7 +105,7 @@ def _configured_proxy(url: httpx.URL | str) -> str:
     """Returns the proxy as the environment names it; "" for none."""
     url = httpx.URL(url)
     proxies = urllib.request.getproxies()
-    scheme = {"grpc": "http", "grpcs": "https"}.get(url.scheme, url.scheme)
+    scheme = "https" if url.scheme.endswith("s") else "http"  # as for the schemes of other protocols
     return "" if is_direct(url) else (proxies.get(scheme) or proxies.get("all") or "").strip()
 
 

@@ -19,6 +19,7 @@ def engines(
 
     from assistant.registry.installed import broken_engines
     from assistant.registry.listening import DETECTORS, RECOGNIZERS, TURN_ENDS
+    from assistant.registry.protocols import PROTOCOLS
     from assistant.registry.skills import skills_in_order
     from assistant.setup.answering.services import check_skills
     from assistant.setup.voices.listing import listed_voices
@@ -46,7 +47,7 @@ def engines(
     others = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "about"):
         others.add_column(heading, overflow="fold")
-    for stage, registry in (("vad", DETECTORS), ("stt", RECOGNIZERS), ("turn", TURN_ENDS)):
+    for stage, registry in (("vad", DETECTORS), ("stt", RECOGNIZERS), ("turn", TURN_ENDS), ("llm", PROTOCOLS)):
         for engine in registry.all():
             others.add_row(stage, engine.name, engine.about)
     check_skills(settings, os.environ)

@@ -1,104 +1,48 @@
-"""Settings of one endpoint, [[llm.endpoints]]: keys of every kind of service, and keys of some kinds only."""
+"""Settings of one endpoint, [[llm.endpoints]]: keys of every kind, keys that kinds choose, and a kind's own keys."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from types import MappingProxyType
-from typing import Annotated, Literal, get_args
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Literal
 
-from assistant.config.keys import ConfigSection, has_host
+from assistant.config.keys import ConfigSection, Key, check_section, has_host, keys_of
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
+from assistant.registry.protocols import PROTOCOLS, default_kind, kind_choices, protocol_of
 from declarations.settings import KeyInfo
+from llm.protocols.protocol import CHOSEN_KEYS, LlmProtocol
 
-EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock", "local"]
-Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
-BedrockApi = Literal["converse", "invoke"]
-BedrockFamily = Literal["auto", "anthropic", "llama"]
-BedrockLatency = Literal["standard", "optimized"]
 EndpointSize = Literal["any", "small", "large"]
-TritonBackend = Literal["vllm", "tensorrt_llm"]
-
-KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 
 RESERVED = ("auto", "skills")
 """Values of `--llm` that are not endpoint names; no endpoint may have one of these names."""
 
-OWN_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
-    {
-        "openai": ("url", "api_key_env", "images"),
-        "tgi": ("url", "api_key_env", "template", "bos"),
-        "triton": ("url", "api_key_env", "template", "bos", "version", "backend", "echo"),
-        "grpc": ("url", "api_key_env", "template", "bos", "version", "backend", "details", "keepalive_s", "ca_file"),
-        "sagemaker": ("url", "profile", "template", "bos", "payload", "inference_component", "target_variant"),
-        "bedrock": ("url", "profile", "template", "bos", "api", "family", "cache", "latency", "images"),
-        "local": ("threads", "context_tokens", "fallback"),
-    }
-)
-"""Keys that each kind accepts besides the common keys. A key that appears nowhere here is common to all kinds."""
-
-NEEDED_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
-    {
-        "openai": ("name", "url", "model"),
-        "tgi": ("name", "url", "model", "template"),
-        "triton": ("name", "url", "model", "template"),
-        "grpc": ("name", "url", "model", "template"),
-        "sagemaker": ("name", "model"),
-        "bedrock": ("name", "model"),
-        "local": ("name", "model"),
-    }
-)
-
-WITHOUT_FUNCTIONS: tuple[EndpointKind, ...] = ("tgi", "triton", "grpc")
-"""Kinds without function calls: they refuse requests that offer functions. So do endpoints with a `template`."""
-
-_SOME_KINDS = frozenset(key for keys in OWN_KEYS.values() for key in keys)
-_AWS_REGION = re.compile(r"([a-z]{2,}(-[a-z]+)+-[0-9]+)?")
-
-
-def accepts(kind: EndpointKind, key: str) -> bool:
-    """Returns whether endpoints of this kind accept the key."""
-    return key not in _SOME_KINDS or key in OWN_KEYS[kind]
-
-
-def key_not_accepted(kind: EndpointKind) -> str:
-    """Error text for a key that the kind does not accept."""
-    return f'kind "{kind}" does not have this key, only {", ".join(OWN_KEYS[kind])} and the keys of every kind'
-
-
-def key_missing(kind: EndpointKind) -> str:
-    """Error text for a missing key that the kind requires."""
-    return "is missing" if kind == "openai" else f'is missing: kind "{kind}" needs it'
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointSection(ConfigSection):
-    """A service that runs a language model; with several, `llm.policy` decides which one is asked."""
+    """A service that runs a language model; with several, `llm.policy` decides which one is asked.
+
+    Attributes:
+        own: The keys that only its kind has, as its protocol declares them; None on construction: their defaults.
+    """
 
     name: Annotated[
         str, KeyInfo("Name of the endpoint in displays and traces.", pattern=r".*\S.*", form="a text that is not empty")
     ]
     kind: Annotated[
-        EndpointKind,
-        KeyInfo(
-            "Protocol of the service; openai: any OpenAI-compatible service; grpc: Triton over gRPC; local: a model "
-            "that this program runs itself."
-        ),
-    ] = "openai"
+        str, KeyInfo("Protocol of the service (docs/endpoints.md); packages add others.", choices=kind_choices)
+    ] = field(default_factory=default_kind)
     url: Annotated[
         str,
         KeyInfo(
-            "Base address, as in https://host/v1; empty for local; empty for sagemaker and bedrock: the region's "
-            "address.",
-            pattern=r"((https?|grpcs?)://[^\s/?#@]+([/?#]\S*)?)?",
-            form="an http:// or https:// address without a user name or password; of grpc also grpc:// or grpcs://",
+            "Base address, as in https://host/v1.",
+            pattern=r"([a-z][a-z0-9+.-]*://[^\s/?#@]+([/?#]\S*)?)?",
+            form="an http:// or https:// address without a user name or password, or one with a scheme of its kind",
             private=True,
         ),
     ] = ""
     model: Annotated[
         str,
         KeyInfo(
-            "The service's name of the model; for sagemaker the name of its endpoint; for local a name of `repartee "
-            "models` or the path of a GGUF file.",
+            "The service's name of the model.",
             pattern=r".*\S.*",
             form="a text that is not empty",
         ),
@@ -112,14 +56,7 @@ class EndpointSection(ConfigSection):
             private=True,
         ),
     ] = ""
-    region: Annotated[
-        str,
-        KeyInfo(
-            "Region, only for display; for sagemaker and bedrock the AWS region to use, empty: the region of the "
-            "environment or of the profile."
-        ),
-    ] = ""
-    profile: Annotated[str, KeyInfo("Profile in ~/.aws with the credentials; empty: chosen by the environment.")] = ""
+    region: Annotated[str, KeyInfo("Region, for display.")] = ""
     template: Annotated[
         str,
         KeyInfo(
@@ -130,46 +67,10 @@ class EndpointSection(ConfigSection):
     bos: Annotated[bool, KeyInfo("Whether the prompt begins with the BOS token; most services add it themselves.")] = (
         False
     )
-    version: Annotated[str, KeyInfo("Version of the model; empty: chosen by Triton.")] = ""
-    backend: Annotated[TritonBackend, KeyInfo("Triton backend, which defines the inputs of the model.")] = "vllm"
-    echo: Annotated[bool, KeyInfo("Whether the backend repeats the prompt before its answer.")] = False
-    details: Annotated[bool, KeyInfo("Whether token counts are requested, for Triton's vLLM backend since 24.12.")] = (
-        False
-    )
-    keepalive_s: Annotated[
-        float,
-        KeyInfo("Interval of pings on an idle connection, if the server permits them; 0: no pings.", unit="s", low=1,
-              high=3600, zero=True),
-    ] = 0.0  # fmt: skip
     ca_file: Annotated[str, KeyInfo("PEM file of the certificates trusted for TLS; empty: the default ones.")] = ""
-    payload: Annotated[
-        Payload, KeyInfo("Format of the container's answers; auto: detected from their first bytes.")
-    ] = "auto"
-    inference_component: Annotated[str, KeyInfo("Name of the model, for SageMaker endpoints with several.")] = ""
-    target_variant: Annotated[str, KeyInfo("Name of the SageMaker variant; empty: chosen by SageMaker's weights.")] = ""
-    api: Annotated[
-        BedrockApi, KeyInfo("Bedrock API; converse: the same format for all models; invoke: the model's own format.")
-    ] = "converse"
-    family: Annotated[BedrockFamily, KeyInfo("Model family, for api invoke; auto: detected from the model id.")] = (
-        "auto"
-    )
-    cache: Annotated[bool, KeyInfo("Whether the service may cache the instructions for the next request.")] = False
-    latency: Annotated[
-        BedrockLatency, KeyInfo("Latency class; optimized: the faster variant, if the model and region have one.")
-    ] = "standard"
     images: Annotated[
         bool, KeyInfo("Whether the model takes images; only such endpoints are asked about a client's images.")
     ] = False
-    threads: Annotated[
-        int,
-        KeyInfo("Threads of the local model; 0: half of the cores, so that the speech engines keep theirs.", low=1,
-                high=256, zero=True),
-    ] = 0  # fmt: skip
-    context_tokens: Annotated[
-        int,
-        KeyInfo("Longest prompt and answer of the local model; 0: enough for the history.", unit="tokens", low=512,
-                high=1000000, zero=True),
-    ] = 0  # fmt: skip
     fallback: Annotated[
         bool,
         KeyInfo(
@@ -227,10 +128,17 @@ class EndpointSection(ConfigSection):
         float, KeyInfo("Price of a million answer tokens, in the same currency.", low=0, high=100000)
     ] = 0.0
 
+    own: Any = None
+
+    @property
+    def protocol(self) -> LlmProtocol:
+        """The protocol of its kind."""
+        return protocol_of(self.kind)
+
     @property
     def takes_functions(self) -> bool:
         """Whether functions can be offered to this model."""
-        return self.kind not in WITHOUT_FUNCTIONS and not self.template
+        return self.protocol.takes_functions and not self.template
 
     @property
     def placed(self) -> bool:
@@ -243,42 +151,103 @@ class EndpointSection(ConfigSection):
         return ((self.api_key_env,) if self.api_key_env else ()) + self.headers.variables
 
     @property
-    def on_aws(self) -> bool:
-        """Whether the endpoint uses AWS credentials and an AWS region."""
-        return self.kind in {"sagemaker", "bedrock"}
+    def is_on_this_machine(self) -> bool:
+        """Whether this program runs the model itself."""
+        return self.protocol.is_on_this_machine
+
+    @property
+    def can_be_fallback(self) -> bool:
+        """Whether its kind has the key `fallback`."""
+        return "fallback" in self.protocol.chosen_keys
 
     @property
     def shown_url(self) -> str:
         """`url` without its query string, which may contain a key."""
         return self.url.partition("?")[0]
 
+    @property
+    def shown_place(self) -> str:
+        """Where the model runs: the address without its query string, else the kind and the region."""
+        if self.is_on_this_machine:
+            return "on this machine"
+        return f"at {self.shown_url or f'{self.kind} {self.region}'.strip()}"
+
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
-        for field in fields(self):
-            if not accepts(self.kind, field.name) and getattr(self, field.name) != field.default:
-                raise ValueError(f"{field.name}: {key_not_accepted(self.kind)}")
-        for key in NEEDED_KEYS[self.kind]:
+        if self.own is None:
+            object.__setattr__(self, "own", self.protocol.settings())
+        assert isinstance(self.own, self.protocol.settings), "the kind and its own keys belong together"
+        check_section(self.own)
+        keys = endpoint_keys(self.kind)
+        for one in fields(self):
+            if one.name != "own" and one.name not in keys and getattr(self, one.name) != one.default:
+                raise ValueError(f"{one.name}: {key_not_accepted(self.kind)}")
+        for key in needed_keys(self.kind):
             if not getattr(self, key):
                 raise ValueError(f"{key} {key_missing(self.kind)}")
         if self.url and not has_host(self.url):
             raise ValueError("url must be an address with a host and, optionally, a port from 1 to 65535")
-        if self.kind != "grpc" and self.url.startswith("grpc"):
-            raise ValueError(f'url must begin with http:// or https:// for kind "{self.kind}"')
-        self._check_together()
-
-    def _check_together(self) -> None:
-        """Checks rules that involve more than one key. Raises ValueError."""
-        if self.on_aws and not _AWS_REGION.fullmatch(self.region):
-            raise ValueError(f'region must be an AWS region such as eu-central-1, or empty, for kind "{self.kind}"')
-        if self.kind == "bedrock" and self.api == "converse" and (self.template or self.family != "auto"):
-            named = "template" if self.template else "family"
-            raise ValueError(f'{named} needs api = "invoke": set api, or leave it out')
-        if self.template and (self.family == "anthropic" or (self.family == "auto" and "anthropic." in self.model)):
-            raise ValueError("template is for models that accept a prompt, unlike those of Anthropic; leave it out")
-        if self.images and (self.template or self.family == "llama"):
+        if self.url and self.protocol.scheme_of(self.url) is None:
+            *most, last = (f"{scheme.name}://" for scheme in self.protocol.schemes)
+            begins = f"{', '.join(most)} or {last}" if most else last
+            raise ValueError(f'url must begin with {begins} for kind "{self.kind}"')
+        if self.images and self.template:
             raise ValueError("images need requests with messages, not with a prompt: leave images or template out")
         if self.bos and not self.template:
             raise ValueError("bos is part of a template: set template, or leave it out")
-        if self.details and self.backend != "vllm":
-            raise ValueError('details is available only for backend "vllm"; leave it out')
+        self.protocol.check(self)
+
+
+_KEYS = keys_of(EndpointSection)
+
+
+def endpoint_keys(kind: str) -> dict[str, Key]:
+    """Returns the keys of endpoints of a kind, in the order of config.toml: its own keys are the last."""
+    protocol = protocol_of(kind)
+    common = (key for key in _KEYS if key.name not in CHOSEN_KEYS or key.name in protocol.chosen_keys)
+    return {key.name: key for key in (*common, *keys_of(protocol.settings))}
+
+
+def endpoint_of(values: Mapping[str, Any]) -> EndpointSection:
+    """Returns the endpoint with these keys. Raises ValueError with the key and the allowed values."""
+    settings = protocol_of(values.get("kind") or default_kind()).settings
+    names = {key.name for key in keys_of(settings)}
+    own = settings(**{name: value for name, value in values.items() if name in names})
+    return EndpointSection(**{name: value for name, value in values.items() if name not in names}, own=own)
+
+
+def values_of(endpoint: EndpointSection) -> dict[str, Any]:
+    """Returns the values of an endpoint's keys."""
+    own = {key.name for key in keys_of(type(endpoint.own))}
+    return {name: getattr(endpoint.own if name in own else endpoint, name) for name in endpoint_keys(endpoint.kind)}
+
+
+def defaults_of(kind: str) -> dict[str, object]:
+    """Returns the default of each key of a kind that has one."""
+    declared = (*fields(EndpointSection), *fields(protocol_of(kind).settings))
+    defaults = {one.name: one.default for one in declared if one.default is not MISSING}
+    return {**defaults, "kind": default_kind()}
+
+
+def needed_keys(kind: str) -> tuple[str, ...]:
+    """Returns the keys that endpoints of a kind must set."""
+    return ("name", "model", *protocol_of(kind).needed_keys)
+
+
+def problem_with_key(kind: str, name: str) -> str:
+    """Returns why a kind does not accept a key that others have; "" if no kind has it, or this one does."""
+    known = name in CHOSEN_KEYS or any(key.name == name for one in PROTOCOLS.all() for key in keys_of(one.settings))
+    return key_not_accepted(kind) if known and name not in endpoint_keys(kind) else ""
+
+
+def key_not_accepted(kind: str) -> str:
+    """Error text for a key that the kind does not accept."""
+    protocol = protocol_of(kind)
+    own = (*protocol.chosen_keys, *(key.name for key in keys_of(protocol.settings)))
+    return f'kind "{kind}" does not have this key, only {", ".join(own)} and the keys of every kind'
+
+
+def key_missing(kind: str) -> str:
+    """Error text for a missing key that the kind requires."""
+    return "is missing" if kind == default_kind() else f'is missing: kind "{kind}" needs it'

@@ -1,9 +1,7 @@
 """Adds and removes [[llm.endpoints]] tables in the text of a config.toml. Pure; all other text is unchanged."""
 
-from dataclasses import fields
-
-from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.sources import ENDPOINT_KEYS, ENDPOINTS
+from assistant.config.endpoint_settings import EndpointSection, defaults_of, values_of
+from assistant.config.sources import ENDPOINTS
 from assistant.config.toml_lines import lines_of_tables
 from assistant.config.words import spelled
 
@@ -11,13 +9,11 @@ _HEADER = f"[[{ENDPOINTS}]]"
 _INSIDE = f"[{ENDPOINTS}."
 """Beginning of the header of a table that belongs to the endpoint before it, such as its headers."""
 
-_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
-
 
 def table_of(endpoint: EndpointSection) -> str:
     """Returns the endpoint as TOML, with a line for each key that differs from its default."""
-    values = {name: getattr(endpoint, name) for name in ENDPOINT_KEYS}
-    lines = [f"{name} = {spelled(value)}" for name, value in values.items() if value != _DEFAULTS[name]]
+    defaults = defaults_of(endpoint.kind)
+    lines = [f"{name} = {spelled(value)}" for name, value in values_of(endpoint).items() if value != defaults.get(name)]
     return "\n".join([_HEADER, *lines]) + "\n"
 
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from assistant.config.endpoint_settings import accepts
+from assistant.config.endpoint_settings import values_of
 from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE, config_files
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
-    ENDPOINT_KEYS,
     ENDPOINTS,
     LISTS,
     TOOL_SERVER_KEYS,
@@ -123,9 +122,8 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
         return [ConfigRow(ENDPOINTS, "[]", origin)]
     rows = []
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
-        for name in (name for name in ENDPOINT_KEYS if accepts(endpoint.kind, name)):
-            text = str(getattr(endpoint, name))
-            value = spelled_without_secret(getattr(endpoint, name))
+        for name, content in values_of(endpoint).items():
+            text, value = str(content), spelled_without_secret(content)
             if name == "api_key_env" and text:
                 value += " (set)" if text in loaded.available_keys else " (not set)"
             if name == "headers" and text != "{}":

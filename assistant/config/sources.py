@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from assistant.config.endpoint_settings import (
-    KINDS,
-    NEEDED_KEYS,
     RESERVED,
-    EndpointKind,
     EndpointSection,
-    accepts,
+    endpoint_keys,
+    endpoint_of,
     key_missing,
-    key_not_accepted,
+    needed_keys,
+    problem_with_key,
 )
 from assistant.config.engine_sections import sections_of_broken_engines
 from assistant.config.keys import Key, Value, keys_of
@@ -23,6 +22,7 @@ from assistant.config.settings import FORMER_KEYS, KEYS, SECTIONS
 from assistant.config.toml_lines import lines_of_keys
 from assistant.config.tool_settings import ToolServerSection
 from assistant.config.words import shown, unknown
+from assistant.registry.protocols import PROTOCOLS, default_kind
 
 ENDPOINTS = "llm.endpoints"
 TOOL_SERVERS = "tools.servers"
@@ -34,8 +34,6 @@ LISTS = {
 
 PREFIX = "REPARTEE_"
 """Prefix of every environment variable that is a setting."""
-
-ENDPOINT_KEYS = {key.name: key for key in keys_of(EndpointSection)}
 
 TOOL_SERVER_KEYS = {key.name: key for key in keys_of(ToolServerSection)}
 
@@ -300,10 +298,13 @@ class _Reader:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with name, url and model")
             return None
-        kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
-        refused = {name: key_not_accepted(kind) for name in ENDPOINT_KEYS if not accepts(kind, name)}
-        needed = dict.fromkeys(NEEDED_KEYS[kind], key_missing(kind))
-        endpoint = self._section(dotted, raw, EndpointSection, ENDPOINT_KEYS, needed, refused)
+        kind = next((kind for kind in PROTOCOLS.names if kind == raw.get("kind")), default_kind())
+        keys = endpoint_keys(kind)
+        if PROTOCOLS.get(kind) is None:  # its own keys are not known; the doctor names the package
+            raw = {name: value for name, value in raw.items() if name in keys}
+        refused = {name: problem for name in raw if (problem := problem_with_key(kind, name))}
+        needed = dict.fromkeys(needed_keys(kind), key_missing(kind))
+        endpoint = self._section(dotted, raw, lambda **values: endpoint_of(values), keys, needed, refused)
         if endpoint is not None and endpoint.name in RESERVED:
             problem = "reserved for --llm; give the endpoint another name"
             self._problem(f"{dotted}.name = {shown(endpoint.name)}", problem, at=f"{dotted}.name")

@@ -196,4 +196,4 @@ def _parallel(settings: Settings, section: DocumentsSection) -> int:
 
 def _is_local(settings: Settings) -> bool:
     """Returns whether only a model on this machine can answer, as also without configured endpoints."""
-    return all(endpoint.kind == "local" for endpoint in settings.llm.endpoints)
+    return all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)

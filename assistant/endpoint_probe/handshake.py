@@ -12,11 +12,9 @@ import httpx
 
 from llm.environment import goes_through_proxy
 from llm.name_lookup import use_name_lookup
+from llm.protocols.protocol import UrlScheme
 
 CONNECT_TIMEOUT_S = 3.0
-
-_PORTS = {"https": 443, "grpc": 8001, "grpcs": 443}
-_SECURE = frozenset({"https", "grpcs"})
 
 
 @dataclass(slots=True)
@@ -36,25 +34,28 @@ class Handshake:
     proxy: bool = False
 
 
-async def measure_handshake(address: str, ca_file: str = "") -> Handshake:
+async def measure_handshake(address: str, scheme: UrlScheme | None, ca_file: str = "") -> Handshake:
     """Measures a new connection. Steps that fail have no figure; the next request reports the error.
 
     Args:
-        address: With http://, https://, grpc:// or grpcs://.
+        address: With a scheme.
+        scheme: That scheme; None: it is not known, and nothing is measured.
         ca_file: PEM file of the trusted certificates; "" for the default ones.
     """
     made = Handshake()
     parts = urlsplit(address)
     host = parts.hostname or ""
+    if scheme is None:
+        return made
     with suppress(httpx.InvalidURL, UnicodeError):  # raised for invalid host names
         made.proxy = goes_through_proxy(address)
     if made.proxy:
         return made
     use_name_lookup()
     loop = asyncio.get_running_loop()
-    port = parts.port or _PORTS.get(parts.scheme, 80)
+    port = parts.port or scheme.port
     with suppress(OSError, TimeoutError, UnicodeError):
-        trusted = _trusted(ca_file) if parts.scheme in _SECURE else None
+        trusted = _trusted(ca_file) if scheme.has_tls else None
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             began_s = loop.time()
             addresses = await loop.getaddrinfo(host, port, type=1)

@@ -18,7 +18,7 @@ from assistant.setup import build
 from llm.discovery import PORTS, FoundServer
 
 AUTO, SKILLS = RESERVED
-LOCAL = "local"
+LOCAL = build.LOCAL_NAME
 """The model that this program runs; not reserved, because an endpoint of that name is as good."""
 
 SUGGESTED = "qwen3-0.6b"
@@ -131,8 +131,8 @@ def handles(found: Sequence[FoundServer]) -> dict[str, FoundServer]:
     products = [server.name for server in found]
     named: dict[str, FoundServer] = {}
     for server in found:
-        handle = HANDLES.get(server.name, "local")
-        if handle == "local" or products.count(server.name) > 1:
+        handle = HANDLES.get(server.name, LOCAL)
+        if handle == LOCAL or products.count(server.name) > 1:
             port = port_here(server.url)
             handle = f"{handle}-{port}" if port is not None else urlsplit(server.url).hostname or handle
         named[handle] = server

@@ -1,7 +1,7 @@
 """Measures one configured endpoint: its key, its list of models, its connection and some short answers."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -15,7 +15,8 @@ from assistant.setup.engine_catalog import chat
 from llm.chat import ChatModel, Finished, Message, RequestSent, Token
 from llm.discovery import LISTS_ALL, is_listed
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
-from llm.listing import ask
+from llm.listing import Listing
+from llm.protocols.protocol import ListRequest
 
 ASK_TIMEOUT_S = 3.0
 FIRST_TOKEN_TIMEOUT_S = 7.0
@@ -48,7 +49,7 @@ async def measure_endpoint(
     connections.
     """
     found = await _check_before_question(endpoint, environ, asked=requests > 0)
-    if found.problem or not (found.address or endpoint.kind == "local"):
+    if found.problem or not (found.address or endpoint.is_on_this_machine):
         return found
     if found.address:
         found = await _with_handshakes(found, endpoint, handshakes)
@@ -69,7 +70,7 @@ async def measure_endpoint(
     except (LlmError, ValueError) as error:
         state = f"{len(answers)} of {requests} answers" if answers else "no answer"
         return replace(found, state=state, problem=str(error), answers=tuple(answers))
-    state = found.state if endpoint.kind == "openai" else f"answers; {found.state}"
+    state = found.state if endpoint.protocol.list_models is not None else f"answers; {found.state}"
     return replace(found, state=state, answers=tuple(answers))
 
 
@@ -78,7 +79,7 @@ async def _with_handshakes(found: EndpointMeasurement, endpoint: EndpointSection
     first: Handshake | None = None
     connects_ms: list[float] = []
     for _ in range(count):
-        made = await measure_handshake(found.address, endpoint.ca_file)
+        made = await measure_handshake(found.address, endpoint.protocol.scheme_of(found.address), endpoint.ca_file)
         first = first or made
         if made.connect_ms is None:
             break
@@ -89,7 +90,7 @@ async def _with_handshakes(found: EndpointMeasurement, endpoint: EndpointSection
 async def _check_before_question(
     endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool
 ) -> EndpointMeasurement:
-    """Checks the key, the address and, for kind openai, the list of models. `asked`: whether questions follow."""
+    """Checks the key, the address and, the list of models, if its kind has one. `asked`: whether questions follow."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:
         problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; set it to the key"
@@ -98,18 +99,19 @@ async def _check_before_question(
         address, headers = address_of(endpoint), headers_of(endpoint, environ)
     except ValueError as error:
         return EndpointMeasurement(endpoint, "not asked", str(error))
-    if endpoint.kind == "local":
+    if endpoint.is_on_this_machine:
         return EndpointMeasurement(endpoint, "on this machine")
-    if endpoint.kind != "openai":
+    if endpoint.protocol.list_models is None:
         return EndpointMeasurement(endpoint, f"{endpoint.kind} lists no models", address=address)
-    return await _listed(endpoint, address, key, headers, asked=asked)
+    listing = endpoint.protocol.list_models(ListRequest(endpoint.name, endpoint.url, key, ASK_TIMEOUT_S, headers))
+    return await _listed(endpoint, address, listing, has_key=key is not None, asked=asked)
 
 
 async def _listed(
-    endpoint: EndpointSection, address: str, key: str | None, headers: Mapping[str, str], *, asked: bool
+    endpoint: EndpointSection, address: str, listed: Awaitable[Listing], *, has_key: bool, asked: bool
 ) -> EndpointMeasurement:
     try:
-        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
+        listing = await listed
     except (LlmError, ValueError) as error:
         # Only the list may fail; the questions decide.
         goes_on = asked and isinstance(error, LlmRefused | LlmBroken | LlmTooSlow)
@@ -118,8 +120,8 @@ async def _listed(
     answers = f"answers in {listing.round_trip_ms:.0f} ms"
     models = listing.models
     if listing.needs_key:
-        remedy = f"correct {endpoint.api_key_env}" if key else "set its api_key_env to the variable that holds it"
-        problem = f"{endpoint.name}: {'rejects the' if key else 'requires a'} key: {remedy}"
+        remedy = f"correct {endpoint.api_key_env}" if has_key else "set its api_key_env to the variable that holds it"
+        problem = f"{endpoint.name}: {'rejects the' if has_key else 'requires a'} key: {remedy}"
         return EndpointMeasurement(endpoint, f"{answers}, refuses the request", problem, address)
     if models is None:
         return EndpointMeasurement(endpoint, f"{answers}, lists no models", address=address)

@@ -14,6 +14,7 @@ from assistant.config.words import spelled
 from assistant.first_run.answerers import KEY_VARIABLE, Answerer, LocalEndpoint
 from assistant.first_run.voices import VoiceOption
 from assistant.models.needs import at_hand, missing
+from assistant.registry.protocols import protocol_on_this_machine
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
 
@@ -138,7 +139,7 @@ def endpoint_of(answers: Answers, own: Settings) -> EndpointSection | None:
         # Without endpoints, the settings use the best model that is downloaded.
         if not own.llm.endpoints:
             return None
-        return _section(name=_free_name(who.name, own, ""), kind="local", model=model)
+        return _section(name=_free_name(who.name, own, ""), kind=protocol_on_this_machine().name, model=model)
     if answers.variable and not KEY_VARIABLE.fullmatch(answers.variable):
         raise ConfigError(
             ["the environment variable of the key must have a name of capitals, digits and _, such as OPENAI_API_KEY"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.words import unknown, with_known_names
-from assistant.models.catalogue import CHAT_MODELS, KINDS, MODELS, named
+from assistant.models.catalogue import CHAT, CHAT_MODELS, KINDS, MODELS, named
 from assistant.registry.listening import measured_recognizer, turn_end_engine
 from assistant.registry.voices import AUTO, VOICES, ranked_voice_engines
 from assistant.support.paths import HomeError, at_home
@@ -100,7 +100,7 @@ def needed(
         needs.append(voice_need)
     if estimator is not None:
         needs.append(Need(estimator.catalogue[0].name, estimator.name, estimator.purpose))
-    needs += [Need(name, "chat", "language model", chat_key) for name in chat_models]
+    needs += [Need(name, CHAT.name, CHAT.purpose, chat_key) for name in chat_models]
     return needs
 
 
@@ -157,7 +157,7 @@ def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[st
     """
     names = (
         (stt_model, Need(stt_model, kind_of_recognizer(), "", "stt.model")),
-        (local_model, Need(local_model, "chat", "", LOCAL_MODEL)),
+        (local_model, Need(local_model, CHAT.name, "", LOCAL_MODEL)),
     )
     found = {
         need.key: missing(need).removeprefix("missing: ")

@@ -5,11 +5,22 @@ from importlib.util import find_spec
 from audio.engines.recognizer import RecognizerEngine
 from audio.engines.turn_end import TurnEndEngine
 from audio.engines.voice import VoiceEngine
+from declarations.extra import installing
+from llm.protocols.protocol import LlmProtocol
 
 
-def lacking_package(engine: VoiceEngine | RecognizerEngine | TurnEndEngine) -> str:
+def lacking_package(engine: VoiceEngine | RecognizerEngine | TurnEndEngine | LlmProtocol) -> str:
     """Returns the package that an engine lacks, as part of a sentence; "" if it has all."""
     for distribution, module in engine.packages.items():
-        if find_spec(module) is None:
-            return f"the package {distribution} is not installed: run `pip install {distribution}`"
+        if not _is_installed(module):
+            extra = engine.extra if isinstance(engine, LlmProtocol) else ""
+            remedy = installing(extra) if extra else f"run `pip install {distribution}`"
+            return f"the package {distribution} is not installed: {remedy}"
     return ""
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # also the package around it is missing
+        return False

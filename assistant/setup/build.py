@@ -12,12 +12,11 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
-from assistant.models.catalogue import CHAT_MODELS
+from assistant.models.catalogue import CHAT, CHAT_MODELS
 from assistant.models.needs import (
     LOCAL_MODEL,
     Need,
@@ -29,6 +28,8 @@ from assistant.models.needs import (
     without_language,
 )
 from assistant.registry.listening import DETECTORS, measured_recognizer, spare_detector
+from assistant.registry.packages import lacking_package
+from assistant.registry.protocols import protocol_on_this_machine
 from assistant.registry.voices import CLUSTER
 from assistant.setup.answering.llm_clients import model_of
 from assistant.skills.answers import Running
@@ -36,14 +37,14 @@ from assistant.skills.dialog.memory import Memory
 from assistant.skills.effects import SkillEffects
 from assistant.skills.lists.items import ListItem
 from assistant.support.local_timezone import LOCAL
-from assistant.trace.spans import EndpointDetails, provider_of
+from assistant.trace.spans import EndpointDetails
 from audio.engines.recognizer import GatewayRequest
 from audio.errors import EngineLoadError
 from audio.stt import SharedRecognizer
 from audio.tts import Voice
 from audio.vad import Vad
 from declarations.extra import installing
-from llm.chat import ChatModel
+from llm.chat import ChatModel, PrefillingChat
 
 if TYPE_CHECKING:
     from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
@@ -137,7 +138,6 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.skills.chat import SkillsChat, SkillsFirst
     from llm.cache.cached_chat import CachedChat
-    from llm.local.chat import LocalChat
 
     def running() -> Running:
         return effects.timers.running(asyncio.get_running_loop().time())
@@ -158,7 +158,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
         asked = model.model if isinstance(model, CachedChat) else model
-        on_this_machine = all(endpoint.kind == "local" for endpoint in settings.llm.endpoints)
+        on_this_machine = all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
         first = SkillsFirst(
             skills,
             model,
@@ -169,7 +169,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             memory=memory,
             lists=lists,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
-            prefill=asked.prefill if isinstance(asked, LocalChat) else None,
+            prefill=asked.prefill if isinstance(asked, PrefillingChat) else None,
         )
         effects.effect_of = first.effect_of
         return first
@@ -181,7 +181,7 @@ def check_local_model(settings: Settings) -> None:
     wanted = settings.llm.local_model
     if settings.llm.endpoints or wanted in {"auto", "off"}:
         return
-    need = Need(wanted, "chat", "language model", LOCAL_MODEL)
+    need = Need(wanted, CHAT.name, CHAT.purpose, LOCAL_MODEL)
     if need.model is None and at_hand(need) is None:
         raise EngineLoadError(missing(need).removeprefix("missing: ") + ".")
 
@@ -192,19 +192,20 @@ def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
     Without one, the reason is why an installed model cannot be used; "" if none is installed.
     """
     from llm.local.memory import available_bytes
-    from llm.local.process import missing_extra
 
     wanted, language = settings.llm.local_model, settings.assistant.language
     if wanted == "off":
         return None, ""
+    protocol = protocol_on_this_machine()
     if wanted != "auto":
-        return EndpointSection(name=LOCAL_NAME, kind="local", model=wanted), "as configured in llm.local_model"
-    free_bytes, reason = available_bytes(), without_language(language)
+        return EndpointSection(name=LOCAL_NAME, kind=protocol.name, model=wanted), "as configured in llm.local_model"
+    free_bytes, reason, lacking = available_bytes(), without_language(language), lacking_package(protocol)
     for model in (one for one in reversed(CHAT_MODELS) if installed(one) and one.covers(language)):
-        if missing_extra():
-            return None, f"{model.name} {missing_extra()}"
+        if lacking:
+            return None, f"{model.name} cannot be used: {lacking}"
         if free_bytes is None or free_bytes >= (model.memory_mb or 0) * 1e6:
-            return EndpointSection(name=LOCAL_NAME, kind="local", model=model.name), "auto: its model is downloaded"
+            endpoint = EndpointSection(name=LOCAL_NAME, kind=protocol.name, model=model.name)
+            return endpoint, "auto: its model is downloaded"
         reason = (
             f"{model.name} needs {size_text(model.memory_mb or 0)} of memory, and {free_bytes / 1e6:.0f} MB are free"
         )
@@ -254,7 +255,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
     here = GeoPoint(llm.latitude, llm.longitude) if llm.placed else None
 
     def place_of_endpoint(endpoint: EndpointSection) -> GeoPoint | None:
-        if endpoint.kind == "local" and not endpoint.placed:
+        if endpoint.is_on_this_machine and not endpoint.placed:
             return here  # no endpoint is nearer
         return GeoPoint(endpoint.latitude, endpoint.longitude) if endpoint.placed else None
 
@@ -284,9 +285,9 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
 
 
 def is_fallback(endpoint: EndpointSection, settings: Settings) -> bool:
-    """Returns whether an endpoint is a model on this machine that answers only when no other endpoint can."""
-    others = any(other.kind != "local" for other in settings.llm.endpoints)
-    return endpoint.kind == "local" and endpoint.fallback and others
+    """Returns whether an endpoint answers only when no other endpoint can, as a model on this machine may."""
+    others = any(not other.can_be_fallback for other in settings.llm.endpoints)
+    return endpoint.can_be_fallback and endpoint.fallback and others
 
 
 def client(endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
@@ -329,9 +330,7 @@ def span_export(settings: Settings, report_problem: Callable[[str], None]) -> "S
     except ImportError as error:
         raise EngineLoadError(str(error)) from error
     endpoints = {
-        endpoint.name: EndpointDetails(
-            provider_of(endpoint.kind, urlsplit(endpoint.url).hostname or ""), endpoint.model
-        )
+        endpoint.name: EndpointDetails(endpoint.protocol.provider_at(endpoint.url), endpoint.model)
         for endpoint in settings.llm.endpoints
     }
     try:

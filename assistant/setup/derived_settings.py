@@ -18,7 +18,6 @@ from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.pipeline.engines import SessionSettings
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
 from assistant.registry.voices import CLUSTER
-from assistant.setup.answering.llm_clients import LOCAL_TIMEOUT_S
 from assistant.setup.listening.recognizer_choice import chosen_recognizer, recognizer_need
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
@@ -82,7 +81,7 @@ def needs(settings: Settings) -> list[Need]:
 
 def _chat_models(settings: Settings) -> list[str]:
     """Returns the language models that run on this machine: configured, or used because none is configured."""
-    named = [endpoint.model for endpoint in settings.llm.endpoints if endpoint.kind == "local"]
+    named = [endpoint.model for endpoint in settings.llm.endpoints if endpoint.is_on_this_machine]
     if settings.llm.endpoints or settings.llm.local_model == "off":
         return named
     if settings.llm.local_model != "auto":
@@ -151,8 +150,7 @@ def stuck_after_s(settings: Settings) -> float:
     """Returns how long no progress is tolerated before the assistant listens again: longer than every timeout."""
     llm = settings.llm
     max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
-    if any(endpoint.kind == "local" for endpoint in llm.endpoints):
-        max_s = max(max_s, LOCAL_TIMEOUT_S)
+    max_s = max(max_s, *(endpoint.protocol.least_timeout_s for endpoint in llm.endpoints), 0.0)
     return max(settings.turn.stuck_after_s, max_s + STUCK_MARGIN_S)
 
 

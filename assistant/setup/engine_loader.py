@@ -13,7 +13,6 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
-from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.model_choice import AUTO, model_choice
@@ -422,9 +421,8 @@ class EngineLoader:
         without_functions = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
         if len(without_functions) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
-                f"[[tools.servers]] are set, but no endpoint supports functions ({', '.join(without_functions)}: kind "
-                f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
-                "kind."
+                f"[[tools.servers]] are set, but no endpoint supports functions ({', '.join(without_functions)}: their "
+                "kinds have none, or they have a template): remove them, or add an endpoint of another kind."
             )
         # Assigned before loading, so that a caller that stops waiting can close it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)

@@ -44,13 +44,13 @@ def is_busy() -> bool:
         return False
 
 
-def local_llm_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for a language model on this machine. `wanted` 0: half of the cores.
+def half_of_cores(found: Cores) -> int:
+    """Returns the threads for a language model on this machine: half of the cores.
 
     The speech engines keep the others. With all cores, the first token took six times as long during a decode
     (docs/lab/local-model.md).
     """
-    return wanted or max(1, found.whole // 2)
+    return max(1, found.whole // 2)
 
 
 def engine_threads(wanted: int, found: Cores, most: int) -> int:

@@ -67,13 +67,6 @@ class OtelSpan:
     failure: str | None = None
 
 
-def provider_of(kind: str, host: str) -> str:
-    """Returns the conventions' provider name for an endpoint of this kind on this host, else the kind itself."""
-    if kind == "openai" and (host == "azure.com" or host.endswith(".azure.com")):
-        return "azure.ai.openai"
-    return {"bedrock": "aws.bedrock", "sagemaker": "aws.sagemaker", "triton-grpc": "triton"}.get(kind, kind)
-
-
 def spans_of(record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> list[OtelSpan]:
     """Returns the spans of a turn, root first.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, Unpack, get_args
+from typing import Unpack, get_args
 
 from llm.answer_length import asked_tokens
 from llm.answer_state import AnswerState
@@ -11,6 +11,7 @@ from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, 
 from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventParser, Llama
 from llm.aws.request import BEDROCK
 from llm.aws.service import AwsService, AwsSettings, path_part
+from llm.aws.settings import Api, Family, Latency
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
@@ -18,9 +19,6 @@ from llm.http_errors import refuse_functions
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
-Api = Literal["converse", "invoke"]
-Family = Literal["anthropic", "llama"]
-Latency = Literal["standard", "optimized"]
 Prompt = Callable[[Sequence[Message]], str]
 
 RESERVED: Mapping[str, frozenset[str]] = MappingProxyType(

@@ -7,10 +7,11 @@ djl-0.25                       one string, token by token (`generated_text_strea
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.aws.generated_text_stream import HEAD, GeneratedTextStream
+from llm.aws.settings import Payload
 from llm.chat import ChatEvent, Function
 from llm.openai.stream import OpenAIStream
 from llm.sse import Event, SseReader, StreamFormatError
@@ -18,7 +19,6 @@ from llm.text_pieces import MoreText
 from llm.token_deadlines import StreamParser
 from llm.token_stream import TokenStream
 
-Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
 PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 

@@ -5,10 +5,11 @@ from typing import Unpack
 
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
-from llm.aws.payload import PAYLOADS, Payload, parser_for
+from llm.aws.payload import PAYLOADS, parser_for
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
+from llm.aws.settings import Payload
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged

@@ -1,20 +1,10 @@
 """Loads botocore, which implements AWS's credentials, signatures and event streams. Optional; imported on first use."""
 
 import importlib
-import importlib.util
 import logging
 from types import ModuleType
 
-from declarations.extra import installing
-
 _USED = ("auth", "awsrequest", "config", "eventstream", "exceptions", "session")
-
-
-def demand_sdk(endpoint: str) -> None:
-    """Raises ValueError, naming the extra, if botocore is not installed. Imports nothing."""
-    if importlib.util.find_spec("botocore") is None:
-        remedy = installing("aws")
-        raise ValueError(f"llm endpoint {endpoint!r}: AWS's services need botocore, which is not installed: {remedy}")
 
 
 def sdk(name: str) -> ModuleType:

@@ -9,7 +9,6 @@ from llm.address import base_url_of, checked_headers, own_headers, route_url
 from llm.aws.credentials import AwsCredentials
 from llm.aws.errors import AwsRefusals, fault_of_answer
 from llm.aws.request import AwsApi, region_of, signed_headers
-from llm.aws.sdk import demand_sdk
 from llm.chat import ChatOptions, Message, RequestSent, SlotAcquired, texts_of
 from llm.errors import LlmError
 from llm.http.request_body import encoded
@@ -51,10 +50,9 @@ class AwsService:
         """Initializes the pool without I/O. `model`: the model's name, for messages.
 
         Raises:
-            ValueError: botocore or a region is missing, or a setting is invalid; the text names the endpoint and the
+            ValueError: A region is missing, or a setting is invalid; the text names the endpoint and the
                 remedy.
         """
-        demand_sdk(endpoint)
         profile = settings.get("profile")
         self._api = api
         self._region = region_of(endpoint, settings.get("region"), profile)

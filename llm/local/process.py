@@ -11,12 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from declarations.extra import installing
 from llm.local.gguf_header import GgufError, GgufHeader, read_header
 from llm.local.memory import available_bytes
 from llm.local.processor_time import IDLE_SHARE, is_starved, processor_s
@@ -97,20 +95,11 @@ class ServerAddress:
     key: str
 
 
-def missing_extra() -> str:
-    """Returns the remedy for a missing package, as the predicate of a sentence; "" if it is installed."""
-    if find_spec(PACKAGE) is not None:
-        return ""
-    return f"needs the package {PACKAGE}, which is not installed: {installing('local')}"
-
-
 def check(settings: ServerSettings) -> GgufHeader:
     """Returns the model's metadata. Blocking; reads the beginning of the file.
 
     Raises LocalServerError if the extra is missing, the file is no chat model, or memory does not suffice.
     """
-    if missing := missing_extra():
-        raise LocalServerError(missing)
     try:
         header = read_header(settings.model)
         size_bytes = settings.model.stat().st_size

@@ -1,1 +1,1 @@
-"""Client of services with OpenAI's chat completions. It may import the shared parts of `llm` and `declarations`."""
+"""Client of services with OpenAI's chat completions. It may import shared parts of `llm`, and `declarations`."""

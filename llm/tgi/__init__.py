@@ -1,1 +1,1 @@
-"""Client of Text Generation Inference by its native route. It may import the shared parts of `llm` and `declarations`."""
+"""Client of Text Generation Inference by its native route. It may import shared parts of `llm`, and `declarations`."""

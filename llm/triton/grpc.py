@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-from typing import Literal, Unpack, get_args
+from typing import Unpack, get_args
 
 from llm.address import checked_headers
 from llm.answer_length import asked_tokens
@@ -32,8 +32,7 @@ from llm.triton.kserve_messages import (
     text_tensor,
 )
 from llm.triton.kserve_stream import FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, OUTPUT_TOKENS_OUTPUT, KserveStream
-
-Backend = Literal["vllm", "tensorrt_llm"]
+from llm.triton.settings import Backend
 
 DEFAULT_MAX_TOKENS = 512
 """Longest answer if nothing is configured. vLLM's default of 16 tokens stops inside a sentence."""

@@ -9,21 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+import grpc
 import httpx
+from grpc import ChannelConnectivity, aio
 
-from declarations.extra import installing
 from llm.address import own_headers
 from llm.chat import RequestSent, SlotAcquired
 from llm.environment import is_direct
 from llm.errors import LlmError
 from llm.http.progress import RoundTripEstimate
 from llm.triton.grpc_failure import broken_off, failed_with_code, is_lost, too_slow_to_connect
-
-try:
-    import grpc
-    from grpc import ChannelConnectivity, aio
-except ImportError as error:
-    raise ImportError(f"llm service 'grpc' needs grpcio: {installing('grpc')}") from error
 
 MAX_ANSWERS = 64
 """Concurrent answers from one service to this process; a server's own limit of streams is often 100."""

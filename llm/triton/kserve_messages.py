@@ -11,13 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from declarations.extra import installing
-
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    from google.protobuf.message import DecodeError
-except ImportError as error:
-    raise ImportError(f"llm service 'grpc' needs protobuf: {installing('grpc')}") from error
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
 
 PACKAGE = "inference"
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"

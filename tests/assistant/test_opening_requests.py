@@ -10,7 +10,6 @@ import pytest
 from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, serving_kind
 
-from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.setup import build
@@ -32,7 +31,7 @@ def settings_of(text: str) -> Settings:
     return load_settings(file, {}, ()).settings
 
 
-def asked(kind: EndpointKind, messages: Sequence[Message], options: ChatOptions = PLAIN) -> tuple[str, str]:
+def asked(kind: str, messages: Sequence[Message], options: ChatOptions = PLAIN) -> tuple[str, str]:
     """Returns the request body and the answer."""
 
     async def main() -> tuple[str, str]:
@@ -51,7 +50,7 @@ def asked(kind: EndpointKind, messages: Sequence[Message], options: ChatOptions 
 
 @pytest.mark.parametrize("messages", [(), INSTRUCTED, GREETED], ids=["nothing", "instructions", "answered already"])
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_every_endpoint_kind_answers_without_a_user_message(kind: EndpointKind, messages: Sequence[Message]) -> None:
+def test_every_endpoint_kind_answers_without_a_user_message(kind: str, messages: Sequence[Message]) -> None:
     body, words = asked(kind, messages)
     assert words == "Hello there."
     if kind in {"openai", "sagemaker", "bedrock"}:
@@ -60,7 +59,7 @@ def test_every_endpoint_kind_answers_without_a_user_message(kind: EndpointKind, 
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_unlimited_reply_has_no_token_limit_if_the_service_permits(kind: EndpointKind) -> None:
+def test_unlimited_reply_has_no_token_limit_if_the_service_permits(kind: str) -> None:
     limited, _ = asked(kind, INSTRUCTED)
     assert "77" in limited
     unlimited, _ = asked(kind, INSTRUCTED, ChatOptions(max_tokens=NO_LIMIT))

@@ -28,14 +28,13 @@ NAME_ENGINES = frozenset(
         "assistant.cluster.replicas",
         "assistant.setup.answering.answer_cache",
         "assistant.setup.build",
-        "assistant.setup.answering.llm_clients",
         "assistant.setup.engine_catalog",
         "assistant.setup.answering.services",
         "assistant.setup.answering.user_timers",
         "audio.cluster.voice",
     }
 )
-"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers; home
+"""Modules that may name engines: those of a conversation; the catalogue for diagnosis; timers; home
 and weather; engines on a cluster."""
 
 LAYERS = (
@@ -48,8 +47,11 @@ LAYERS = (
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
-ENGINE_FOLDERS = ("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn")
-"""Packages of engines, each of which has its own name in its declaration."""
+ENGINE_FOLDERS = (
+    *("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn"),
+    *("llm.openai.", "llm.tgi.", "llm.triton.", "llm.aws.", "llm.local."),
+)
+"""Packages of engines and protocols, each of which has its own name in its declaration."""
 
 PORTS = frozenset(
     {
@@ -72,6 +74,9 @@ PORTS = frozenset(
         "llm.environment",
         "llm.errors",
         "llm.listing",
+        "llm.protocols.protocol",
+        "llm.protocols.request",
+        "llm.routing.router",
         "llm.text_pieces",
     }
 ) | {
@@ -336,6 +341,10 @@ def test_no_module_outside_of_an_engine_has_its_name(packages: list[Module]) -> 
     named = {module.name: found for module in packages if (found := names_in(module) & engines)}
     assert {name: found for name, found in named.items() if not name.startswith(ENGINE_FOLDERS)} == {
         "web.webrtc.calls": {"webrtc"},  # the extra of this name
+        "assistant.commands.first_run.answerer_step": {"local"},  # an answer to the question who answers
+        "assistant.commands.first_run.answerers": {"local", "openai"},  # the same, and a company
+        "assistant.commands.first_run.plan": {"local"},
+        "assistant.setup.build": {"local"},  # name of an endpoint, as in --llm
     }
 
 

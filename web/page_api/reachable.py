@@ -13,8 +13,6 @@ CONNECT_TIMEOUT_S = 2.0
 KEPT_S = 10.0
 """Age until which a result is used again."""
 
-_PORTS = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
-
 
 @dataclass(slots=True)
 class Reachability:
@@ -35,12 +33,13 @@ class Reachability:
 
 
 async def _reachable(endpoint: EndpointSection) -> bool | None:
-    if endpoint.kind == "local":
+    if endpoint.is_on_this_machine:
         return True  # otherwise the engine loader would have left it out
     address = urlsplit(endpoint.url)
-    if address.hostname is None:
+    scheme = endpoint.protocol.scheme_of(endpoint.url)
+    if address.hostname is None or scheme is None:
         return None
-    port = address.port or _PORTS.get(address.scheme, 443)
+    port = address.port or scheme.port
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             _, writer = await asyncio.open_connection(address.hostname, port)

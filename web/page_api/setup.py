@@ -319,7 +319,7 @@ class PageSetup:
     async def _asked(self, answers: Answers) -> dict[str, object]:
         """Asks one short question. Raises ConfigError."""
         endpoint = endpoint_of(answers, self.parts.settings)
-        if endpoint is None or endpoint.kind == "local":
+        if endpoint is None or endpoint.is_on_this_machine:
             return {}
         if endpoint.api_key_env and not self.parts.environ.get(endpoint.api_key_env):
             name = endpoint.api_key_env

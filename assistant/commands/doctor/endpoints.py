@@ -12,7 +12,7 @@ from assistant.setup.answering.llm_clients import address_of, headers_of
 from assistant.setup.engine_catalog import chat, key_of
 from llm.chat import Message, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
-from llm.listing import ask
+from llm.protocols.protocol import ListModels, ListRequest
 
 LIST_TIMEOUT_S = 4.0
 ANSWER_TIMEOUT_S = 7.0
@@ -59,21 +59,23 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
         )
         return found
     try:
-        if endpoint.kind == "openai":
-            await _list(found, endpoint, environ)
-        if endpoint.kind != "local":
-            await _connect(found, address_of(endpoint), endpoint.ca_file)
+        if (list_models := endpoint.protocol.list_models) is not None:
+            await _list(found, endpoint, environ, list_models)
+        if not endpoint.is_on_this_machine:
+            await _connect(found, endpoint)
         await _ask(found, settings, endpoint, environ)
     except (LlmError, ValueError) as error:
         found.failure = str(error)
     return found
 
 
-async def _list(found: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
+async def _list(
+    found: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str], list_models: ListModels
+) -> None:
     """Raises LlmError or ValueError if the check cannot continue."""
     try:
         key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
-        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S, headers=headers)
+        listing = await list_models(ListRequest(endpoint.name, endpoint.url, key, LIST_TIMEOUT_S, headers))
     except (LlmRefused, LlmBroken, LlmTooSlow) as error:
         found.list_failure = str(error)  # only the list may fail; the question decides
         return
@@ -90,8 +92,11 @@ def _key_remedy(endpoint: EndpointSection) -> str:
     return "set api_key_env to the name of the environment variable that holds the key"
 
 
-async def _connect(found: EndpointProbe, address: str, ca_file: str) -> None:
-    made = await measure_handshake(address, ca_file)
+async def _connect(found: EndpointProbe, endpoint: EndpointSection) -> None:
+    """Raises ValueError if the address is not known."""
+    if not (address := address_of(endpoint)):
+        return
+    made = await measure_handshake(address, endpoint.protocol.scheme_of(address), endpoint.ca_file)
     found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
         made.lookup_ms,
         made.connect_ms,
@@ -106,7 +111,8 @@ async def _ask(found: EndpointProbe, settings: Settings, endpoint: EndpointSecti
     model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=ANSWER_TIMEOUT_S)
     try:
         await model.load()  # as before a conversation: connections are open when the question is sent
-        for _ in range(2 if endpoint.kind == "local" else 1):  # as in a conversation, the prompt's beginning is cached
+        # as in a conversation, a model on this machine has the prompt's beginning in its cache
+        for _ in range(2 if endpoint.is_on_this_machine else 1):
             began_s, found.token_ms = loop.time(), 0.0
             async with aclosing(model.stream(HELLO)) as events:
                 async for event in events:

@@ -74,19 +74,14 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
         "model": endpoint.model,
         "url": endpoint.shown_url,
     }
-    on_this_machine = endpoint.kind == "local"
-    where = f"{endpoint.model} at {endpoint.shown_url or f'{endpoint.kind} {endpoint.region}'.strip()}"
-    where = f"{endpoint.model} on this machine" if on_this_machine else where
+    on_this_machine = endpoint.is_on_this_machine
+    where = f"{endpoint.model} {endpoint.shown_place}"
     failure = answer.error or str(found.get("failure") or "")
     if failure and found.get("list_ms") is None and not found.get("list_failure"):
         return [_failed(name, endpoint, failure, facts)]
-    key = (
-        "AWS credentials"
-        if endpoint.on_aws
-        else f"key in {', '.join(endpoint.variables)}"
-        if endpoint.variables
-        else "no key"
-    )
+    key = endpoint.protocol.credentials or "no key"
+    if endpoint.variables and not endpoint.protocol.credentials:
+        key = f"key in {', '.join(endpoint.variables)}"
     if on_this_machine:
         findings = [_connected(name, where, found, facts)]
     else:
@@ -129,7 +124,7 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     if refused := str(found.get("list_failure") or ""):
         what, _, remedy = refused.removeprefix(_subject(endpoint)).partition(": ")
         return CheckResult("warn", name, what, remedy=remedy)
-    if endpoint.kind != "openai":
+    if endpoint.protocol.list_models is None:
         return CheckResult("info", name, f"a service of kind {endpoint.kind} lists no models")
     if found.get("models") is None:
         return CheckResult("info", name, "its list of models could not be read", list_ms)

@@ -78,8 +78,8 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="Environment variable that holds its key.")] = "",
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="openai, tgi, triton, grpc, sagemaker, bedrock or local.")
-    ] = "openai",
+        str | None, typer.Option(metavar="KIND", help="Its protocol; default: OpenAI's (docs/endpoints.md).")
+    ] = None,
     more: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of its table; may be repeated.")
     ] = None,
@@ -90,7 +90,8 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
     from assistant.support.console import terminal
 
-    wanted = NewEndpoint(name, url, model, api_key_env, parse_kind(kind), parse_settings(more or []))
+    protocol = parse_kind(kind)
+    wanted = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))
     asyncio.run(add(wanted, config, os.environ, terminal()))
 
 

@@ -127,7 +127,7 @@ def show_comparison(compared: Comparison, console: Console) -> None:
 
 
 def _round_trip_ms(each: EndpointMeasurement) -> float | None:
-    return 0.0 if each.endpoint.kind == "local" else each.round_trip_ms
+    return 0.0 if each.endpoint.is_on_this_machine else each.round_trip_ms
 
 
 def _row(each: EndpointMeasurement, base_ms: float | None) -> LocationRow:

@@ -16,11 +16,11 @@ from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.words import config_option
 from assistant.endpoint_probe.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
-from assistant.models.needs import Need, at_hand, lacking_model
-from assistant.setup.answering.llm_clients import headers_of
+from assistant.models.needs import at_hand, lacking_model
+from assistant.setup.answering.llm_clients import headers_of, model_need
 from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed
 from llm.errors import LlmError
-from llm.listing import ask
+from llm.protocols.protocol import ListRequest
 
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
@@ -52,14 +52,13 @@ async def add(
     """
     file = file_to_edit(config, environ)
     _check(wanted, file, config)
-    if wanted.kind != "openai":
-        unverified = f"not verified: a service of kind {wanted.kind} lists no models"
-        if wanted.kind == "local":
-            need = Need(wanted.model or "", "chat", "language model", "model")
+    if not wanted.lists_models:
+        endpoint, unverified = wanted.section(), f"not verified: a service of kind {wanted.kind} lists no models"
+        if (need := model_need(endpoint)) is not None:
             unverified = "" if at_hand(need) is not None else lacking_model(need)
         if unverified:
             _print(console, unverified, style="yellow")
-        await _write(file, wanted.section(), config, environ, console, answers=False)
+        await _write(file, endpoint, config, environ, console, answers=False)
         return
     if wanted.url is None:
         server = _select_server(await discover(ports), wanted, ports, config)
@@ -167,11 +166,11 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
     except ValueError as error:
         return _unverified(wanted, ConfigError([str(error)]), console)
     try:
-        listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
+        listing = await wanted.list_models(ListRequest(name, url, key, ASK_TIMEOUT_S, headers))
         if listing.models is None and urlsplit(url).path in {"", "/"} and "?" not in url:
             # Users often give the address without /v1.
             longer = url.rstrip("/") + "/v1"
-            below = await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
+            below = await wanted.list_models(ListRequest(name, longer, key, ASK_TIMEOUT_S, headers))
             if below.models is not None:
                 _print(console, f"its models are listed at {longer}, so this address is used")
                 url, listing = longer, below
@@ -248,10 +247,7 @@ def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
 
 
 def _description(endpoint: EndpointSection) -> str:
-    if endpoint.kind == "local":
-        return f"{endpoint.name} ({endpoint.model} on this machine)"
-    where = endpoint.shown_url or f"{endpoint.kind} {endpoint.region}".strip()
-    return f"{endpoint.name} ({endpoint.model} at {where})"
+    return f"{endpoint.name} ({endpoint.model} {endpoint.shown_place})"
 
 
 def _without_query(url: str) -> str:

@@ -1,14 +1,16 @@
 """The user's description of a new endpoint, which may leave out what its server can be asked for. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from assistant.config.endpoint_settings import KINDS, EndpointKind, EndpointSection
+from assistant.config.endpoint_settings import EndpointSection, endpoint_keys, endpoint_of, problem_with_key
 from assistant.config.errors import ConfigError
 from assistant.config.keys import Value
-from assistant.config.sources import ENDPOINT_KEYS
 from assistant.config.words import unknown
+from assistant.registry.protocols import PROTOCOLS, default_kind, protocol_of
+from llm.listing import Listing
+from llm.protocols.protocol import ListRequest
 
 _FLAGS = ("name", "kind", "url", "model", "api_key_env")
 """Keys with their own flag or argument."""
@@ -22,7 +24,7 @@ class NewEndpoint:
 
     Attributes:
         api_key_env: "" for no key.
-        kind: Kind of its service. Only openai lists its models; for others the user must give everything.
+        kind: Kind of its service. If services of that kind list no models, the user must give everything.
         more: Further keys of its table.
     """
 
@@ -30,43 +32,58 @@ class NewEndpoint:
     url: str | None = None
     model: str | None = None
     api_key_env: str = ""
-    kind: EndpointKind = "openai"
+    kind: str = field(default_factory=default_kind)
     more: Mapping[str, Value] = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def lists_models(self) -> bool:
+        """Whether services of its kind list their models."""
+        return protocol_of(self.kind).list_models is not None
+
+    async def list_models(self, request: ListRequest) -> Listing:
+        """Returns the models of a service of its kind, which lists them. Raises LlmError, ValueError."""
+        listed = protocol_of(self.kind).list_models
+        assert listed is not None
+        return await listed(request)
 
     def section(self) -> EndpointSection:
         """Returns the endpoint, with placeholders for what a server can supply. Raises ValueError if it is invalid."""
-        asked = self.kind == "openai"
-        make: Callable[..., EndpointSection] = EndpointSection
-        return make(
-            name=("new" if asked else "") if self.name is None else self.name,
-            kind=self.kind,
-            url=("http://127.0.0.1/v1" if asked else "") if self.url is None else self.url,
-            model=("any" if asked else "") if self.model is None else self.model,
-            api_key_env=self.api_key_env,
+        asked = self.lists_models
+        values: dict[str, object] = {
+            "name": ("new" if asked else "") if self.name is None else self.name,
+            "kind": self.kind,
+            "url": ("http://127.0.0.1/v1" if asked else "") if self.url is None else self.url,
+            "model": ("any" if asked else "") if self.model is None else self.model,
+            "api_key_env": self.api_key_env,
             **self.more,
-        )
+        }
+        return endpoint_of(values)
 
 
-def parse_kind(text: str) -> EndpointKind:
+def parse_kind(text: str | None) -> str:
     """Parses the kind given by a flag. Raises ConfigError."""
-    for kind in KINDS:
-        if kind == text:
-            return kind
-    raise ConfigError([f'--kind "{text}": must be one of {", ".join(KINDS)}'])
+    if text is None:
+        return default_kind()
+    if text not in PROTOCOLS.names:
+        raise ConfigError([f'--kind "{text}": must be one of {", ".join(PROTOCOLS.names)}'])
+    if PROTOCOLS.get(text) is None:
+        raise ConfigError([f'--kind "{text}": {PROTOCOLS.problem_of(text)}'])
+    return text
 
 
-def parse_settings(pairs: Sequence[str]) -> Mapping[str, Value]:
+def parse_settings(pairs: Sequence[str], kind: str) -> Mapping[str, Value]:
     """Parses the --set flags, each "key=value". Raises ConfigError for an unknown key or an invalid value."""
     values: dict[str, Value] = {}
-    known = [name for name in ENDPOINT_KEYS if name not in _FLAGS]
+    keys = endpoint_keys(kind)
+    known = [name for name in keys if name not in _FLAGS]
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise ConfigError(["--set: must be key=value, as in --set template=llama3"])
         if name not in known:
-            raise ConfigError([f"--set {name}: {unknown(name, known, listed=True)}"])
+            raise ConfigError([f"--set {name}: {problem_with_key(kind, name) or unknown(name, known, listed=True)}"])
         try:
-            values[name] = ENDPOINT_KEYS[name].read(text)
+            values[name] = keys[name].read(text)
         except ValueError as error:
             raise ConfigError([f"--set {name}: {error}"]) from error
     return values

@@ -89,7 +89,7 @@ async def _start_local_models(loading: Loading, clients: Sequence[ChatModel], le
     left = []
     for endpoint, client in zip(loading.settings.llm.endpoints, clients, strict=True):
         try:
-            if endpoint.kind == "local":
+            if endpoint.is_on_this_machine:
                 await _start(loading, client)
         except EngineLoadError as error:
             _leave_out(loading, endpoint, error, left_out)

@@ -123,7 +123,7 @@ def _voices() -> tuple[OfferedVoice, ...]:
 
 def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:
     """Returns an endpoint as clients see it."""
-    here = endpoint.kind == "local" or urlsplit(endpoint.url).hostname in _LOOPBACK
+    here = endpoint.is_on_this_machine or urlsplit(endpoint.url).hostname in _LOOPBACK
     model = Path(endpoint.model).stem if is_path(endpoint.model) else endpoint.model
     return OfferedEndpoint(endpoint.name, model, here)
 

@@ -6,29 +6,18 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from support.generated.config_texts import kinds_of
+from support.generated.config_texts import all_endpoint_keys
 
-from assistant.config.endpoint_settings import (
-    KINDS,
-    NEEDED_KEYS,
-    OWN_KEYS,
-    BedrockApi,
-    BedrockFamily,
-    BedrockLatency,
-    EndpointKind,
-    EndpointSection,
-    Payload,
-    TritonBackend,
-    accepts,
-)
+from assistant.config.endpoint_settings import EndpointSection, endpoint_keys
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings, render_effective
-from llm.aws.bedrock import Api, Family, Latency
-from llm.aws.payload import PAYLOADS
+from assistant.registry.protocols import PROTOCOLS, default_kind
+from llm.aws.settings import Family, FamilyChoice
+from llm.protocols.protocol import CHOSEN_KEYS, KEYS_OF_ALL
 from llm.triton.generate import BACKENDS
-from llm.triton.grpc import Backend
+from llm.triton.settings import Backend
 
-GOOD: Mapping[EndpointKind, str] = {
+GOOD: Mapping[str, str] = {
     "openai": 'url = "https://h/v1"',
     "tgi": 'url = "http://h:8080"\ntemplate = "llama3"',
     "triton": 'url = "http://h:8000"\ntemplate = "llama3"',
@@ -62,26 +51,24 @@ def problem(kind: str, keys: str) -> str:
     return told
 
 
-def test_every_key_of_a_kind_exists() -> None:
-    names = {field.name for field in fields(EndpointSection)}
-    assert {key for keys in (*OWN_KEYS.values(), *NEEDED_KEYS.values()) for key in keys} <= names
-    assert set(OWN_KEYS) == set(NEEDED_KEYS) == set(KINDS)
-    for kind in KINDS:
-        assert all(accepts(kind, key) for key in NEEDED_KEYS[kind])
-    assert kinds_of("name") == KINDS
-    assert kinds_of("ca_file") == ("grpc",)
+def test_declarations_know_the_keys_of_the_program() -> None:
+    assert {field.name for field in fields(EndpointSection)} == {*KEYS_OF_ALL, *CHOSEN_KEYS, "own"}
+    for protocol in PROTOCOLS.all():
+        assert set(protocol.needed_keys) <= set(protocol.chosen_keys)
+        assert set(protocol.notes) <= set(endpoint_keys(protocol.name))
+    kinds = {one.key.name: one.kinds for one in all_endpoint_keys()}
+    assert kinds["name"] == PROTOCOLS.names
+    assert kinds["ca_file"] == ("grpc",)
+    assert [protocol.name for protocol in PROTOCOLS.all() if protocol.is_default] == [default_kind()]
 
 
 def test_choices_are_those_of_the_clients() -> None:
-    assert get_args(Payload) == PAYLOADS
-    assert get_args(BedrockApi) == get_args(Api)
-    assert get_args(BedrockFamily) == ("auto", *get_args(Family))
-    assert get_args(BedrockLatency) == get_args(Latency)
-    assert get_args(TritonBackend) == get_args(Backend) == tuple(BACKENDS)
+    assert get_args(FamilyChoice) == ("auto", *get_args(Family))
+    assert get_args(Backend) == tuple(BACKENDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_needs_few_keys(kind: EndpointKind) -> None:
+@pytest.mark.parametrize("kind", PROTOCOLS.names)
+def test_each_kind_needs_few_keys(kind: str) -> None:
     assert read(kind, GOOD[kind]).kind == kind
 
 
@@ -112,7 +99,11 @@ def test_old_tables_keep_their_meaning() -> None:
         ("openai", 'url = ""', "llm.endpoints[0]: url is missing"),
         ("tgi", 'url = "http://h"\ntemplate = ""', 'template is missing: kind "tgi" needs it'),
         ("openai", 'url = "grpc://h:1"', 'url must begin with http:// or https:// for kind "openai"'),
-        ("grpc", 'url = "ftp://h"\ntemplate = "llama3"', "llm.endpoints[0].url: must be an http:// or https:// addr"),
+        (
+            "grpc",
+            'url = "ftp://h"\ntemplate = "llama3"',
+            'url must begin with grpc://, grpcs://, http:// or https:// for kind "grpc"',
+        ),
         ("sagemaker", 'region = "Frankfurt"', "region must be an AWS region such as eu-central-1, or empty"),
         ("sagemaker", 'payload = "vllm"', 'llm.endpoints[0].payload = "vllm": must be "auto", "tgi", '),
         ("sagemaker", "bos = true", "bos is part of a template: set template, or leave it out"),
@@ -131,7 +122,7 @@ def test_old_tables_keep_their_meaning() -> None:
         (
             "vllm",
             GOOD["openai"],
-            'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker", "bedrock" or "local"',
+            'kind = "vllm": must be "bedrock", "grpc", "local", "openai", "sagemaker", "tgi" or "triton"',
         ),
     ],
     ids=[
@@ -165,12 +156,13 @@ def test_documented_examples_cover_every_kind_and_load() -> None:
     page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
     FILE.write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
     endpoints = load_settings(FILE, {}, ()).settings.llm.endpoints
-    assert [endpoint.kind for endpoint in endpoints] == list(KINDS)
+    assert sorted(endpoint.kind for endpoint in endpoints) == sorted(PROTOCOLS.names)
 
 
 def test_key_of_another_kind_is_always_refused() -> None:
-    with pytest.raises(ValueError, match='payload: kind "tgi" does not have this key'):
-        EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", payload="tgi")
+    assert 'payload: kind "tgi" does not have this key' in problem("tgi", f"{GOOD['tgi']}\npayload = 'tgi'")
+    with pytest.raises(ValueError, match='images: kind "tgi" does not have this key'):
+        EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", images=True)
 
 
 def test_only_keys_of_the_kind_are_shown() -> None:

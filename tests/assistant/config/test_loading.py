@@ -356,8 +356,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
         (
             ENDPOINT + "kind = 'vllm'",
-            'given.toml:5: llm.endpoints[0].kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker", '
-            '"bedrock" or "local"',
+            'given.toml:5: llm.endpoints[0].kind = "vllm": must be "bedrock", "grpc", "local", "openai", '
+            '"sagemaker", "tgi" or "triton"',
         ),
         (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
         (

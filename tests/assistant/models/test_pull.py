@@ -24,13 +24,14 @@ from support.services.threaded_http import Quiet, http_server
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import CHAT_MODELS, SMOLLM2, named
+from assistant.models.catalogue import CHAT_MODELS, named
 from assistant.models.errors import ModelError
 from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.stt.whisper.catalogue import BASE, TINY_EN
 from declarations.models import HubFile, Model
+from llm.local.catalogue import SMOLLM2
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = bytes(range(256)) * 4000  # 1 MB: several blocks

@@ -14,7 +14,6 @@ from support.services.aws_server import own_environment, refusal, serving_aws
 from support.services.endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
 from support.services.llm_server import Abort, status
 
-from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings
 from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader
@@ -61,11 +60,11 @@ def check_answer(result: SimulationResult, by: str) -> None:
 
 
 def test_every_endpoint_kind_is_audible() -> None:
-    async def one(kind: EndpointKind) -> SimulationResult:
+    async def one(kind: str) -> SimulationResult:
         async with serving_kind(kind, *ANSWER) as service:
             return await run_turn(service.table)
 
-    async def all_of_them() -> dict[EndpointKind, SimulationResult]:
+    async def all_of_them() -> dict[str, SimulationResult]:
         async with asyncio.TaskGroup() as tasks:
             holding = {kind: tasks.create_task(one(kind)) for kind in ALL_KINDS}
         return {kind: task.result() for kind, task in holding.items()}
@@ -80,7 +79,7 @@ def requests_made(result: SimulationResult) -> list[str]:
     return [event.detail for event in record.events if event.name == "tried"]
 
 
-async def failed_over(first: EndpointKind, second: EndpointKind) -> SimulationResult:
+async def failed_over(first: str, second: str) -> SimulationResult:
     """The first endpoint returns its service's rate-limit error; the second one answers."""
     async with AsyncExitStack() as stack:
         if first == "grpc":
@@ -97,7 +96,7 @@ async def failed_over(first: EndpointKind, second: EndpointKind) -> SimulationRe
         return await run_turn('[llm]\npolicy = "ordered"\n' + table_of(first, url, name="first") + service.table)
 
 
-PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
+PAIRS: tuple[tuple[str, str], ...] = (
     ("openai", "bedrock"),
     ("bedrock", "tgi"),
     ("tgi", "grpc"),

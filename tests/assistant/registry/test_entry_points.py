@@ -1,12 +1,9 @@
 """Engines that are installed as packages: they are found, and broken ones harm nothing."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.engines.installed_packages import Install, printed
 
 from assistant.registry.voices import VOICES, last_resort, ranked_voice_engines
 
@@ -15,30 +12,6 @@ from audio.engines.voice import VoiceEngine
 
 ENGINE = VoiceEngine(name="tin", make=lambda request: None, about="", ranks={"en": 99})
 """
-
-Install = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def install(tmp_path: Path) -> Install:
-    """Returns what installs a package with one voice into a folder: its name, its module's text, the engine's name."""
-
-    def package(name: str, text: str, engine: str) -> None:
-        (tmp_path / f"{name}.py").write_text(text)
-        info = tmp_path / f"{name}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[repartee.tts]\n{engine} = {name}:ENGINE\n")
-
-    return package
-
-
-def printed(folder: Path, program: str) -> str:
-    """Returns what a program prints in an environment that has the packages of a folder, too."""
-    environ = {**os.environ, "PYTHONPATH": str(folder)}
-    found = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
-    return found.stdout
 
 
 def test_built_in_voices_are_entry_points() -> None:
@@ -53,7 +26,7 @@ def test_last_resort_is_preferred_to_no_engine_of_a_language() -> None:
 
 
 def test_installed_voice_is_offered_without_a_change_of_the_program(tmp_path: Path, install: Install) -> None:
-    install("tin_voice", GOOD, "tin")
+    install("tin_voice", GOOD, "repartee.tts", "tin")
     said = printed(
         tmp_path,
         "from assistant.registry.voices import ranked_voice_engines\n"
@@ -65,7 +38,7 @@ def test_installed_voice_is_offered_without_a_change_of_the_program(tmp_path: Pa
 
 def test_former_key_means_the_engine_of_the_program(tmp_path: Path, install: Install) -> None:
     text = GOOD.replace("ENGINE", "from audio.engines.settings import OnnxSettings\n\nENGINE")
-    install("tin_voice", text.replace('about=""', 'about="", settings=OnnxSettings'), "tin")
+    install("tin_voice", text.replace('about=""', 'about="", settings=OnnxSettings'), "repartee.tts", "tin")
     program = "from assistant.config.settings import FORMER_KEYS, KEYS\n"
     said = printed(tmp_path, program + "print('tts.tin.provider' in KEYS, FORMER_KEYS['tts.provider'])")
     assert said == "True tts.piper.provider\n"
@@ -85,7 +58,7 @@ def test_former_key_means_the_engine_of_the_program(tmp_path: Path, install: Ins
 def test_broken_package_is_named_and_harms_no_other(
     tmp_path: Path, install: Install, text: str, engine: str, said: str
 ) -> None:
-    install("tin_voice", text, engine)
+    install("tin_voice", text, "repartee.tts", engine)
     found = printed(
         tmp_path,
         "from assistant.registry.voices import VOICES\n"

@@ -10,7 +10,7 @@ from support.conversations.trace_samples import TIME
 
 from assistant.trace.context import answer_span_id
 from assistant.trace.record import TracedAnswer, TurnRecord
-from assistant.trace.spans import EndpointDetails, OtelSpan, provider_of, spans_of
+from assistant.trace.spans import EndpointDetails, OtelSpan, spans_of
 from assistant.turns.settings import TurnSettings
 from llm.errors import LlmUnreachable
 
@@ -174,18 +174,3 @@ def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
     simulation.at(500, later)
     (record,) = simulation.run().records
     assert record.started_at == "2026-01-01T12:00:05.000+00:00"
-
-
-@pytest.mark.parametrize(
-    ("kind", "host", "provider"),
-    [
-        ("openai", "api.openai.com", "openai"),
-        ("openai", "mine.openai.azure.com", "azure.ai.openai"),
-        ("bedrock", "", "aws.bedrock"),
-        ("triton-grpc", "gpu1", "triton"),
-        ("tgi", "gpu1", "tgi"),
-    ],
-    ids=["OpenAI", "Azure", "Bedrock", "Triton", "TGI"],
-)
-def test_provider_names_follow_the_conventions(kind: str, host: str, provider: str) -> None:
-    assert provider_of(kind, host) == provider

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -376,12 +375,6 @@ def test_other_service_is_broken() -> None:
 
 
 # Settings.
-
-
-def test_missing_extra_names_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "botocore", None)
-    with pytest.raises(ValueError, match=r"'far'.*\.venv/bin/pip install -e '\.\[aws\]'"):
-        SageMakerChat("far", "e", region=REGION)
 
 
 def test_missing_region_names_the_remedy() -> None:

@@ -408,12 +408,6 @@ def test_too_little_memory_is_refused(model: Path, monkeypatch: pytest.MonkeyPat
     check(settings_of(model))
 
 
-def test_missing_extra_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
-    with pytest.raises(LocalServerError, match=r"not installed: run .*\[local\]"):
-        check(settings_of(model))
-
-
 @slow
 def test_truncated_model_is_refused_at_start(model: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.gguf"

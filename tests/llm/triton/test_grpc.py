@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import importlib.util
 import json
 import socket
-import sys
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -33,8 +31,9 @@ from tritonclient.grpc import InferInput, InferRequestedOutput
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
-from llm.triton import grpc_channel, kserve_messages
-from llm.triton.grpc import Backend, TritonGrpcChat
+from llm.triton import grpc_channel
+from llm.triton.grpc import TritonGrpcChat
+from llm.triton.settings import Backend
 
 KEY = "sk-very-secret-key"
 HELLO = (Message("system", "You are terse."), Message("user", "what is the tallest mountain"))
@@ -785,20 +784,6 @@ def test_functions_are_refused() -> None:
 def test_detail_has_kind_model_and_address() -> None:
     model = TritonGrpcChat("near", "grpc://h", "m7", prompt=prompt)
     assert model.detail == "grpc m7 at grpc://h:8001"
-
-
-@pytest.mark.parametrize(
-    ("file", "package"),
-    [(grpc_channel.__file__, "grpc"), (kserve_messages.__file__, "google.protobuf")],
-    ids=["grpcio", "protobuf"],
-)
-def test_missing_extra_names_install_command(file: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    spec = importlib.util.spec_from_file_location("without_the_extra", file)
-    assert spec is not None
-    assert spec.loader is not None
-    with pytest.raises(ImportError, match=r"\.venv/bin/pip install -e '\.\[grpc\]'"):
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def test_stop_ends_answer_and_cancels_call() -> None:

@@ -6,15 +6,16 @@ them.
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
-from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, accepts
+from assistant.config.endpoint_settings import EndpointSection, defaults_of, endpoint_keys, needed_keys, values_of
 from assistant.config.keys import Key, keys_of
 from assistant.config.settings import DEFAULTS, SECTIONS
-from assistant.config.sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
+from assistant.config.sources import TOOL_SERVER_KEYS
 from assistant.config.tool_settings import ToolServerSection
 from assistant.config.words import spelled
+from assistant.registry.protocols import PROTOCOLS, protocol_of
 
 ROOT = Path(__file__).parents[3]
 CONFIG_FILE = ROOT / "config.toml"
@@ -34,7 +35,6 @@ _ENDPOINTS_HEAD = (
     "built-in skills. Each [[llm.endpoints]] is one. Keys are never written here: api_key_env names the environment "
     "variable that holds one."
 )
-_ENDPOINT_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
 _EXAMPLES = (
     EndpointSection(name="local", url="http://127.0.0.1:8000/v1", model="qwen2.5-7b-instruct"),
     EndpointSection(name="cloud", url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="OPENAI_API_KEY"),
@@ -51,9 +51,49 @@ _TOOL_SERVER_EXAMPLES = (
 )
 
 
-def kinds_of(key: str) -> tuple[EndpointKind, ...]:
-    """Returns the endpoint kinds that have the key."""
-    return tuple(kind for kind in KINDS if accepts(kind, key))
+@dataclass(frozen=True, slots=True)
+class EndpointKey:
+    """A key of [[llm.endpoints]], with the kinds in which it is the same."""
+
+    key: Key
+    kinds: tuple[str, ...]
+
+    @property
+    def of_all(self) -> bool:
+        """Whether every kind has it."""
+        return self.kinds == PROTOCOLS.names
+
+    @property
+    def default(self) -> str:
+        """The key with its default, or with the kinds that require it."""
+        name = self.key.name
+        spared = [kind for kind in self.kinds if name not in needed_keys(kind)]
+        if not spared:
+            return f"`{name}` (required)"
+        exception = f" (required, except for {' and '.join(spared)})" if len(spared) < len(self.kinds) else ""
+        return f"`{name}={spelled(defaults_of(spared[0])[name])}`{exception}"
+
+    @property
+    def text(self) -> str:
+        """The meaning, with what it is for single kinds."""
+        notes: dict[str, list[str]] = {}
+        for kind in self.kinds:
+            if note := protocol_of(kind).notes.get(self.key.name):
+                notes.setdefault(note, []).append(kind)
+        more = "".join(f"; {', '.join(kinds)}: {note}" for note, kinds in notes.items())
+        return f"{self.key.about.text.removesuffix('.')}{more}."
+
+
+def all_endpoint_keys() -> list[EndpointKey]:
+    """Returns the keys of all kinds; the last are those that are a kind's own."""
+    found: list[EndpointKey] = []
+    for kind in PROTOCOLS.names:
+        for key in endpoint_keys(kind).values():
+            same = next((one for one in found if one.key == key), EndpointKey(key, ()))
+            found = [one for one in found if one is not same]
+            found.append(EndpointKey(key, (*same.kinds, kind)))
+    order = [key.name for key in keys_of(EndpointSection)]
+    return sorted(found, key=lambda one: order.index(one.key.name) if one.key.name in order else len(order))
 
 
 def config_toml() -> str:
@@ -80,11 +120,12 @@ def markdown_tables() -> str:
         keys = (f"`{key.name}={_shortened(spelled(getattr(values, key.name)))}`" for key in keys_of(type(values)))
         rows.append(_row(f"[{section}]", keys))
         if section == "llm":
-            groups = dict.fromkeys(kinds_of(name) for name in ENDPOINT_KEYS)
+            groups = dict.fromkeys(one.kinds for one in all_endpoint_keys())
             for kinds in sorted(groups, key=lambda kinds: -len(kinds)):
-                names = [name for name in ENDPOINT_KEYS if kinds_of(name) == kinds]
-                whose = "" if kinds == KINDS else f", {', '.join(kinds)}"
-                rows.append(_row("[[llm.endpoints]]", map(_default, names), whose))
+                told = (one.default for one in all_endpoint_keys() if one.kinds == kinds)
+                rows.append(
+                    _row("[[llm.endpoints]]", told, "" if kinds == PROTOCOLS.names else f", {', '.join(kinds)}")
+                )
         if section == "tools":
             defaults = _TOOL_SERVER_DEFAULTS.items()
             keys = (f"`{name}` (required)" if one is MISSING else f"`{name}={spelled(one)}`" for name, one in defaults)
@@ -103,10 +144,12 @@ def docs_with(tables: str, page: str) -> str:
 
 def _endpoint_examples() -> str:
     parts = ["\n", _comment(_ENDPOINTS_HEAD)]
-    parts += [_comment(f"  {key.name}{_for(key, ' ({})')}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
+    for one in all_endpoint_keys():
+        kinds = "" if one.of_all else f" ({', '.join(one.kinds)})"
+        parts.append(_comment(f"  {one.key.name}{kinds}: {_about(one.key, one.text)}"))
     for example in _EXAMPLES:
-        values = {name: getattr(example, name) for name in ENDPOINT_KEYS}
-        told = [name for name, value in values.items() if name == "kind" or value != _ENDPOINT_DEFAULTS[name]]
+        values, defaults = values_of(example), defaults_of(example.kind)
+        told = [name for name, value in values.items() if name == "kind" or value != defaults.get(name)]
         lines = [f"{name} = {_value(values[name])}" for name in told]
         parts.append(_comment("\n".join(["", "[[llm.endpoints]]", *lines])))
     return "".join(parts)
@@ -122,25 +165,10 @@ def _tool_server_examples() -> str:
     return "".join(parts)
 
 
-def _for(key: Key, form: str) -> str:
-    """Returns the kinds that have the key; "" if all do."""
-    kinds = kinds_of(key.name)
-    return "" if kinds == KINDS else form.format(", ".join(kinds))
-
-
-def _default(name: str) -> str:
-    """Returns an endpoint's key with its default, or with the kinds that require it."""
-    given = _ENDPOINT_DEFAULTS[name]
-    spared = [kind for kind in kinds_of(name) if name not in NEEDED_KEYS[kind]]
-    if not spared or given is MISSING:
-        return f"`{name}` (required)"
-    exception = f" (required, except for {' and '.join(spared)})" if len(spared) < len(kinds_of(name)) else ""
-    return f"`{name}={spelled(given)}`{exception}"
-
-
-def _about(key: Key) -> str:
+def _about(key: Key, meaning: str = "") -> str:
+    text = meaning or key.about.text
     plain = key.kind is bool or key.allowed == "a text"
-    return key.about.text if plain else f"{key.about.text} {key.allowed[0].upper()}{key.allowed[1:]}."
+    return text if plain else f"{text} {key.allowed[0].upper()}{key.allowed[1:]}."
 
 
 def _comment(text: str) -> str:

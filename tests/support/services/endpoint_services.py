@@ -8,9 +8,9 @@ from support.services import aws_server, grpc_server, llm_server
 from support.services.generate_events import last, output, token
 from support.services.llm_server import HEAD, LAST_CHUNK, Script, Server, chunk
 
-from assistant.config.endpoint_settings import KINDS, EndpointKind
+from assistant.registry.protocols import PROTOCOLS
 
-OWN_KEYS: dict[EndpointKind, str] = {
+OWN_KEYS: dict[str, str] = {
     "openai": "",
     "tgi": 'template = "chatml"',
     "triton": 'template = "chatml"',
@@ -20,7 +20,7 @@ OWN_KEYS: dict[EndpointKind, str] = {
 }
 """Keys that a kind needs besides name, kind, url and model."""
 
-ALL_KINDS = tuple(kind for kind in KINDS if kind != "local")
+ALL_KINDS = tuple(kind for kind in PROTOCOLS.names if kind != "local")
 """Kinds of services with an address; tests/llm/local/test_local_chat.py has the other kind."""
 
 
@@ -41,13 +41,13 @@ class Service:
     headers: Callable[[], Mapping[str, str]]
 
 
-def table_of(kind: EndpointKind, url: str, *more: str, name: str = "") -> str:
+def table_of(kind: str, url: str, *more: str, name: str = "") -> str:
     """Returns an endpoint table as in config.toml."""
     keys = (f'name = "{name or kind}"', f'kind = "{kind}"', f'url = "{url}"', 'model = "m7"', OWN_KEYS[kind], *more)
     return "\n".join(["[[llm.endpoints]]", *filter(None, keys)]) + "\n"
 
 
-def script_of(kind: EndpointKind, *texts: str) -> Script:
+def script_of(kind: str, *texts: str) -> Script:
     """Returns a complete HTTP answer."""
     match kind:
         case "tgi":
@@ -64,7 +64,7 @@ def script_of(kind: EndpointKind, *texts: str) -> Script:
 
 
 @asynccontextmanager
-async def serving_kind(kind: EndpointKind, *texts: str, more: Sequence[str] = ()) -> AsyncGenerator[Service]:
+async def serving_kind(kind: str, *texts: str, more: Sequence[str] = ()) -> AsyncGenerator[Service]:
     """Runs the service while the block runs. sagemaker and bedrock need the keys of `own_environment`."""
     if kind == "grpc":
         async with grpc_server.serving(grpc_server.answer(*texts)) as triton:

@@ -83,7 +83,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of openai, tgi, triton, grpc'),
+        (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of bedrock, grpc, local, openai'),
         (("endpoints", "add", "near", "--kind", "tgi", "--set", "templat=a"), "did you mean template?"),
         (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text that is not empty"),
         (

@@ -10,13 +10,15 @@ from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
 from support.services.grpc_server import answer, self_signed, serving
 
-from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.endpoint_probe import probe as endpoint_probe
 from assistant.endpoint_probe.figures import EndpointMeasurement, ProbeAnswer
 from assistant.endpoint_probe.handshake import Handshake, measure_handshake
 from assistant.endpoint_probe.probe import measure_endpoint
+from llm.protocols.protocol import HTTP
+from llm.triton.protocol import GRPC
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +38,7 @@ async def probed(table: str, requests: int = 2, environ: Mapping[str, str] | Non
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_each_kind_is_measured(kind: EndpointKind) -> None:
+def test_each_kind_is_measured(kind: str) -> None:
     async def scene() -> tuple[EndpointMeasurement, int]:
         async with serving_kind(kind, "One", ", two", ", three.") as service:
             return await probed(service.table), len(service.asked())
@@ -79,7 +81,7 @@ def test_no_question_is_sent_if_none_is_requested() -> None:
 
 @pytest.mark.parametrize("requests", [0, 1], ids=["no request", "one request"])
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "openai"])
-def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> None:
+def test_unreachable_endpoint_is_reported(kind: str, requests: int) -> None:
     scheme = "grpc" if kind == "grpc" else "http"
     found = asyncio.run(probed(table_of(kind, f"{scheme}://127.0.0.1:9"), requests))
     assert found.answers == ()
@@ -124,7 +126,7 @@ def test_tls_is_timed_with_a_trusted_certificate(tmp_path: Path) -> None:
     async def scene() -> tuple[EndpointMeasurement, float | None]:
         async with serving(answer("One."), tls=(key, certificate)) as triton:
             found = await probed(table_of("grpc", triton.url, f'ca_file = "{certificate}"'), 1)
-            return found, (await measure_handshake(triton.url)).tls_ms
+            return found, (await measure_handshake(triton.url, GRPC.scheme_of(triton.url))).tls_ms
 
     found, untrusted = asyncio.run(scene())
     assert found.problem == ""
@@ -135,7 +137,7 @@ def test_tls_is_timed_with_a_trusted_certificate(tmp_path: Path) -> None:
 
 def test_proxy_is_reported_instead_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    made = asyncio.run(measure_handshake("https://far.example/v1"))
+    made = asyncio.run(measure_handshake("https://far.example/v1", HTTP[1]))
     assert made.proxy
     assert made.connect_ms is None
 
@@ -146,7 +148,7 @@ def test_proxy_is_reported_instead_of_times(monkeypatch: pytest.MonkeyPatch) -> 
     ids=["empty label", "invalid punycode", "emoji"],
 )
 def test_invalid_host_name_has_no_figures(address: str) -> None:
-    assert asyncio.run(measure_handshake(address)) == Handshake()
+    assert asyncio.run(measure_handshake(address, GRPC.scheme_of(address))) == Handshake()
 
 
 def test_first_reachable_address_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,9 +163,9 @@ def test_first_reachable_address_is_timed(monkeypatch: pytest.MonkeyPatch) -> No
                 return [(0, 1, 6, "", (host, address.port or 0)) for host in hosts]
 
             monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
-            made = await measure_handshake(f"http://localhost:{address.port}")
+            made = await measure_handshake(f"http://localhost:{address.port}", HTTP[0])
             hosts.pop()
-            assert (await measure_handshake(f"http://localhost:{address.port}")).connect_ms is None
+            assert (await measure_handshake(f"http://localhost:{address.port}", HTTP[0])).connect_ms is None
             return made.connect_ms
 
     assert asyncio.run(scene()) is not None

@@ -7,7 +7,7 @@ from assistant.config.errors import ConfigError
 
 
 def test_further_keys_are_parsed_by_type() -> None:
-    assert parse_settings(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
+    assert parse_settings(["template=llama3", "tier=2", "bos=true", "weight=0.5"], "tgi") == {
         "template": "llama3",
         "tier": 2,
         "bos": True,
@@ -21,14 +21,15 @@ def test_further_keys_are_parsed_by_type() -> None:
         ("template", "--set: must be key=value, as in --set template=llama3"),
         ("tmplate=x", "--set tmplate: no such setting; did you mean template?"),
         ("url=http://h", "--set url: no such setting"),
+        ("threads=2", '--set threads: kind "tgi" does not have this key, only url, api_key_env, template, bos and'),
         ("tier=10", "--set tier: must be a whole number from 1 to 9"),
         ("api_key=sk-1", "put the key into an environment variable"),
     ],
-    ids=["no equals sign", "misspelled key", "key of another kind", "value out of range", "secret"],
+    ids=["no equals sign", "misspelled key", "key with a flag", "key of another kind", "value out of range", "secret"],
 )
 def test_user_error_is_one_line(pair: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        parse_settings([pair])
+        parse_settings([pair], "tgi")
     assert told in str(refused.value)
     assert "sk-1" not in str(refused.value)
 
@@ -41,5 +42,5 @@ def test_only_kinds_with_a_model_list_may_omit_keys() -> None:
         NewEndpoint("a", "http://h", "m", kind=parse_kind("triton"), more={"template": "llama3"}).section().kind
         == "triton"
     )
-    with pytest.raises(ConfigError, match="must be one of openai, tgi"):
+    with pytest.raises(ConfigError, match="must be one of bedrock, grpc, local, openai, "):
         parse_kind("vllm")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_model_for_another_language_is_not_used() -> None:
 
 def test_missing_extra_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     install("qwen3-0.6b")
-    monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
     endpoint, why = build.local_endpoint(DEFAULTS)
     assert endpoint is None
     assert "run `.venv/bin/pip install -e '.[local]'`" in why
@@ -204,7 +205,7 @@ def test_fallback_that_cannot_start_does_not_prevent_the_start(
         if trouble == "damaged":
             path.write_bytes(b"damaged")
     if trouble == "extra":
-        monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
+        monkeypatch.setitem(sys.modules, "xllamacpp", None)
     if trouble == "memory":
         monkeypatch.setattr(process, "available_bytes", lambda: 1_000_000)
     here = EndpointSection(name="here", kind="local", model="qwen3-0.6b")
@@ -230,7 +231,7 @@ def test_fallback_that_cannot_start_does_not_prevent_the_start(
 @pytest.mark.parametrize("fallback", [True, False])
 def test_model_that_is_no_fallback_must_start(fallback: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     install("qwen3-0.6b")
-    monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
     here = EndpointSection(name="here", kind="local", model="qwen3-0.6b", fallback=fallback)
     cloud = EndpointSection(name="cloud", url="http://127.0.0.1:9/v1", model="m")
     section = LlmSection(endpoints=(here,) if fallback else (here, cloud))
