@@ -1,4 +1,4 @@
-"""The voice, the recognizer and the skill of examples/ are installed as packages and used by `repartee serve`."""
+"""The voice, recognizer, protocol and skill of examples/ are installed as packages and used by `repartee serve`."""
 
 import asyncio
 import importlib.util
@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import socketserver
 import subprocess
 import sys
 import threading
@@ -35,7 +36,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Installs the packages into a folder, without a network. Returns the environment that has them."""
     folder = tmp_path_factory.mktemp("packages")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    packages = [ROOT / "examples" / name for name in ("voice", "recognizer", "skill")]
+    packages = [ROOT / "examples" / name for name in ("voice", "recognizer", "protocol", "skill")]
     subprocess.run([*pip, f"--target={folder}", *packages], check=True, timeout=100)
     return {**os.environ, "PYTHONPATH": str(folder)}
 
@@ -156,3 +157,34 @@ def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_p
     assert "draws playing cards (en, de)" in listed
     report = json.loads(output("doctor", "--json", "--set", "tts.engine=beeps"))
     assert "tts beeps" in json.dumps(report)
+
+
+@contextmanager
+def line_server() -> Generator[tuple[int, list[bytes]]]:
+    """Answers each connection with two lines. Yields its port and the requests."""
+    requests: list[bytes] = []
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            requests.append(self.rfile.readline())
+            self.wfile.write("Shakespeare wrote \nit, né?\n\n".encode("latin-1"))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1], requests
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_installed_protocol_asks_the_language_model(environ: dict[str, str], tmp_path: Path) -> None:
+    with line_server() as (port, requests):
+        endpoint = (
+            f'{{name = "near", kind = "lines", url = "lines://127.0.0.1:{port}", model = "any", encoding = "latin-1"}}'
+        )
+        settings = ("tts.engine=espeak-ng", f"llm.endpoints=[{endpoint}]")
+        with serving(environ, tmp_path, *settings) as address:
+            assert "Shakespeare wrote it, né?" in asked(address, "Who wrote Hamlet?", tmp_path)
+    assert json.loads(requests[-1])[-1]["content"] == "Who wrote Hamlet?"
