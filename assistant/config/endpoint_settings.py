@@ -167,7 +167,7 @@ class EndpointSection(ConfigSection):
 
     @property
     def shown_place(self) -> str:
-        """Where the model runs: the address without its query string, else the kind and the region."""
+        """Place of the model: the address without its query string, else the kind and the region."""
         if self.is_on_this_machine:
             return "on this machine"
         return f"at {self.shown_url or f'{self.kind} {self.region}'.strip()}"

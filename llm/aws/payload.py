@@ -1,7 +1,7 @@
 """Selects the parser for a SageMaker container's answer, by configuration or by its first bytes. No I/O.
 
 tgi, lmi-jsonlines, lmi-sse    token lines (`token_stream`)
-lmi-chat                       chunks of chat completions (`openai_stream`)
+lmi-chat                       chunks of chat completions (`llm/openai/stream.py`)
 djl-0.25                       one string, token by token (`generated_text_stream`)
 """
 

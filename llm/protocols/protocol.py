@@ -30,7 +30,7 @@ KEYS_OF_ALL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UrlScheme:
-    """How the address of a service may begin.
+    """Beginning of the address of a service.
 
     Attributes:
         name: As in "https".
@@ -48,7 +48,7 @@ HTTP = (UrlScheme("http", 80), UrlScheme("https", 443, has_tls=True))
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Whom `LlmProtocol.list_models` asks.
+    """Input of `LlmProtocol.list_models`.
 
     Attributes:
         name: Name of the endpoint, for errors.

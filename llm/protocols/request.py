@@ -1,4 +1,4 @@
-"""What the client of an LLM endpoint is made from: the keys of its table, and the settings of all endpoints."""
+"""Input of the client of an LLM endpoint: the keys of its table, and the settings of all endpoints."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

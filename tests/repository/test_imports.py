@@ -342,8 +342,8 @@ def test_no_module_outside_of_an_engine_has_its_name(packages: list[Module]) -> 
     assert {name: found for name, found in named.items() if not name.startswith(ENGINE_FOLDERS)} == {
         "web.webrtc.calls": {"webrtc"},  # the extra of this name
         "assistant.commands.first_run.answerer_step": {"local"},  # an answer to the question who answers
-        "assistant.commands.first_run.answerers": {"local", "openai"},  # the same, and a company
-        "assistant.commands.first_run.plan": {"local"},
+        "assistant.first_run.answerers": {"local", "openai"},  # the same, and a company
+        "assistant.first_run.plan": {"local"},
         "assistant.setup.build": {"local"},  # name of an endpoint, as in --llm
     }
 

@@ -471,9 +471,7 @@ def test_tools_without_model_or_server_are_reported() -> None:
 def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
     loader = loader_of("tts.engine=espeak-ng", NOTES, near)
-    with pytest.raises(
-        EngineLoadError, match=re.escape("no endpoint supports functions (near: their kinds")
-    ):
+    with pytest.raises(EngineLoadError, match=re.escape("no endpoint supports functions (near: their kinds")):
         asyncio.run(loader.open())
 
 
