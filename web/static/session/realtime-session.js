@@ -7,6 +7,7 @@ import { noticeText, serverText, text } from "../texts/texts.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
+import { Interruption } from "./interruption.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
 import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, SERVER_EVENTS } from "./server-events.js";
@@ -33,6 +34,7 @@ export class RealtimeSession extends EventTarget {
     this.connection = connection;
     this.turns = turns;
     this.conversation = new Conversation();
+    this.interruption = new Interruption(audio, connection, this.conversation);
     this.pushToTalk = new PushToTalk();
     this.muted = false;
     /** Whether replies are written only. */
@@ -49,7 +51,6 @@ export class RealtimeSession extends EventTarget {
     this.keeping = null;
     this._turnDetection = undefined; // the server's default
     this._response = null; // id of the reply in progress
-    this._stoppedResponse = null; // id of the reply that the user stopped
     this._userSpeaking = false;
     this._awaitingReply = false;
     this._replyRequested = false; // a requested reply has not begun
@@ -170,11 +171,7 @@ export class RealtimeSession extends EventTarget {
 
   /** Stops the reply, whether it is being generated or only played. */
   interrupt() {
-    const stopped = this._response ?? this.replyPlayback.playing;
-    if (!stopped) return;
-    this.connection.send(this._response ? { type: "response.cancel", response_id: stopped } : { type: "output_audio_buffer.clear" });
-    this._stoppedResponse = stopped;
-    this.audio.output.flush();
+    this.interruption.interrupt(this._response, this.replyPlayback.playing);
   }
 
   /** @param {string[]} ids items of repartee.lists */
@@ -278,9 +275,9 @@ export class RealtimeSession extends EventTarget {
   _sessionCreated(session) {
     const resumed = session.repartee?.resumed === true;
     if (this._wasOpen && !resumed) {
-      this.audio.output.reset();
+      this.interruption.startAnother();
       this.turns.startConversation();
-      this._response = this._stoppedResponse = null;
+      this._response = null;
       if (this.keeping?.id) this.conversation.clear(); // the server keeps it and sends it again
       else {
         this.conversation.startAnother();
@@ -290,15 +287,13 @@ export class RealtimeSession extends EventTarget {
     if (resumed) this.conversation.resumed();
     if (resumed) this._captureTimeline.dropAfter(session.repartee.heard_ms);
     else this._captureTimeline.reset();
-    this.audio.output.duck(false); // the end of ducking may have been lost with the connection
     this._open = this._wasOpen = true;
     this._awaitingReply = this._userSpeaking = false;
     this._pendingChoices.clear();
     this._clearRequests();
     this._turnDetection = session.audio?.input?.turn_detection ?? this._turnDetection;
     this._sendSessionUpdate();
-    // The server may not know that a reply was stopped while, or just before, there was no connection.
-    if (resumed && this._stoppedResponse) this.connection.send({ type: "response.cancel", response_id: this._stoppedResponse });
+    this.interruption.reconnected(resumed);
     this._sessionUpdated(session);
     this._connectionProblem = "lost";
     for (const name of [...CONNECTION_PROBLEMS, "token"]) this._emit("resolved", name);
@@ -327,7 +322,7 @@ export class RealtimeSession extends EventTarget {
   _speechStarted() {
     this._userSpeaking = true;
     this._awaitingReply = false;
-    this.audio.output.flush(); // also audio that has not started to play
+    this.interruption.stop();
   }
 
   _responseCreated(response) {
@@ -377,14 +372,14 @@ export class RealtimeSession extends EventTarget {
   }
 
   _playAudio(response, base64) {
-    if (response === this._stoppedResponse) return;
+    if (response === this.interruption.stopped) return;
     this.audio.output.push(response, fromBase64(base64));
   }
 
   _responseDone({ id, status, status_details: details }) {
     if (this._response === id) this._response = null;
     this.audio.output.end(id);
-    if (status === "cancelled" && this.audio.output.hasUnplayedAudio(id)) this.audio.output.flush();
+    if (status === "cancelled") this.interruption.cancelled(id);
     if (status !== "failed") return;
     const cause = serverText(details?.error) || text("problem.no_reason");
     if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
@@ -392,11 +387,6 @@ export class RealtimeSession extends EventTarget {
     this._emit("resolved", `note ${noticeText({ text: reason, code: "reply_failed", values: { reason } })}`); // the server sent it as a notice, too
     const turn = this.turns.markFailed(id);
     if (turn) this._emit("turn", turn);
-  }
-
-  _itemTruncated(itemId) {
-    const response = this.conversation.item(itemId)?.response;
-    if (response && this.audio.output.hasUnplayedAudio(response)) this.audio.output.flush();
   }
 
   /** Returns the query parameters that resume the session, and the reply from the audio that has arrived. */
