@@ -123,6 +123,7 @@ class WhisperStream:
         self._latest: tuple[int, Decoded] | None = None  # position and result; good enough to be final
         self._provisional: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
         self._recheck_until = 0  # position up to which an early transcript will be requested again
+        self._end_reported_at = 0  # position at which a request last told the end of speech; 0 if speech went on
         self._dip: int | None = None  # position of the last drop of the speech probability
         self._started_until = 0  # end of the last started decode
         self._final_started_until = 0  # end of the last started decode that may be final
@@ -164,6 +165,7 @@ class WhisperStream:
             end = speech_end - self.segment
             if early:
                 self._recheck_until = min(end + _MARGIN_SAMPLES, self._fed)
+            self._end_reported_at = self._fed
             sufficient_until = min(
                 sufficient_until, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until)
             )
@@ -185,7 +187,8 @@ class WhisperStream:
             return await request.answer
         except asyncio.CancelledError:
             if self._recheck_until == sure:
-                self._recheck_until = 0  # the user continued: this transcript will not be requested again
+                # The user continued: this transcript will not be requested again.
+                self._recheck_until = self._end_reported_at = 0
             raise
         finally:
             self._requests = [other for other in self._requests if other is not request]
@@ -238,9 +241,9 @@ class WhisperStream:
             return self._requested_decode(length)
         if length > samples_of_s(SETTLE_S):
             return "settle"
-        if max(self._final_started_until, self._latest[0] if self._latest is not None else 0) < self._final_from:
+        if not self._end_is_decoded and self._final_until < self._final_from:
             return "pause"
-        if self._trailing_silence.samples >= _PAUSE_SAMPLES:
+        if self._end_is_decoded or self._trailing_silence.samples >= _PAUSE_SAMPLES:
             return None  # another decode would delay the next requested transcript
         return self._needed_early_decode(segments_per_worker)
 
@@ -274,6 +277,21 @@ class WhisperStream:
         quiet = self._trailing_silence.samples
         sure = self._recheck_until if self._fed - self._recheck_until <= _RECHECK_WITHIN_SAMPLES else 0
         return max(sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
+
+    @property
+    def _end_is_decoded(self) -> bool:
+        """Whether the speech has ended as far as known, and a decode covers the end that was reported.
+
+        Noise after the end is then no pause of its own: its decode would delay those of other conversations. A dip
+        says that the detector has heard speech again.
+        """
+        until, spoken_again = self._final_until, self._dip is not None and self._dip > self._end_reported_at
+        return 0 < self._recheck_until <= until and not spoken_again and self._fed - until <= _LACKING_SAMPLES
+
+    @property
+    def _final_until(self) -> int:
+        """Position up to which a decode that may be final has begun."""
+        return max(self._final_started_until, self._latest[0] if self._latest is not None else 0)
 
     def start_decode(self, kind: Kind) -> Decode:
         """Returns the decode for the reason `kind`, which starts now."""

@@ -1304,6 +1304,27 @@ def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("spoken_again", [False, True], ids=["noise", "speech"])
+def test_noise_after_a_decoded_end_is_not_decoded(*, spoken_again: bool) -> None:
+    """A new dip says that the detector has heard speech."""
+
+    async def scene() -> None:
+        stream = at_an_end()
+        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
+        await asyncio.sleep(0)
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.01)
+        assert (await early).text == "turn it on"
+        stream.feed(loud(0.04))
+        if spoken_again:
+            stream.probability_dip()
+        stream.feed(quiet(0.1))
+        assert stream.needed_decode(1) == ("pause" if spoken_again else None)
+        stream.feed(quiet(0.7))
+        assert stream.needed_decode(1) == "pause", "a request would need a newer decode"
+
+    asyncio.run(scene())
+
+
 def test_finished_segment_needs_no_decode() -> None:
     scheduler = DecodeScheduler()
     scheduler.expect_model()
