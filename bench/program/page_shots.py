@@ -2,7 +2,8 @@
 
     python -m bench.program.page_shots [--out docs] [--set section.key=value]
 
-Writes page-speaking.png and page-phone.png (the conversation), page-finished.png and page-light.png (the panels, too).
+Writes page-voices.png (the settings), page-speaking.png and page-phone.png (the conversation), page-finished.png and
+page-light.png (the panels, too). `--only voices` writes the first alone.
 Takes a minute; needs Chromium (--browser). The values shown were measured while the screenshots were taken.
 """
 
@@ -100,6 +101,17 @@ def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
     _photograph(page, out / "page-light.png")
 
 
+def take_voices(page: Page, url: str, out: Path) -> None:
+    """Takes a screenshot of the settings of the voice, with another language than the server's."""
+    page.add_init_script("localStorage.setItem('repartee.first-run', 'done')")
+    page.goto(url)
+    page.click("#settings-open")
+    page.select_option("#setting-language", "de")
+    page.wait_for_selector("#setting-voice option:has-text('Pico')", state="attached")
+    page.wait_for_timeout(600)  # the last transition
+    page.locator("#settings").screenshot(path=out / "page-voices.png")
+
+
 def _photograph(page: Page, path: Path) -> None:
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)  # the end of every transition
@@ -115,6 +127,7 @@ def main(say: Callable[[str], object] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, default=Path("out/page"), help="folder for the pictures")
     parser.add_argument("--browser", default="/usr/bin/chromium", help="path of a Chromium browser")
+    parser.add_argument("--only", choices=("voices",), help="write only page-voices.png")
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="section.key=value")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
@@ -125,10 +138,13 @@ def main(say: Callable[[str], object] = print) -> None:
         with serving(folder, asked.settings) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=asked.browser, args=flags)
             page = browser.new_page(viewport=DESK, color_scheme="dark")
-            take(page, url, folder, asked.settings)
-            latencies_ms = page.evaluate("repartee.turns.all.map((turn) => Math.round(turn.latency_ms))")
+            take_voices(page, url, folder)
+            if asked.only is None:
+                page = browser.new_page(viewport=DESK, color_scheme="dark")
+                take(page, url, folder, asked.settings)
+                latencies_ms = page.evaluate("repartee.turns.all.map((turn) => Math.round(turn.latency_ms))")
+                say(f"response latencies {latencies_ms} ms")
             browser.close()
-        say(f"response latencies {latencies_ms} ms")
         for picture in folder.glob("page-*.png"):
             shutil.copy(picture, asked.out)
     for picture in sorted(asked.out.glob("page-*.png")):

@@ -145,7 +145,7 @@ def test_voice_of_another_language_is_not_kept(page: Page) -> None:
     page.select_option("#setting-language", "")
     assert page.input_value("#setting-voice") == ""
     texts = page.locator("#setting-voice option").all_text_contents()
-    assert texts == ["Amy (US, medium) (server)", "espeak-ng (robotic)"]
+    assert texts == ["Amy (US, medium) · server", "espeak-ng (robotic)"]
 
 
 @pytest.mark.parametrize("configured", [False, True], ids=["auto", "configured"])

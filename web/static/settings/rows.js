@@ -35,9 +35,13 @@ export class Row {
       makeElement("p", { class: "setting-server" }, this._server, this._reset));
   }
 
-  /** @param {string} note about the server's value @param {boolean} differs whether this browser's is another */
-  draw(note, differs) {
-    this._server.textContent = note;
+  /**
+   * @param {string} note about the server's value
+   * @param {boolean} differs whether this browser's is another
+   * @param {string} [command] that the note ends with
+   */
+  draw(note, differs, command) {
+    this._server.replaceChildren(note, ...(command ? [makeElement("code", { text: command })] : []));
     this._reset.hidden = !differs;
     this._server.parentElement.hidden = !note && !differs;
     this.element.classList.toggle("differs", differs);

@@ -237,9 +237,9 @@ export class SettingsPanel {
     setOptions(voice.control, [{ value: "", text: others.length || foreign ? first : only }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
-    const more = better ? ` ${text("settings.better_voice", { command: `repartee models pull ${better}` })}` : "";
+    const more = better ? ` ${text("settings.better_voice")}` : "";
     const now = foreign && !this._differs("voice") ? text("settings.now", { value: voiceName(this._voices()[0] ?? own, choices) }) : this._serverValue("voice", only);
-    voice.draw((now + more).trim(), this._differs("voice"));
+    voice.draw((now + more).trim(), this._differs("voice"), better && `repartee models pull ${better}`);
   }
 
   _drawEndpoint() {
