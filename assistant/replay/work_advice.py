@@ -26,7 +26,7 @@ from assistant.trace_report.statistics import min_turns
 MIN_PLAYOUT_MS = 60.0
 """Smallest playout latency of a sound device in milliseconds.
 
-A sound server needs as much (docs/talk.md); a file or a buffer needs one block of 20 ms.
+A sound server needs as much (docs/lab/talk.md); a file or a buffer needs one block of 20 ms.
 """
 
 _NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))

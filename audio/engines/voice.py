@@ -38,11 +38,11 @@ class VoiceInfo:
 
 @dataclass(frozen=True, slots=True)
 class VoiceFigures:
-    """Measured quality and cost, for the list of voices (docs/engines.md says how they are measured).
+    """Measured quality and cost, for the list of voices (docs/tts.md says how they are measured).
 
     Attributes:
         dnsmos: Quality of the sound from 1 to 5, as DNSMOS estimates it; None: not measured.
-        word_errors: Share of English words that a recognizer does not understand (docs/engines.md).
+        word_errors: Share of English words that a recognizer does not understand (docs/tts.md).
         processor_s: Processor seconds for a second of speech.
         first_sound_ms: Time to the first sound of 25 letters, in ms.
     """

@@ -16,7 +16,7 @@ SLOW_MS = 500.0
 SHOWN_MODELS = 5
 HOW_TO_ADD = (
     f"get one for this machine with `repartee models pull {SUGGESTED}`, or connect one with `repartee endpoints add` "
-    "(docs/configuration.md)"
+    "(docs/endpoints.md)"
 )
 
 

@@ -1,7 +1,7 @@
 """Delays the start of a reply while the user may be resuming. No I/O, no clock.
 
 The VAD takes one to three frames to confirm an onset. Without the guard, a reply could start over the first syllable of
-a user who resumes in these frames. docs/turn-taking.md gives the latency this costs.
+a user who resumes in these frames. docs/lab/turn-taking.md, "Resume guard", has its cost.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Tracks speech onsets that are not confirmed yet. Pure.
 
 Short noises (a train, a dish) also open the VAD, but with a low probability. For a voice the probability is high about
-30 ms later (docs/vad.md). The candidate waits for that without added latency: the audio is kept meanwhile. If it ends
+30 ms later (docs/lab/vad.md). The candidate waits for that without added latency, because the audio is kept. If it ends
 unconfirmed, as a short "quit" may, its transcript decides.
 """
 
