@@ -80,20 +80,20 @@ class Advisory:
 
 def pins_in(lock: str) -> set[Pin]:
     """Returns the packages of a lock in the format of pip."""
-    found = (_PIN.match(line) for line in lock.splitlines())
-    return {Pin(_normal(one[1]), one[2]) for one in found if one is not None}
+    matches = (_PIN.match(line) for line in lock.splitlines())
+    return {Pin(_normal(one[1]), one[2]) for one in matches if one is not None}
 
 
 def reviewed_in(text: str) -> dict[tuple[str, str], str]:
     """Returns why advisories do not apply, by package and id. Raises WrongFileError."""
     try:
         entries = tomllib.loads(text).get("reviewed", [])
-        found = {(_normal(one["package"]), one["id"]): one["why"] for one in entries}
+        reasons = {(_normal(one["package"]), one["id"]): one["why"] for one in entries}
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise WrongFileError(f"each [[reviewed]] needs id, package and why ({error})") from error
-    if any(not isinstance(why, str) or len(why.split()) < 3 for why in found.values()):
+    if any(not isinstance(why, str) or len(why.split()) < 3 for why in reasons.values()):
         raise WrongFileError("each `why` must say in a sentence why the advisory does not apply")
-    return found
+    return reasons
 
 
 # ---- the service ----
@@ -105,15 +105,15 @@ def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]
         ids: dict[Pin, list[str]] = {}
         for at in range(0, len(pins), MAX_QUERIES):
             part = pins[at : at + MAX_QUERIES]
-            for pin, found in _ids(client, part):
-                ids.setdefault(pin, []).extend(found)
-        wanted = list(dict.fromkeys(one for found in ids.values() for one in found))
+            for pin, advisories in _ids(client, part):
+                ids.setdefault(pin, []).extend(advisories)
+        wanted = list(dict.fromkeys(one for advisories in ids.values() for one in advisories))
         if len(wanted) > MAX_DETAILS:
             raise NoDataError(f"{address} names {len(wanted)} advisories; at most {MAX_DETAILS} are looked at")
         entries = {one: _answer(client, "GET", f"/v1/vulns/{one}") for one in wanted}
     return {
-        pin: [_advisory(entries[one], pin.name) for one in found if "withdrawn" not in entries[one]]
-        for pin, found in ids.items()
+        pin: [_advisory(entries[one], pin.name) for one in advisories if "withdrawn" not in entries[one]]
+        for pin, advisories in ids.items()
     }
 
 
@@ -161,7 +161,7 @@ def _answer(client: httpx.Client, method: str, path: str, body: object = None) -
 
 def from_file(file: Path, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]:
     """Reads an export of the database. Raises NoDataError."""
-    found: dict[Pin, list[Advisory]] = {pin: [] for pin in pins}
+    advisories: dict[Pin, list[Advisory]] = {pin: [] for pin in pins}
     by_name: dict[str, list[Pin]] = {}
     for pin in pins:
         by_name.setdefault(pin.name, []).append(pin)
@@ -175,10 +175,10 @@ def from_file(file: Path, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]:
                     package = _normal(str(affected.get("package", {}).get("name", "")))
                     for pin in by_name.get(package, ()):
                         if _affects(affected, pin.version):
-                            found[pin].append(_advisory(entry, package))
+                            advisories[pin].append(_advisory(entry, package))
     except (OSError, zipfile.BadZipFile, ValueError) as error:
         raise NoDataError(f"{file} cannot be read ({error})") from error
-    return found
+    return advisories
 
 
 def _affects(affected: Mapping[str, Any], version: str) -> bool:
@@ -234,12 +234,12 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def report(found: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple[str, str], str]) -> Iterator[str]:
+def report(advisories: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """Yields a line for each advisory that applies and was not reviewed. Advisories with a common name count once."""
-    for pin in sorted(found):
-        known = [one.names for one in found[pin] if any((pin.name, name) in reviewed for name in one.names)]
+    for pin in sorted(advisories):
+        known = [one.names for one in advisories[pin] if any((pin.name, name) in reviewed for name in one.names)]
         told = set().union(*known)  # another entry about the same weakness is reviewed, too
-        for advisory in found[pin]:
+        for advisory in advisories[pin]:
             if told & advisory.names:
                 continue
             told |= advisory.names
@@ -248,9 +248,9 @@ def report(found: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple[str,
             yield f"{pin.name} {pin.version}: {names}: {advisory.summary or 'no summary'}{fixed}"
 
 
-def unused(found: Mapping[Pin, Sequence[Advisory]], reviewed: Iterable[tuple[str, str]]) -> list[str]:
+def unused(advisories: Mapping[Pin, Sequence[Advisory]], reviewed: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the ids of reviewed advisories that no locked package has any more."""
-    names = {(pin.name, name) for pin, several in found.items() for one in several for name in one.names}
+    names = {(pin.name, name) for pin, several in advisories.items() for one in several for name in one.names}
     return [one for package, one in reviewed if (package, one) not in names]
 
 
@@ -269,17 +269,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"{given.reviewed if isinstance(error, WrongFileError) else 'audit'}: {error}")
         return 2
     try:
-        found = from_service(given.service, pins) if given.data is None else from_file(given.data, pins)
+        advisories = from_service(given.service, pins) if given.data is None else from_file(given.data, pins)
     except NoDataError as error:
         _say(f"not checked: {error}")
         return 3
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         _say(f"not checked: {given.data or given.service} does not have the format of OSV ({error!r})")
         return 3
-    lines = list(report(found, reviewed))
+    lines = list(report(advisories, reviewed))
     for line in lines:
         _say(line)
-    for one in unused(found, reviewed):
+    for one in unused(advisories, reviewed):
         _say(f"{one} is reviewed in {given.reviewed.name} and no longer reported: remove it there")
     count = len({line.partition(":")[0] for line in lines})
     _say(f"{len(pins)} packages checked against {given.data or given.service}: {count or 'none'} affected")

@@ -23,11 +23,11 @@ def blocks_of(lock: str) -> Mapping[str, list[str]]:
 
     A package has several blocks if its version depends on that of Python; each has a marker.
     """
-    found: dict[str, list[str]] = {}
+    blocks: dict[str, list[str]] = {}
     for block in re.split(r"\n(?=\S)", lock.strip()):
         if pin := _PIN.match(block):
-            found.setdefault(_normal(pin[1]), []).append(block)
-    return found
+            blocks.setdefault(_normal(pin[1]), []).append(block)
+    return blocks
 
 
 def requirements_of(extras: Iterable[str], project: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
@@ -48,8 +48,8 @@ def missing_packages(requirements: list[str], pins: Iterable[str]) -> list[str]:
         constraints.write_text("\n".join(pins) + "\n", encoding="utf-8")
         asking = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--constraint", str(constraints)]
         subprocess.run([*asking, "--report", str(report), *requirements], check=True, timeout=RESOLVE_TIMEOUT_S)
-        found = json.loads(report.read_text(encoding="utf-8"))["install"]
-    return sorted(_normal(package["metadata"]["name"]) for package in found)
+        packages = json.loads(report.read_text(encoding="utf-8"))["install"]
+    return sorted(_normal(package["metadata"]["name"]) for package in packages)
 
 
 def locked(names: Iterable[str], blocks: Mapping[str, list[str]]) -> str:

@@ -37,17 +37,17 @@ def find(folders: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Path, str
     Raises DocumentError with what may be named, if something is not found or not allowed.
     """
     listed = list(listing(folders))
-    found: list[tuple[Path, str]] = []
+    files: list[tuple[Path, str]] = []
     for name in wanted:
         _check(name)
         matches = [one for one in listed if _matches(one[1], name)]
         if not matches:
             some = ", ".join(path for _, path in listed[:20]) or "none"
             raise DocumentError(f"there is no such document in the allowed folders; there are: {some}")
-        found += [one for one in matches if one not in found]
-    if len(found) > MAX_MATCHES:
-        raise DocumentError(f"{len(found)} documents match: name at most {MAX_MATCHES} at a time")
-    return found
+        files += [one for one in matches if one not in files]
+    if len(files) > MAX_MATCHES:
+        raise DocumentError(f"{len(files)} documents match: name at most {MAX_MATCHES} at a time")
+    return files
 
 
 def listing(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
@@ -85,10 +85,10 @@ def _matches(path: str, wanted: str) -> bool:
 def _below(folder: Path, parts: tuple[str, ...], left: int) -> Iterator[str]:
     try:
         with os.scandir(folder.joinpath(*parts)) as entries:
-            found = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda one: one.name)
+            visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda one: one.name)
     except OSError:
         return
-    for entry in found:
+    for entry in visible:
         path = (*parts, entry.name)
         if entry.is_symlink():
             continue

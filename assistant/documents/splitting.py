@@ -76,8 +76,8 @@ def _paragraph(lines: Sequence[str]) -> Iterator[Block]:
 
 def _title(line: str, before: Sequence[str]) -> str | None:
     """Returns the title if this line is a heading, or underlines the only line before it; else None."""
-    if found := _HEADING.match(line):
-        return found["title"] or ""
+    if match := _HEADING.match(line):
+        return match["title"] or ""
     return before[0].strip() if len(before) == 1 and _UNDERLINE.match(line) else None
 
 

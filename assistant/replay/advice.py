@@ -100,8 +100,8 @@ def advice(evidence: AdviceInputs) -> Advice:
     for stage in order:
         if stage == "endpoint_wait":
             findings += _wait_advice(evidence)
-        elif (found := stage_advice(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
-            findings.append(found)
+        elif (item := stage_advice(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
+            findings.append(item)
     on_device = sum(turn.on_device for turn in evidence.turns)
     return Advice(
         len(evidence.turns),
@@ -125,8 +125,8 @@ def busy_turns(turns: Sequence[TurnGain]) -> BusyTurns | None:
     return BusyTurns(len(shares), median(shares), median(busy), median(free) if free else None)
 
 
-def _several(found: Figures) -> dict[str, dict[str, int]]:
-    kinds = {"recognizers": found.recognizers, "voices": found.voices, "endpoints": models_of(found)}
+def _several(figures: Figures) -> dict[str, dict[str, int]]:
+    kinds = {"recognizers": figures.recognizers, "voices": figures.voices, "endpoints": models_of(figures)}
     turns = {kind: {name: one.turns for name, one in engines.items()} for kind, engines in kinds.items()}
     return {kind: served for kind, served in turns.items() if len(served) > 1}
 
@@ -143,8 +143,8 @@ def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
     replay_events = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
-    found = [_replay_advice(tried, figure) for tried, figure in zip(TRIED, replay_events, strict=True)]
-    useful = [finding for finding in found if finding is not None]
+    items = [_replay_advice(tried, figure) for tried, figure in zip(TRIED, replay_events, strict=True)]
+    useful = [finding for finding in items if finding is not None]
     if not useful and any(_may_be_sooner(figure) for figure in replay_events):
         says = (
             f"None of the {len(TRIED)} other settings that were tried is proven to answer sooner or to cut in less: "
@@ -157,31 +157,31 @@ def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     return sorted(useful, key=lambda finding: (finding.certainty != "measured", -largest_gain(finding.gain)))
 
 
-def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
+def _replay_advice(tried: Sequence[str], figures: ReplayFigures) -> AdviceItem | None:
     """Returns advice on one replayed change. None if it gains nothing and does not trade latency for fewer cut-ins."""
-    if found.latency is None or not found.changed:
+    if figures.latency is None or not figures.changed:
         return None
-    gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
-    spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
+    gain = {percent: less(figures.latency.change[percent]) for percent in COMPARED}
+    spared = _count(figures.was.cut_ins) - _count(figures.now.cut_ins)
     if largest_gain(gain) < MIN_GAIN_MS and spared <= 0:
         return None
-    certainty: Certainty = "measured" if is_proven(gain, found.latency.turns) else "cannot tell"
-    says = _sentence(tried, gain, spared, found)
+    certainty: Certainty = "measured" if is_proven(gain, figures.latency.turns) else "cannot tell"
+    says = _sentence(tried, gain, spared, figures)
     return AdviceItem(
         "endpoint_wait",
         tuple(tried),
         certainty,
-        found.latency.turns,
+        figures.latency.turns,
         gain,
         says,
-        (found.was.cut_ins, found.now.cut_ins),
-        (found.was.in_vain, found.now.in_vain),
+        (figures.was.cut_ins, figures.now.cut_ins),
+        (figures.was.in_vain, figures.now.in_vain),
         price_of(tried[0]) if largest_gain(gain) > 0 else "",
     )
 
 
-def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: int, found: ReplayFigures) -> str:
-    turns = 0 if found.latency is None else found.latency.turns
+def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: int, figures: ReplayFigures) -> str:
+    turns = 0 if figures.latency is None else figures.latency.turns
     proven = is_proven(gain, turns)
     in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
     what = f"{'Answers would come' if proven else in_these} {_shift(gain[50])} in the median"
@@ -194,9 +194,9 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
         if spared
         else "with no more cut-ins"
     )
-    vain = found.now.in_vain - found.was.in_vain
+    vain = figures.now.in_vain - figures.was.in_vain
     waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} wasted answer{'s' * (abs(vain) != 1)}" if vain else ""
-    joined = f"; {number_of(found.joined, 'turn')} would be joined with the next" if found.joined else ""
+    joined = f"; {number_of(figures.joined, 'turn')} would be joined with the next" if figures.joined else ""
     wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
     if not proven:
         return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {reason_unproven(gain, turns)}".rstrip()
@@ -208,11 +208,11 @@ def _shift(gain: IntervalEstimate) -> str:
     return f"{abs(ms)} ms {'sooner' if ms > 0 else 'later'}" if ms else "as soon as now"
 
 
-def _may_be_sooner(found: ReplayFigures) -> bool:
+def _may_be_sooner(figures: ReplayFigures) -> bool:
     """Returns whether the change may shorten a percentile for which there are too few turns."""
-    if found.latency is None:
+    if figures.latency is None:
         return False
-    gains = [less(found.latency.change[percent]) for percent in COMPARED]
+    gains = [less(figures.latency.change[percent]) for percent in COMPARED]
     return any(each.value >= MIN_GAIN_MS and not each.enough for each in gains)
 
 

@@ -19,25 +19,25 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
     """Decides all turns again with other settings and prints the result. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
-        found = replay_traces(distinct(files, warn), overrides, warn)
-    if not found.figures.turns:
-        raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths], found))
+        figures = replay_traces(distinct(files, warn), overrides, warn)
+    if not figures.figures.turns:
+        raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths], figures))
     if as_json:
-        write_json(replay_report.as_json(found))
+        write_json(replay_report.as_json(figures))
         return
-    show_lines(replay_report.headline(found), console)
-    console.print("", replay_report.comparison(found.figures), "")
-    show_lines(replay_report.sentences(found.figures), console)
+    show_lines(replay_report.headline(figures), console)
+    console.print("", replay_report.comparison(figures.figures), "")
+    show_lines(replay_report.sentences(figures.figures), console)
 
 
 def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     """Prints what the traces suggest about settings. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
-        found = advice(collect_inputs(distinct(files, warn), warn))
-    if not found.turns:
+        items = advice(collect_inputs(distinct(files, warn), warn))
+    if not items.turns:
         raise TraceError(f"{', '.join(map(str, paths))}: no turn has a response latency.")
     if as_json:
-        write_json(advice_json(found))
+        write_json(advice_json(items))
     else:
-        show_lines(advice_lines(found), console)
+        show_lines(advice_lines(items), console)

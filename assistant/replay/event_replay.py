@@ -186,64 +186,64 @@ def sure_speech_end(item: LoggedEvent) -> Samples | None:
 
 def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
     """Indexes a recorded conversation."""
-    found = RecordingIndex(replay_events(logged))
+    index = RecordingIndex(replay_events(logged))
     silence, ordinal = Samples(0), 0
     seen: set[int] = set()
-    for place, (item, effects) in enumerate(found.steps):
+    for place, (item, effects) in enumerate(index.steps):
         last = sure_speech_end(item)
         if last is not None:
             silence, ordinal = last, 0
         for effect in effects:
             match effect:
                 case RecognizerRequest(reply, _, speech_end):
-                    found.add_request(
+                    index.add_request(
                         place, reply, RecordedRequest(_at(item), reply.turn, silence, ordinal, speech_end)
                     )
                     ordinal += 1
-                case DropAttempt(reply) if reply in found.replies:
-                    asked = found.replies[reply]
-                    found.requests[asked] = replace(found.requests[asked], dropped=_at(item))
+                case DropAttempt(reply) if reply in index.replies:
+                    asked = index.replies[reply]
+                    index.requests[asked] = replace(index.requests[asked], dropped=_at(item))
                 case CommitTurn():
-                    found.commits[place] = effect
+                    index.commits[place] = effect
                 case TurnStarted(turn) if turn not in seen:
                     seen.add(turn)
-                    found.starts.append((place, turn))
+                    index.starts.append((place, turn))
                 case _:
                     pass
-        _take_report(found, place, item, silence)
-    return found
+        _take_report(index, place, item, silence)
+    return index
 
 
-def _take_report(found: RecordingIndex, place: int, item: LoggedEvent, silence: Samples) -> None:
+def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: Samples) -> None:
     match item:
-        case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in found.replies:
-            asked = found.replies[reply]
-            request = found.requests[asked]
-            found.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
+        case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in index.replies:
+            asked = index.replies[reply]
+            request = index.requests[asked]
+            index.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
         case EndOfTurnScored():
-            found.add_estimate(place, _scored_silence(found, place, item, silence))
+            index.add_estimate(place, _scored_silence(index, place, item, silence))
         case PlaybackProgress(at, reply, words, audible):
-            known = found.played.get(reply, PlaybackReports((), None))
-            found.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
+            known = index.played.get(reply, PlaybackReports((), None))
+            index.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
         case ReplyEnded(at, reply):
-            found.played[reply] = replace(found.played.get(reply, PlaybackReports((), None)), ended=at)
+            index.played[reply] = replace(index.played.get(reply, PlaybackReports((), None)), ended=at)
         case _:
             pass
 
 
-def _scored_silence(found: RecordingIndex, place: int, item: EndOfTurnScored, silence: Samples) -> ScoredSilence:
-    requests = found.requests_in(silence)
+def _scored_silence(index: RecordingIndex, place: int, item: EndOfTurnScored, silence: Samples) -> ScoredSilence:
+    requests = index.requests_in(silence)
     first = requests[0].at if requests else item.at
     source: Source = "listener"
     ordinal = 0
-    following = found.steps[place + 1].event if place + 1 < len(found.steps) else None
+    following = index.steps[place + 1].event if place + 1 < len(index.steps) else None
     if isinstance(following, FrameProcessed) and following.at == item.at:
-        source, ordinal = found.last_trigger_in(silence)
+        source, ordinal = index.last_trigger_in(silence)
     # In older traces a silence was scored immediately after a request and after its transcript.
-    elif place - 1 in found.requests:
-        source, ordinal = "asked", found.requests[place - 1].ordinal
-    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in found.replies:
-        source, ordinal = "words", found.requests[found.replies[following.reply]].ordinal
+    elif place - 1 in index.requests:
+        source, ordinal = "asked", index.requests[place - 1].ordinal
+    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in index.replies:
+        source, ordinal = "words", index.requests[index.replies[following.reply]].ordinal
     return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
 
 
@@ -259,33 +259,33 @@ def events_of(  # noqa: C901, PLR0912 - one case for each kind of effect
     steps: Iterable[Step],
 ) -> Mapping[int, list[tuple[str, str]]]:
     """Returns the decision events that the records of these turns must hold: (event, detail) in order, by turn."""
-    found: dict[int, list[tuple[str, str]]] = {}
+    by_turn: dict[int, list[tuple[str, str]]] = {}
     for _, effects in steps:
         for effect in effects:
             match effect:
                 case RecognizerRequest(reply):
-                    found.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
+                    by_turn.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
                 case DropAttempt(reply, why):
-                    found.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))
+                    by_turn.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))
                 case EndOfTurn(turn):
-                    found.setdefault(turn, []).append(("endpoint", ""))
+                    by_turn.setdefault(turn, []).append(("endpoint", ""))
                 case CommitTurn(reply):
-                    found.setdefault(reply.turn, []).append(("commit", f"attempt {reply.attempt}"))
+                    by_turn.setdefault(reply.turn, []).append(("commit", f"attempt {reply.attempt}"))
                 case RetractReply(reply):
-                    found.setdefault(reply.turn, []).append(("retracted", f"attempt {reply.attempt}"))
+                    by_turn.setdefault(reply.turn, []).append(("retracted", f"attempt {reply.attempt}"))
                 case InterruptReply(reply, why):
-                    found.setdefault(reply.turn, []).append(("interrupt", why))
+                    by_turn.setdefault(reply.turn, []).append(("interrupt", why))
                 case DuckReply(reply):
-                    found.setdefault(reply.turn, []).append(("duck", ""))
+                    by_turn.setdefault(reply.turn, []).append(("duck", ""))
                 case UnduckReply(reply):
-                    found.setdefault(reply.turn, []).append(("unduck", ""))
+                    by_turn.setdefault(reply.turn, []).append(("unduck", ""))
                 case OverlapDecided(reply):
-                    found.setdefault(reply.turn, []).append(("overlap", effect.description))
+                    by_turn.setdefault(reply.turn, []).append(("overlap", effect.description))
                 case PlayListeningSound(turn):
-                    found.setdefault(turn, []).append(("listening_sound", ""))
+                    by_turn.setdefault(turn, []).append(("listening_sound", ""))
                 case _:
                     pass
-    return found
+    return by_turn
 
 
 DECISIONS = frozenset(

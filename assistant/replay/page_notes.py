@@ -46,17 +46,17 @@ def _dates(began: set[str]) -> str:
 
 def _settings_in_use(record: Record, settings: str) -> dict[str, str]:
     """Returns the engines, fallbacks and turn taking of a turn. `settings`: the entry in its events, or ""."""
-    found = {name.replace("_", " "): str(value) for name, value in record["engines"].items()}
-    found |= {"fallbacks": ", ".join(record["fallbacks"])} if record["fallbacks"] else {}
+    values = {name.replace("_", " "): str(value) for name, value in record["engines"].items()}
+    values |= {"fallbacks": ", ".join(record["fallbacks"])} if record["fallbacks"] else {}
     if settings:
         turns = settings_of(json.loads(settings.removeprefix(_SETTINGS)))
-        found["end of turn"] = (
+        values["end of turn"] = (
             f"a silence of {turns.hangover_ms:g} ms (turn.hangover_ms)"
             if turns.profile is None
             else f"turn.profile={profile_of(turns)}"
         )
-        found["ends turns"], found["interrupted by"] = turns.ends_turn, turns.interrupted_by
-    return found
+        values["ends turns"], values["interrupted by"] = turns.ends_turn, turns.interrupted_by
+    return values
 
 
 def _ignore(_warning: str) -> None:

@@ -108,8 +108,8 @@ def as_json(replay: Replay) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
-def _share(found: Proportion | None) -> str:
-    return "none" if found is None else spelled_share(found)
+def _share(proportion: Proportion | None) -> str:
+    return "none" if proportion is None else spelled_share(proportion)
 
 
 def nothing_to_replay(names: Sequence[str], replay: Replay) -> str:

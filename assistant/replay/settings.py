@@ -29,11 +29,11 @@ def change_of(overrides: Sequence[str]) -> Change:
     Raises:
         TraceError: A setting cannot be replayed, or its value is not allowed.
     """
-    found = from_overrides(overrides)
-    if found.problems:
-        raise TraceError("; ".join(found.problems))
+    change = from_overrides(overrides)
+    if change.problems:
+        raise TraceError("; ".join(change.problems))
     given: dict[str, Value] = {}
-    for item in found.given:
+    for item in change.given:
         if item.key not in REPLAYABLE or isinstance(item.value, tuple):
             raise TraceError(
                 f"{item.key} cannot be replayed: a replay repeats only the decisions of turn taking. These settings "

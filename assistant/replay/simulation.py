@@ -197,10 +197,10 @@ class _Simulation(World):
                 self.simulated_ids[recorded[0]] = effect.reply
 
     def _process_estimate(self, item: EndOfTurnScored) -> None:
-        found = self.recorded.estimates.get(self.place)
-        if found is None or found.silence != self.silence:
+        estimate = self.recorded.estimates.get(self.place)
+        if estimate is None or estimate.silence != self.silence:
             return
-        if self.asked.get((found.silence, found.ordinal)):
+        if self.asked.get((estimate.silence, estimate.ordinal)):
             self.handle(EndOfTurnScored(item.at, self.segment, item.estimate))
 
     def _simulated_id(self, reply: ReplyId) -> ReplyId | None:
@@ -316,9 +316,9 @@ class _Simulation(World):
         self.schedule(FinalTranscript(at, reply, words, void))
 
     def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
-        found = self._recorded_estimate(source, ordinal)
-        if found is not None:
-            self.schedule(EndOfTurnScored(at, segment, found.estimate))
+        estimate = self._recorded_estimate(source, ordinal)
+        if estimate is not None:
+            self.schedule(EndOfTurnScored(at, segment, estimate.estimate))
 
     def _similar_request(self, ordinal: int, *, draft: bool) -> RecordedRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
@@ -349,8 +349,8 @@ class _Simulation(World):
         )
 
     def _recorded_estimate(self, source: Source, ordinal: int) -> ScoredSilence | None:
-        here = [found for found in self.recorded.estimates_in(self.silence) if found.source == source]
-        return min(here, key=lambda found: abs(found.ordinal - ordinal), default=None)
+        here = [estimate for estimate in self.recorded.estimates_in(self.silence) if estimate.source == source]
+        return min(here, key=lambda estimate: abs(estimate.ordinal - ordinal), default=None)
 
     # ---- an answer ----
 

@@ -117,10 +117,10 @@ def conversation_of(records: Sequence[Record]) -> RecordedConversation:
             break
         entries += record["turn_events"]
         kept[record["turn"]] = record
-    found = index_recording(parse_entries(entries))
-    decisions = events_of(found.steps)
+    index = index_recording(parse_entries(entries))
+    decisions = events_of(index.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
-    return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
+    return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, index)
 
 
 def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
@@ -148,25 +148,25 @@ def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
     return ReplyTiming(Samples(round(prepare)), Samples(round(playout)))
 
 
-def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TranscriptRequests]]:
+def _spans(index: RecordingIndex) -> Iterator[tuple[TurnRange, TranscriptRequests]]:
     """Yields the position of each turn, and turn taking in the state just before it."""
-    starts = found.starts
+    starts = index.starts
     requests, at = TranscriptRequests(TurnTaking(TurnSettings())), 0
     for number, (start, turn) in enumerate(starts):
-        for step in found.steps[at:start]:
+        for step in index.steps[at:start]:
             feed(requests, step.event)
         at = start
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]
-        end = len(found.steps) if last else _end_of_next(found, following)
-        yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(requests)
+        end = len(index.steps) if last else _end_of_next(index, following)
+        yield TurnRange(turn, start, following, end, len(index.steps)), copy.deepcopy(requests)
 
 
-def _end_of_next(found: RecordingIndex, following: int) -> int:
-    for place in range(following + 1, len(found.steps)):
-        if any(isinstance(effect, EndOfTurn | TurnDiscarded) for effect in found.steps[place].effects):
+def _end_of_next(index: RecordingIndex, following: int) -> int:
+    for place in range(following + 1, len(index.steps)):
+        if any(isinstance(effect, EndOfTurn | TurnDiscarded) for effect in index.steps[place].effects):
             return place + 1
-    return len(found.steps)
+    return len(index.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ _NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
 """Answer sources without a language model: skills, unprompted announcements, and apologies."""
 
 
-def models_of(found: Figures) -> dict[str, EngineFigures]:
+def models_of(figures: Figures) -> dict[str, EngineFigures]:
     """Returns the LLM endpoints among the answer sources."""
-    return {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
+    return {name: engine for name, engine in figures.endpoints.items() if name not in _NO_ENDPOINTS}
 
 
 def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
@@ -88,17 +88,17 @@ PLAIN_REMEDIES: dict[Stage, str] = {
 MEASURE = "`repartee bench engines` measures others on this machine."
 
 
-def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
+def _remedy(stage: Stage, figures: Figures, of: str, *, proven: bool) -> str:
     """Returns the remedy. Without a proven gain it only states the facts."""
     if stage in {"stt", "tts"}:
-        what, engines = ("recognizer", found.recognizers) if stage == "stt" else ("voice", found.voices)
+        what, engines = ("recognizer", figures.recognizers) if stage == "stt" else ("voice", figures.voices)
         waited = "Replies wait for the transcript." if stage == "stt" else "Replies wait for the first audio."
         mine = f" The gain is for {of}, which was used last." if of else ""
         return f"{waited} {_best(what, engines)} {MEASURE}{mine}"
     plain = PLAIN_REMEDIES.get(stage)
     if plain is not None:
         return plain if proven else f"{plain.partition(':')[0]}."
-    return f"{_endpoints(found, proven=proven)} {_hedges(found)}"
+    return f"{_endpoints(figures, proven=proven)} {_hedges(figures)}"
 
 
 def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
@@ -120,19 +120,19 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
     return f"{held} {quick} took {medians[quick]:.0f} ms in the median, {slow} {medians[slow]:.0f}.{lacking}"
 
 
-def _endpoints(found: Figures, *, proven: bool) -> str:
-    models = models_of(found)
+def _endpoints(figures: Figures, *, proven: bool) -> str:
+    models = models_of(figures)
     compared = _best("endpoint", models)
     counts = [engine.work.count for engine in models.values() if engine.work is not None]
     advised = proven and " in the median, " in compared and min(counts) >= MIN_TURNS
     return f"{compared} Name the faster one first, or leave the choice to llm.policy." if advised else compared
 
 
-def _hedges(found: Figures) -> str:
-    hedges = sum(asked.reasons.get("hedge", 0) for asked in found.asked.values())
-    if len(found.asked) < 2:
+def _hedges(figures: Figures) -> str:
+    hedges = sum(asked.reasons.get("hedge", 0) for asked in figures.asked.values())
+    if len(figures.asked) < 2:
         return "A second endpoint can be asked when the first is slow (llm.hedge_share)."
-    vain = sum(asked.tokens_in_vain for asked in found.asked.values())
+    vain = sum(asked.tokens_in_vain for asked in figures.asked.values())
     times = "once" if hedges == 1 else f"{hedges:,} times"
     return (
         f"A second endpoint was asked, too, {times} (llm.hedge_share limits that); of all requests, "

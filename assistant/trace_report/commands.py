@@ -129,12 +129,12 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     for path, tally in ((before, first), (after, second)):
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
-    found = comparing.compare(first.ordered(), second.ordered())
+    comparisons = comparing.compare(first.ordered(), second.ordered())
     turns = [number_of(len(tally.latency), "turn") for tally in (first, second)]
     show_lines([f"A  {before}, {turns[0]}", f"B  {after}, {turns[1]}", ""], console)
-    console.print(comparing.comparison_table(found, "A", "B"), "")
-    show_lines(comparing.notes(found), console)
-    return comparing.is_worse(found)
+    console.print(comparing.comparison_table(comparisons, "A", "B"), "")
+    show_lines(comparing.notes(comparisons), console)
+    return comparing.is_worse(comparisons)
 
 
 _ADDRESS = re.compile(r"[\w.-]{1,253}:\d{1,5}")

@@ -66,26 +66,28 @@ def compare(before: Mapping[str, Values], after: Mapping[str, Values]) -> list[C
 
 def is_worse(comparisons: list[Comparison]) -> bool:
     """Returns whether a gate fails: the median or the p95 of the response latency is worse."""
-    return any(found.stage == GATED and found.verdict == "worse" for found in comparisons)
+    return any(comparison.stage == GATED and comparison.verdict == "worse" for comparison in comparisons)
 
 
 def comparison_table(comparisons: list[Comparison], before: str, after: str) -> Table:
     """Returns the comparison as a table for the screen."""
     table = plain_table("ms", "", "", before, after, "change", "")
-    for found in comparisons:
-        change = f"{found.change.value:+.0f} ({found.change.low:+.0f} to {found.change.high:+.0f})"
-        numbers = (f"{found.before_ms:.0f}", f"{found.after_ms:.0f}", change)
+    for comparison in comparisons:
+        change = f"{comparison.change.value:+.0f} ({comparison.change.low:+.0f} to {comparison.change.high:+.0f})"
+        numbers = (f"{comparison.before_ms:.0f}", f"{comparison.after_ms:.0f}", change)
         name = (
-            shown(found.stage).replace("response_latency", "response latency") if found.percent == COMPARED[0] else ""
+            shown(comparison.stage).replace("response_latency", "response latency")
+            if comparison.percent == COMPARED[0]
+            else ""
         )
-        style = {"better": "green", "worse": "red", "cannot tell": None}[found.verdict]
-        table.add_row(name, f"p{found.percent}", *numbers, found.verdict, style=style)
+        style = {"better": "green", "worse": "red", "cannot tell": None}[comparison.verdict]
+        table.add_row(name, f"p{comparison.percent}", *numbers, comparison.verdict, style=style)
     return table
 
 
 def notes(comparisons: list[Comparison]) -> list[str]:
     """Returns lines that explain the table."""
     lines = [f"change: B minus A in ms, with {LEVEL:.0%} intervals; less than {MIN_MS:g} ms is no difference"]
-    few = sorted({found.percent for found in comparisons if not found.change.enough})
+    few = sorted({comparison.percent for comparison in comparisons if not comparison.change.enough})
     lines += [f"p{percent} needs {min_turns(percent)} turns or more in each set" for percent in few]
     return lines

@@ -142,5 +142,5 @@ def engine_figures(engines: Mapping[str, EngineTally], *, per_speech: bool = Fal
 
 def asked_figures(endpoints: Mapping[str, AskedTally]) -> dict[str, AskedFigures]:
     """Returns the figures by endpoint, the most often asked endpoint first."""
-    found = {name: endpoint.figures() for name, endpoint in endpoints.items()}
-    return dict(sorted(found.items(), key=lambda item: (-item[1].asked, item[0])))
+    by_name = {name: endpoint.figures() for name, endpoint in endpoints.items()}
+    return dict(sorted(by_name.items(), key=lambda item: (-item[1].asked, item[0])))

@@ -210,10 +210,10 @@ def _stage_durations(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, 
     if not stages:
         return ()
     try:
-        found = _every_stage(stages)
+        durations = _every_stage(stages)
     except KeyError:  # record of another version
-        found = tuple(stages.get(stage, _NO_TIME) for stage in STAGES)
-    return tuple([share["ms"] for share in found])
+        durations = tuple(stages.get(stage, _NO_TIME) for stage in STAGES)
+    return tuple([share["ms"] for share in durations])
 
 
 def _events(record: Record) -> _Events:
@@ -257,10 +257,10 @@ def attempt_of(detail: str) -> int:
 
 def try_of(detail: str) -> Try | None:
     """Parses the detail of a "tried" event. Returns None if another version formats it differently."""
-    found = _TRIED.match(detail)
-    if found is None:
+    match = _TRIED.match(detail)
+    if match is None:
         return None
-    endpoint, why, outcome, took_ms, tokens = found.groups()
+    endpoint, why, outcome, took_ms, tokens = match.groups()
     return Try(endpoint, why, outcome, float(took_ms), int(tokens or 0))
 
 

@@ -40,12 +40,12 @@ class FileTail:
         *lines, self._begun = (self._begun + read).split(b"\n")
         read_lines = [parse_line(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
         self._number += len(lines)
-        found = [record for record in read_lines if record is not None]
-        newer = next((record for record in found if record["schema"] > SCHEMA), None)
+        records = [record for record in read_lines if record is not None]
+        newer = next((record for record in records if record["schema"] > SCHEMA), None)
         if newer is not None and not self._newer_said:
             self._newer_said = True
             warn(newer_schema(self.path, newer))
-        return found
+        return records
 
 
 def follow(

@@ -164,10 +164,14 @@ def _engines(figures: Figures) -> list[str]:
 
 def _asked(figures: Figures) -> list[str]:
     lines = [
-        [escape(name), f"{found.asked:,}", _spelled(found.outcomes), _spelled(found.reasons)]
-        + (["–", "–"] if found.first_token is None else [_cell(found.first_token.percentiles[at]) for at in (50, 95)])
-        + [f"{found.tokens_in_vain:,} tokens"]
-        for name, found in figures.asked.items()
+        [escape(name), f"{endpoint.asked:,}", _spelled(endpoint.outcomes), _spelled(endpoint.reasons)]
+        + (
+            ["–", "–"]
+            if endpoint.first_token is None
+            else [_cell(endpoint.first_token.percentiles[at]) for at in (50, 95)]
+        )
+        + [f"{endpoint.tokens_in_vain:,} tokens"]
+        for name, endpoint in figures.asked.items()
     ]
     headings = ["name", "asked", "outcome", "why", "first token p50", "first token p95", "wasted"]
     return ["<h2>Endpoints asked</h2>", _html_table(headings, lines, "Endpoints asked")] if lines else []

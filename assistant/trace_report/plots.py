@@ -207,4 +207,4 @@ def _svg(figure: Figure) -> str:
     # Starts at the <svg> element: the document type before it refers to an external file.
     drawn = text.getvalue().partition("<svg")[2].join(("<svg", ""))
     drawn = _GROUP_ID.sub("<g>", drawn)  # every drawing has the same ids; a page must not repeat them
-    return _COLOUR.sub(lambda found: f"var(--{_VARIABLES[found[0]]})" if found[0] in _VARIABLES else found[0], drawn)
+    return _COLOUR.sub(lambda match: f"var(--{_VARIABLES[match[0]]})" if match[0] in _VARIABLES else match[0], drawn)

@@ -30,15 +30,15 @@ def headline(figures: Figures) -> list[str]:
 
 def sheets(figures: Figures) -> list[Sheet]:
     """Returns the tables: latency with its stages, then the engines and endpoints."""
-    found = [_latency_sheet(figures)] if figures.latency is not None else []
+    tables = [_latency_sheet(figures)] if figures.latency is not None else []
     for title, work, engines in (
         ("answered by", "first token", figures.endpoints),
         ("recognizers", "final transcript", figures.recognizers),
         ("voices", "first audio", figures.voices),
     ):
         if engines:
-            found.append(_engine_sheet(title, work, engines))
-    return [*found, _asked_sheet(figures.asked)] if figures.asked else found
+            tables.append(_engine_sheet(title, work, engines))
+    return [*tables, _asked_sheet(figures.asked)] if figures.asked else tables
 
 
 def slowest_of(records: Sequence[Record]) -> list[str]:
@@ -66,7 +66,11 @@ def as_csv(figures: Figures) -> str:
     bounds = [name for percent in PERCENTS for name in (f"p{percent}_ms", f"p{percent}_low_ms", f"p{percent}_high_ms")]
     writer.writerow(["stage", "turns", *bounds, "max_ms"])
     for name, spread in spreads(figures):
-        numbers = [value for found in spread.percentiles.values() for value in (found.value, found.low, found.high)]
+        numbers = [
+            value
+            for percentile in spread.percentiles.values()
+            for value in (percentile.value, percentile.low, percentile.high)
+        ]
         writer.writerow([name, spread.count, *numbers, spread.most])
     return text.getvalue()
 
@@ -126,11 +130,11 @@ def _engine_sheet(title: str, work: str, engines: dict[str, EngineFigures]) -> S
 def _asked_sheet(asked: dict[str, AskedFigures]) -> Sheet:
     headings = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "wasted")
     rows = []
-    for name, found in asked.items():
-        outcomes = [f"{found.outcomes.get(outcome, 0):,}" for outcome in ("overtaken", "failed", "given up")]
-        answered, hedges = found.outcomes.get("answered", 0), found.reasons.get("hedge", 0)
-        tokens = f"{found.tokens_in_vain:,} tokens"
-        cells = (f"{found.asked:,}", f"{answered:,}", *_two(found.first_token), *outcomes, f"{hedges:,}", tokens)
+    for name, endpoint in asked.items():
+        outcomes = [f"{endpoint.outcomes.get(outcome, 0):,}" for outcome in ("overtaken", "failed", "given up")]
+        answered, hedges = endpoint.outcomes.get("answered", 0), endpoint.reasons.get("hedge", 0)
+        tokens = f"{endpoint.tokens_in_vain:,} tokens"
+        cells = (f"{endpoint.asked:,}", f"{answered:,}", *_two(endpoint.first_token), *outcomes, f"{hedges:,}", tokens)
         rows.append((name, *cells))
     order = ("hedges", "given up", "overtaken", "p95", "wasted")
     return Sheet("endpoints asked", headings, rows, tuple(map(headings.index, order)))
@@ -183,35 +187,36 @@ def _other_stops(figures: Figures) -> str:
 
 
 def _speculation(figures: Figures) -> Iterator[str]:
-    found = figures.speculation
-    if found.hits is not None:
-        yield f"speculation won   {spelled_share(found.hits)} answers begun before the end of turn"
-    if found.ahead is not None and found.hidden is not None:
-        ahead, hidden = found.ahead.percentiles[50].value, found.hidden.percentiles[50].value
+    counts = figures.speculation
+    if counts.hits is not None:
+        yield f"speculation won   {spelled_share(counts.hits)} answers begun before the end of turn"
+    if counts.ahead is not None and counts.hidden is not None:
+        ahead, hidden = counts.ahead.percentiles[50].value, counts.hidden.percentiles[50].value
         yield f"                  by {ahead:.0f} ms, {hidden:.0f} ms of work hidden behind other waits (medians)"
     yield (
-        f"speculation lost  {found.dropped:,} of {found.attempts:,} attempts dropped, {found.confirmed:,} confirmed; "
-        f"{number_of(found.wasted_answers, 'answer')} wasted, {found.wasted_model_ms:,.0f} ms of work"
+        f"speculation lost  {counts.dropped:,} of {counts.attempts:,} attempts dropped, "
+        f"{counts.confirmed:,} confirmed; {number_of(counts.wasted_answers, 'answer')} wasted, "
+        f"{counts.wasted_model_ms:,.0f} ms of work"
     )
 
 
 def _tokens(figures: Figures) -> Iterator[str]:
-    found = figures.tokens
-    if found is None:
+    tokens = figures.tokens
+    if tokens is None:
         return
-    rate = "" if found.per_minute is None else f", {found.per_minute:,.0f} a minute"
-    yield f"tokens            {found.prompt:,} in prompts, {found.completion:,} in answers{rate}"
-    if found.cached_share is not None:
-        yield f"                  {found.cached_share:.1%} of the prompts were cached by their service"
-    wasted = f"{found.wasted:,} ({found.wasted_share:.1%}) for attempts that were dropped"
-    missing = f"; {number_of(found.uncounted, 'answer')} not counted by their service" if found.uncounted else ""
+    rate = "" if tokens.per_minute is None else f", {tokens.per_minute:,.0f} a minute"
+    yield f"tokens            {tokens.prompt:,} in prompts, {tokens.completion:,} in answers{rate}"
+    if tokens.cached_share is not None:
+        yield f"                  {tokens.cached_share:.1%} of the prompts were cached by their service"
+    wasted = f"{tokens.wasted:,} ({tokens.wasted_share:.1%}) for attempts that were dropped"
+    missing = f"; {number_of(tokens.uncounted, 'answer')} not counted by their service" if tokens.uncounted else ""
     yield f"                  {wasted}{missing}"
 
 
 def _warnings(figures: Figures) -> Iterator[str]:
     if figures.latency is None:
         return
-    few = [percent for percent, found in figures.latency.percentiles.items() if not found.enough]
+    few = [percent for percent, estimate in figures.latency.percentiles.items() if not estimate.enough]
     if few:
         needs = ", ".join(f"p{percent} needs {min_turns(percent)}" for percent in few)
         turns = number_of(figures.latency.count, "turn")

@@ -85,20 +85,20 @@ def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
     until_ms, speech_end_ms = record.get("playout_start_ms"), record["speech_end_ms"]
     heard = {span["name"]: span for span in record["spans"] if _is_heard(span)}
     span = heard.get("playout")
-    found: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     if record["response_latency_ms"] is None or until_ms is None:
-        return found
-    while span is not None and span["name"] not in found and until_ms > speech_end_ms:
+        return intervals
+    while span is not None and span["name"] not in intervals and until_ms > speech_end_ms:
         before = max(
             (heard[name] for name in span["after"] if name in heard), key=lambda other: other["end_ms"], default=None
         )
         since_ms = before["end_ms"] if before is not None else span["start_ms"]
         since_ms = min(max(since_ms, speech_end_ms), until_ms)
-        found[span["name"]] = (since_ms, until_ms)
+        intervals[span["name"]] = (since_ms, until_ms)
         span, until_ms = before, since_ms
     if until_ms > speech_end_ms and "endpoint" in heard:
-        found["endpoint"] = (speech_end_ms, until_ms)
-    return found
+        intervals["endpoint"] = (speech_end_ms, until_ms)
+    return intervals
 
 
 def _is_heard(span: dict[str, Any]) -> bool:

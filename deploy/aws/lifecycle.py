@@ -85,7 +85,7 @@ def delete_and_wait(  # noqa: PLR0917 - the resource, then the states
 
 
 def expired_names(
-    found: Iterable[tuple[str, str]],
+    resources: Iterable[tuple[str, str]],
     tags_of: Callable[[str], Iterable[Mapping[str, str]]],
     now: datetime,
     say: Callable[[str], None],
@@ -93,13 +93,13 @@ def expired_names(
     """Returns the names of resources of these programs whose expiry has passed.
 
     Args:
-        found: Names and ARNs of resources.
+        resources: Names and ARNs of resources.
         tags_of: Asks for the tags of an ARN.
         now: The time.
         say: Reports a resource whose expiry cannot be read.
     """
     expired = []
-    for name, arn in found:
+    for name, arn in resources:
         if not name.startswith(PREFIX):
             continue
         try:

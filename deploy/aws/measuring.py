@@ -22,13 +22,13 @@ def measure_answers(section: EndpointSection, requests: int, say: Callable[[str]
     Raises:
         DeployError: It does not answer each of them.
     """
-    found = asyncio.run(measure_endpoint(section, DEFAULTS, os.environ, requests=requests))
-    if found.problem or len(found.answers) < requests:
-        raise DeployError(f"{section.name}: {found.state}: {found.problem or 'too few answers'}")
-    usual_ms, late_ms = found.first_token_ms(50), found.first_token_ms(95)
-    speed = "" if found.tokens_per_s is None else f", {found.tokens_per_s:.0f} tokens per s"
+    measurement = asyncio.run(measure_endpoint(section, DEFAULTS, os.environ, requests=requests))
+    if measurement.problem or len(measurement.answers) < requests:
+        raise DeployError(f"{section.name}: {measurement.state}: {measurement.problem or 'too few answers'}")
+    usual_ms, late_ms = measurement.first_token_ms(50), measurement.first_token_ms(95)
+    speed = "" if measurement.tokens_per_s is None else f", {measurement.tokens_per_s:.0f} tokens per s"
     say(f"{section.name}: first token {usual_ms:.0f} / {late_ms:.0f} ms (p50 / p95 of {requests} answers){speed}")
-    return found
+    return measurement
 
 
 def table_of(section: EndpointSection) -> str:

@@ -73,12 +73,12 @@ def expired_provisioned(client: Any, now: datetime, say: Callable[[str], None]) 
     """Returns the names of throughputs whose expiry has passed. Raises DeployError."""
     with aws_faults("listing the provisioned throughputs"):
         pages = client.get_paginator("list_provisioned_model_throughputs").paginate(nameContains=PREFIX)
-        found = (
+        resources = (
             (each["provisionedModelName"], each["provisionedModelArn"])
             for page in pages
             for each in page["provisionedModelSummaries"]
         )
-        return expired_names(found, lambda arn: client.list_tags_for_resource(resourceARN=arn)["tags"], now, say)
+        return expired_names(resources, lambda arn: client.list_tags_for_resource(resourceARN=arn)["tags"], now, say)
 
 
 def state_of(client: Any, name: str) -> str:

@@ -113,8 +113,8 @@ def expired_endpoints(client: Any, now: datetime, say: Callable[[str], None]) ->
     """Returns the names of endpoints whose expiry has passed. Raises DeployError."""
     with aws_faults("listing the SageMaker endpoints"):
         pages = client.get_paginator("list_endpoints").paginate(NameContains=PREFIX)
-        found = ((each["EndpointName"], each["EndpointArn"]) for page in pages for each in page["Endpoints"])
-        return expired_names(found, lambda arn: client.list_tags(ResourceArn=arn)["Tags"], now, say)
+        resources = ((each["EndpointName"], each["EndpointArn"]) for page in pages for each in page["Endpoints"])
+        return expired_names(resources, lambda arn: client.list_tags(ResourceArn=arn)["Tags"], now, say)
 
 
 def state_of(client: Any, name: str) -> str:

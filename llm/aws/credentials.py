@@ -121,21 +121,23 @@ class AwsCredentials:
             done, source = self._fetching, self._source
 
             def run() -> None:
-                found, keys = _look_up(source, self._profile, self._find)
+                source_or_error, keys = _look_up(source, self._profile, self._find)
                 with suppress(RuntimeError):  # the loop was closed meanwhile
-                    loop.call_soon_threadsafe(self._fetched, done, found, keys)
+                    loop.call_soon_threadsafe(self._fetched, done, source_or_error, keys)
 
             # A daemon thread: an unresponsive server must not prevent the process from exiting.
             threading.Thread(target=run, name=f"aws credentials {self._endpoint}", daemon=True).start()
         return self._fetching
 
-    def _fetched(self, done: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
+    def _fetched(
+        self, done: "asyncio.Future[None]", source_or_error: CredentialSource | Exception, keys: Keys | None
+    ) -> None:
         self._fetching = None
-        if isinstance(found, Exception):
-            self._failed = found
+        if isinstance(source_or_error, Exception):
+            self._failed = source_or_error
             self._retry_at_s = asyncio.get_running_loop().time() + RETRY_S
         else:
-            self._source, self._keys, self._failed, self._retry_at_s = found, keys, None, 0.0
+            self._source, self._keys, self._failed, self._retry_at_s = source_or_error, keys, None, 0.0
         if not done.done():
             done.set_result(None)
 

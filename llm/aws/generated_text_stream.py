@@ -57,13 +57,13 @@ class GeneratedTextStream:
             return
         if self._in_head:
             self._head += data
-            found = HEAD.match(self._head)
-            if found is None:
+            match = HEAD.match(self._head)
+            if match is None:
                 if len(self._head) > MAX_HEAD_BYTES:
                     raise self._wrong_format()
                 return
             self._in_head = False
-            data = self._head[found.end() :]
+            data = self._head[match.end() :]
         yield from self._answer.add_text(self._text.feed(self._decoder.decode(data)))
         if self._text.closed:
             yield from self._tail(self._text.rest.strip())

@@ -51,13 +51,13 @@ def region_of(endpoint: str, region: str | None, profile: str | None) -> str:
     Raises:
         ValueError: There is no region, or it is invalid; the text names the endpoint and the remedy.
     """
-    found = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _of_profile(profile)
-    if not found:
+    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _of_profile(profile)
+    if not name:
         places = "set region, AWS_REGION, or region in the profile in ~/.aws/config"
         raise ValueError(f"llm endpoint {endpoint!r}: no AWS region: {places}")
-    if not _REGION.fullmatch(found):
-        raise ValueError(f"llm endpoint {endpoint!r}: region must look like us-east-1, not {found!r}")
-    return found
+    if not _REGION.fullmatch(name):
+        raise ValueError(f"llm endpoint {endpoint!r}: region must look like us-east-1, not {name!r}")
+    return name
 
 
 def _of_profile(profile: str | None) -> str | None:

@@ -138,9 +138,9 @@ class AnswerCache:
             return Lookup("paused")
         try:
             async with asyncio.timeout(FIND_TIMEOUT_S):
-                found = await self._run(self._thread, lambda: self._find(scope, request))
+                match = await self._run(self._thread, lambda: self._find(scope, request))
             async with asyncio.timeout(EMBED_TIMEOUT_S):
-                outcome = await self._outcome(found)
+                outcome = await self._outcome(match)
         except CacheStoreError as error:
             return self._failed(str(error), loop.time())
         except TimeoutError:
@@ -246,15 +246,15 @@ class AnswerCache:
     async def _run(self, thread: Executor, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(thread.submit(self._guarded, work))
 
-    async def _outcome(self, found: _Found) -> Lookup:
+    async def _outcome(self, match: _Found) -> Lookup:
         """Returns the same request, or the first whose embedding is near enough."""
-        if found.exact is not None:
-            return Lookup("exact", "", found.exact)
-        reason, embedder = found.veto, self._embedder
-        if embedder is None or not found.similar:
+        if match.exact is not None:
+            return Lookup("exact", "", match.exact)
+        reason, embedder = match.veto, self._embedder
+        if embedder is None or not match.similar:
             return Lookup("vetoed", reason) if reason else Lookup("miss")
-        vector = await self._run(self._embedding_thread, lambda: self._vector(found.words))
-        for entry in found.similar:
+        vector = await self._run(self._embedding_thread, lambda: self._vector(match.words))
+        for entry in match.similar:
             stored = entry.vector
             similarity = 0.0 if stored is None or stored.shape != vector.shape else float(stored @ vector)
             if similarity >= embedder.threshold:

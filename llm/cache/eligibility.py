@@ -79,8 +79,8 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
 def _is_another_language(request: str, lexicon: Lexicon) -> bool:
     """Returns whether more words of the request belong to another language, whose rules would be needed."""
     tokens = normalized_words(request).replace("'", " ").replace("-", " ").split()
-    found = {name: sum(map(one.knows, tokens)) for name, one in LEXICONS.items()}
-    return max(found.values()) > max(count for name, count in found.items() if LEXICONS[name] is lexicon)
+    known_words = {name: sum(map(one.knows, tokens)) for name, one in LEXICONS.items()}
+    return max(known_words.values()) > max(count for name, count in known_words.items() if LEXICONS[name] is lexicon)
 
 
 def _asks_about_state(request: str, words: str, lexicon: Lexicon) -> bool:
@@ -95,14 +95,14 @@ def _asks_about_state(request: str, words: str, lexicon: Lexicon) -> bool:
 def _has_bare_definite(words: str, names: frozenset[str], lexicon: Lexicon) -> bool:
     """Returns whether something is "the" without a name and without a complement."""
     return any(
-        words[found.end() :].partition(" ")[0] not in names and not lexicon.complement.search(words, found.end())
-        for found in lexicon.definite.finditer(words)
+        words[match.end() :].partition(" ")[0] not in names and not lexicon.complement.search(words, match.end())
+        for match in lexicon.definite.finditer(words)
     )
 
 
 def _names(request: str, lexicon: Lexicon) -> frozenset[str]:
     """Returns the names of the request, by their capital letters, in lower case."""
-    return frozenset(found[1].lower() for found in lexicon.name.finditer(request)) - lexicon.no_names
+    return frozenset(match[1].lower() for match in lexicon.name.finditer(request)) - lexicon.no_names
 
 
 def _refers_back(request: str, words: str, text: str, lexicon: Lexicon) -> bool:
@@ -118,8 +118,8 @@ def _refers_back(request: str, words: str, text: str, lexicon: Lexicon) -> bool:
         return True
     if len(words.split()) < _MIN_LATER_WORDS - 1:
         return True
-    if found := lexicon.relational.search(text):
-        return not (names and lexicon.complement.search(text, found.end()))
+    if match := lexicon.relational.search(text):
+        return not (names and lexicon.complement.search(text, match.end()))
     return not (names or lexicon.unique.search(words) or lexicon.definition.search(text))
 
 

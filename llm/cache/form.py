@@ -131,16 +131,16 @@ def form_of(request: str, lexicon: Lexicon) -> RequestForm:
 
 def _question(text: str, lexicon: Lexicon) -> tuple[str, str]:
     """Returns what is asked for, and the text without its question word."""
-    found = [
+    words = [
         (match.start(), rank, name, match)
         for rank, (pattern, name) in enumerate(lexicon.questions)
         if (match := pattern.search(text))
     ]
     if lexicon.polar.search(text):
         return "yes or no", text
-    if not found:
+    if not words:
         return "what", text
-    _, _, name, match = min(found, key=lambda one: (one[0], one[1]))
+    _, _, name, match = min(words, key=lambda one: (one[0], one[1]))
     return name, f"{text[: match.start()]} {text[match.end() :]}"
 
 

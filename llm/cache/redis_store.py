@@ -62,10 +62,10 @@ class RedisStore:
         key, same = _form_key(scope, form), entry_id(scope, words)
         with self._reporting():
             ids = sorted((one.decode() for one in self._redis.smembers(key)), key=lambda one: one != same)[:MAX_FOUND]
-            found = self._read(ids) if ids else []
-            if gone := set(ids) - {one.id for one in found}:
+            entries = self._read(ids) if ids else []
+            if gone := set(ids) - {one.id for one in entries}:
                 self._redis.srem(key, *gone)
-            return found
+            return entries
 
     def put(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""

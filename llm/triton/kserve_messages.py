@@ -174,15 +174,15 @@ def response_of(data: bytes) -> KserveResponse:
 
 def _elements(raw: bytes) -> tuple[bytes, ...]:
     """Splits BYTES elements, each preceded by its length."""
-    found: list[bytes] = []
+    elements: list[bytes] = []
     at = 0
     while at < len(raw):
         end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
         if end > len(raw):
             raise KserveFormatError("a string that is shorter than its stated length")
-        found.append(raw[at + 4 : end])
+        elements.append(raw[at + 4 : end])
         at = end
-    return tuple(found)
+    return tuple(elements)
 
 
 def _raw_counts(raw: bytes, layout: str) -> tuple[int, ...]:
@@ -218,8 +218,8 @@ def _messages() -> dict[str, Any]:
             added.options.packed = base not in {spelled, "bytes"}
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = ((name, pool.FindMessageTypeByName(f"{PACKAGE}.{name}")) for name in _FIELDS)
-    return {name: message_factory.GetMessageClass(descriptor) for name, descriptor in found}
+    messages = ((name, pool.FindMessageTypeByName(f"{PACKAGE}.{name}")) for name in _FIELDS)
+    return {name: message_factory.GetMessageClass(descriptor) for name, descriptor in messages}
 
 
 _MESSAGES = _messages()
