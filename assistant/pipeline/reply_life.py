@@ -6,7 +6,7 @@
 
 `TRANSITIONS` is the whole life. `ReplyManager` passes each event through it and then does what the new state needs, in
 the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
-`InterruptReply` are events of this life. The others report what the voice, the speaker or a client has done.
+`InterruptReply` are events of this life. What interrupts a reply also interrupts those that trail before it.
 
 Before its life, a reply is an attempt without words: `assistant/turns/state/attempt.py`, `transcript_requests.py`.
 While it speaks, turn taking may duck it or hold its first sound; this does not change its state.
@@ -15,13 +15,9 @@ While it speaks, turn taking may duck it or hold its first sound; this does not 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Literal
 
 from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply
 from assistant.turns.events import ReplyId
-
-StopReason = Literal["voice", "requested", "stuck", "client"]
-"""Reason for stopping a reply: the user spoke, another reply was requested, it made no progress, the client did it."""
 
 
 class ReplyState(Enum):
@@ -76,14 +72,6 @@ class PlayedOut:
 
 
 @dataclass(frozen=True, slots=True)
-class TrailingStopped:
-    """A trailing reply is stopped."""
-
-    reply: ReplyId
-    reason: StopReason
-
-
-@dataclass(frozen=True, slots=True)
 class ConversationOver:
     """The conversation is over.
 
@@ -98,10 +86,7 @@ class ConversationOver:
     user_left: bool = False
 
 
-Event = (
-    CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | Followed | PlayedOut | TrailingStopped
-    | ConversationOver
-)  # fmt: skip
+Event = CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | Followed | PlayedOut | ConversationOver
 
 TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
     ReplyState.HELD: {
@@ -124,7 +109,7 @@ TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
     },
     ReplyState.TRAILING: {
         PlayedOut: ReplyState.FINISHED,
-        TrailingStopped: ReplyState.INTERRUPTED,
+        InterruptReply: ReplyState.INTERRUPTED,
         ConversationOver: ReplyState.ABANDONED,
     },
 }

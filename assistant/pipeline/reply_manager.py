@@ -31,8 +31,6 @@ from assistant.pipeline.reply_life import (
     Followed,
     PlayedOut,
     ReplyState,
-    StopReason,
-    TrailingStopped,
     next_state,
 )
 from assistant.pipeline.reply_production import ReplyProduction
@@ -43,7 +41,14 @@ from assistant.support.notice import notice
 from assistant.text.failure_sentences import failure_sentence
 from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
-from assistant.turns.effects import CommitTurn, CommitWithoutReply, InterruptReply, PrepareReply, RetractReply
+from assistant.turns.effects import (
+    CommitTurn,
+    CommitWithoutReply,
+    InterruptReply,
+    PrepareReply,
+    RetractReply,
+    StopReason,
+)
 from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId
 from audio.sound_id import SoundId
 from audio.speaker import Speaker
@@ -242,11 +247,10 @@ class ReplyManager:
         self.context.recorder.retract(production.reply, _now_s())
         self._report_stopped(production, "", "went on")
 
-    def _interrupted(self, production: ReplyProduction, event: InterruptReply | TrailingStopped) -> None:
+    def _interrupted(self, production: ReplyProduction, event: InterruptReply) -> None:
         """Keeps the heard part in the history."""
-        if isinstance(event, InterruptReply):
-            self._unheard_rest = production.reply, production.unheard_text
-            self.context.recorder.event(production.reply.turn, "interrupt", _now_s(), event.reason)
+        self._unheard_rest = production.reply, production.unheard_text
+        self.context.recorder.event(production.reply.turn, "interrupt", _now_s(), event.reason)
         stuck = event.reason == "stuck"
         if stuck and production.error is None:
             production.error = f"the reply by {production.answered_by} made no progress and was stopped"
@@ -377,7 +381,7 @@ class ReplyManager:
         """Stops the trailing replies. `only`: stops only this one."""
         for reply in self.trailing_replies:
             if only in {None, reply}:
-                self.handle(TrailingStopped(reply, reason))
+                self.handle(InterruptReply(reply, reason))
 
     def _on_played(self, sound: SoundId, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         production = self._replies.get(sound) if isinstance(sound, ReplyId) else None

@@ -196,6 +196,10 @@ class RetractReply:
     reply: ReplyId
 
 
+StopReason = Literal["voice", "requested", "stuck", "client"]
+"""Reason for stopping a reply: the user spoke, another reply was requested, it made no progress, the client did it."""
+
+
 @dataclass(frozen=True, slots=True)
 class InterruptReply:
     """Cancels a reply that was being heard. The history keeps it up to the last complete word.
@@ -205,7 +209,7 @@ class InterruptReply:
     """
 
     reply: ReplyId
-    reason: Literal["voice", "requested", "stuck", "client"] = "voice"
+    reason: StopReason = "voice"
     continues_turn: bool = False
 
 

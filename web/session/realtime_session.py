@@ -161,10 +161,7 @@ class RealtimeSession:
 
     def _duck(self, sound: SoundId, lower: bool) -> None:
         assert isinstance(sound, ReplyId)
-        if lower:
-            self.realtime.duck(sound)
-        else:
-            self.realtime.unduck(sound)
+        self.realtime.duck(sound, lower=lower)
         self.changed()
 
     def _noise_stays(self, why: str) -> None:

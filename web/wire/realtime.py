@@ -374,13 +374,11 @@ class Realtime:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""
         return self._responses.play(reply, pcm)
 
-    def duck(self, reply: ReplyId) -> None:
-        """Tells the client to duck this reply, because the user may be interrupting."""
-        self._tell_loudness("repartee.duck", reply)
-
-    def unduck(self, reply: ReplyId) -> None:
-        """Tells the client to restore the volume."""
-        self._tell_loudness("repartee.unduck", reply)
+    def duck(self, reply: ReplyId, *, lower: bool) -> None:
+        """Tells the client to duck this reply, because the user may be interrupting, or to restore the volume."""
+        if self.config.extensions.duck:
+            kind: ExtensionType = "repartee.duck" if lower else "repartee.unduck"
+            self._tell_extension(kind, {"response_id": self.response_id(reply)})
 
     def listening_sound(self, pcm: Pcm) -> None:
         """Sends a listening sound, int16 (n,) at 24 kHz, to a client that plays it. It belongs to no response."""
@@ -423,10 +421,6 @@ class Realtime:
     @property
     def _shows_markup(self) -> bool:
         return self.config.extensions.markup and self.config.extensions.events
-
-    def _tell_loudness(self, kind: ExtensionType, reply: ReplyId) -> None:
-        if self.config.extensions.duck:
-            self._tell_extension(kind, {"response_id": self.response_id(reply)})
 
     def _tell_extension(self, kind: ExtensionType, fields: JsonObject) -> None:
         if self.config.extensions.events:

@@ -10,7 +10,6 @@ from assistant.pipeline.reply_life import (
     Followed,
     PlayedOut,
     ReplyState,
-    TrailingStopped,
     next_state,
 )
 from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply
@@ -25,7 +24,7 @@ COMMIT = CommitTurn(A, "", "", None)
     [
         ([COMMIT, AllSent(A), PlayedOut(A)], "FINISHED"),
         ([COMMIT, AllSent(A), Followed(A), PlayedOut(A)], "FINISHED"),
-        ([COMMIT, AllSent(A), Followed(A), TrailingStopped(A, "voice")], "INTERRUPTED"),
+        ([COMMIT, AllSent(A), Followed(A), InterruptReply(A)], "INTERRUPTED"),
         ([COMMIT, InterruptReply(A)], "INTERRUPTED"),
         ([COMMIT, AllSent(A), RetractReply(A)], "RETRACTED"),
         ([DropAttempt(A, "went on")], "DROPPED"),
@@ -52,4 +51,4 @@ def test_late_events_have_no_effect() -> None:
     ended = [state for state in ReplyState if state.has_ended]
     assert len(ended) == 5
     assert not any(next_state(state, PlayedOut(A)) for state in (*ended, ReplyState.HELD, ReplyState.SPEAKING))
-    assert next_state(ReplyState.TRAILING, InterruptReply(A)) is None
+    assert next_state(ReplyState.TRAILING, RetractReply(A)) is None

@@ -153,7 +153,7 @@ def test_interrupted_reply_is_cut_at_heard_position() -> None:
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     line.sound()
-    line.server.duck(REPLY)
+    line.server.duck(REPLY, lower=True)
     assert line.fetch() == [Ducking(lower=True)]
     effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyStopped(REPLY, "It's", 250.0, "voice"))
     assert StopPlayback() in effects

@@ -93,7 +93,7 @@ def interrupted_mid_reply(client: Client) -> None:
     asked(client)
     client.tell(ChunkSpoken(REPLY, "It is noon."))
     client.sound(2400)
-    client.do(lambda wire: wire.duck(REPLY))
+    client.do(lambda wire: wire.duck(REPLY, lower=True))
     client.tell(ReplyStopped(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
     late = client.sound(2400)
     assert late == []
@@ -273,8 +273,8 @@ def kept_with_markup(client: Client) -> None:
 def loudness(client: Client) -> None:
     client.send({"type": "session.update", "session": {"repartee": {"duck": True}}})
     asked(client)
-    client.do(lambda wire: wire.duck(REPLY))
-    client.do(lambda wire: wire.unduck(REPLY))
+    client.do(lambda wire: wire.duck(REPLY, lower=True))
+    client.do(lambda wire: wire.duck(REPLY, lower=False))
 
 
 def listening_sound(client: Client) -> None:
