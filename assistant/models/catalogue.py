@@ -1,4 +1,4 @@
-"""All models that can be downloaded: those that the installed engines and protocols declare."""
+"""All models that can be downloaded. The installed engines and protocols declare them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

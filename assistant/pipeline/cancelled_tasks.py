@@ -1,4 +1,4 @@
-"""Cancels tasks of a conversation, and reports those that do not stop."""
+"""Cancels tasks of a conversation, and reports tasks that do not stop."""
 
 import asyncio
 from collections.abc import Callable

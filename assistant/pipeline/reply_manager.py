@@ -91,7 +91,7 @@ class ReplyManager:
     on_reply_heard: OnReplyHeard
     delegated: DelegatedCalls
     last_reply: str = ""
-    _replies: dict[ReplyId, ReplyProduction] = field(default_factory=dict)  # those that have not ended, in order
+    _replies: dict[ReplyId, ReplyProduction] = field(default_factory=dict)  # replies that have not ended, in order
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _tasks: asyncio.TaskGroup = field(init=False)

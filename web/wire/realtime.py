@@ -206,7 +206,7 @@ class Realtime:
         self._change_config(used)
 
     def _change_config(self, used: Mapping[str, Any]) -> None:
-        """Changes fields of the settings in force, and of those that the next update changes. Tells the client."""
+        """Changes fields of the settings in force and of the next ones. Tells the client."""
         self.config, self._reader.config = replace(self.config, **used), replace(self._reader.config, **used)
         self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 

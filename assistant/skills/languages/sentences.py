@@ -86,7 +86,7 @@ class SentenceTemplates:
     """The compiled templates of a language. Only the constructor blocks."""
 
     def __init__(self, language: Language, files: Iterable[Mapping[str, Any]] | None = None) -> None:
-        """`files`: of the skills whose templates these are; None for those that share their sentences."""
+        """`files`: of the skills whose templates these are; None for skills that share their sentences."""
         loaded = load_intents(language, shared_files(language.code) if files is None else files)
         dialog = {name: intent for name, intent in loaded.intents.items() if name.startswith(_DIALOG)}
         self.intents = replace(loaded, intents={n: one for n, one in loaded.intents.items() if n not in dialog})

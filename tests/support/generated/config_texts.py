@@ -85,7 +85,7 @@ class EndpointKey:
 
 
 def all_endpoint_keys() -> list[EndpointKey]:
-    """Returns the keys of all kinds; the last are those that are a kind's own."""
+    """Returns the keys of all kinds; a kind's own keys come last."""
     found: list[EndpointKey] = []
     for kind in PROTOCOLS.names:
         for key in endpoint_keys(kind).values():

@@ -1,1 +1,1 @@
-"""Small models that tests write, and those that are installed."""
+"""Small models that tests write, and installed ones."""
