@@ -261,8 +261,8 @@ class _Reader:
                 self._read_section(dotted, raw)
             elif dotted in SECTIONS:
                 self._problem(dotted, f"must be a table that begins with the line [{dotted}]")
-            elif not (isinstance(raw, dict) and dotted in sections_of_broken_engines()):  # the doctor names the engine
-                self.read_key(dotted, raw)
+            elif dotted in _EVERY_KEY or not isinstance(raw, dict) or dotted not in sections_of_broken_engines():
+                self.read_key(dotted, raw)  # the doctor names an engine that is broken
 
     def read_key(self, dotted: str, raw: object) -> None:
         """Reads one key."""

@@ -10,6 +10,7 @@ from assistant.checks.result import CheckResult, Fact, Level
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.settings import Settings
+from assistant.registry.voices import CLUSTER
 
 if TYPE_CHECKING:
     from assistant.commands.cluster.command import ServiceReport
@@ -103,7 +104,7 @@ def _unreached(settings: Settings, answer: ProbeResult) -> CheckResult:
     if answer.no_result:
         text = f"not checked: {answer.error.removeprefix('not checked: ')}"
         return CheckResult("warn", "cluster", text, remedy=_STATUS, checked=False, facts=facts)
-    is_needed = "ray" in {settings.stt.engine, settings.tts.engine}  # without Smart Turn alone the program starts
+    is_needed = CLUSTER in {settings.stt.engine, settings.tts.engine}  # without Smart Turn alone the program starts
     return CheckResult("fail" if is_needed else "warn", "cluster", answer.error, essential=is_needed, facts=facts)
 
 
