@@ -170,3 +170,12 @@ def test_every_text_is_used_and_every_used_text_exists() -> None:
     by_code = {key for key in keys if key.startswith(("code.", "language."))}
     unused = {key for key in keys - named - plural - by_code if not key.startswith(prefixes)}
     assert unused == set()
+
+
+def test_no_module_touches_private_member_of_another() -> None:
+    """A private member begins with `_`; only its own object uses it, as `this._name`."""
+    files = sorted(STATIC.rglob("*.js"))
+    foreign = re.compile(r"\w*(?<!this)\._[a-z]\w*")
+    touched = [f"{file.name}: {one[0]}" for file in files for one in foreign.finditer(file.read_text(encoding="utf-8"))]
+    assert len(files) > 80
+    assert touched == []

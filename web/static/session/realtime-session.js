@@ -10,6 +10,7 @@ import { Conversation } from "./conversation.js";
 import { Interruption } from "./interruption.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
+import { ReplyRequests } from "./reply-requests.js";
 import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, SERVER_EVENTS } from "./server-events.js";
 import { WakeMode } from "./wake-mode.js";
 
@@ -53,14 +54,11 @@ export class RealtimeSession extends EventTarget {
     this._response = null; // id of the reply in progress
     this._userSpeaking = false;
     this._awaitingReply = false;
-    this._replyRequested = false; // a requested reply has not begun
-    this._requestIsEmpty = false; // the turn that the requested reply was to answer has no words
-    this._requestAgain = false; // another reply must be requested when that one has begun
-    this._typedS = null; // context time at which the text of the latest request was entered
+    this._requests = new ReplyRequests();
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
     this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
       if (type === "phase") this.wake.replied();
-      this._emit(type, detail);
+      this.emit(type, detail);
     });
     this._subscribe();
   }
@@ -107,7 +105,7 @@ export class RealtimeSession extends EventTarget {
       const content = [{ type: message.role === "user" ? "input_text" : "output_text", text: message.markup || message.text }];
       this.connection.send({ type: "conversation.item.create", item: { id, type: "message", role: message.role, content } });
     });
-    this._emit("items");
+    this.emit("items");
   }
 
   /** Connects; everything else follows from events. */
@@ -166,7 +164,7 @@ export class RealtimeSession extends EventTarget {
       this.connection.send({ type: "conversation.item.delete", item_id: one });
       this.conversation.remove(one);
     }
-    this._emit("items");
+    this.emit("items");
   }
 
   /** Stops the reply, whether it is being generated or only played. */
@@ -188,7 +186,7 @@ export class RealtimeSession extends EventTarget {
   setPushToTalk(on) {
     this.pushToTalk.enabled = on;
     if (this._open) this._sendSessionUpdate();
-    this._emit("phase");
+    this.emit("phase");
   }
 
   /** @param {string} phrase words that address the assistant; empty: all speech is answered */
@@ -197,7 +195,7 @@ export class RealtimeSession extends EventTarget {
     this.wake.phrase = phrase;
     this.conversation.needsAddress = phrase !== "";
     if (changed && this._open) this._sendSessionUpdate();
-    this._emit("phase");
+    this.emit("phase");
   }
 
   /** The wake phrase that is waited for; empty if speech is answered without one now. */
@@ -213,23 +211,23 @@ export class RealtimeSession extends EventTarget {
 
   /** Handles the press of the push-to-talk key. */
   pressKey() {
-    if (this.muted && this.pushToTalk.enabled) return this._emit("notice", text("notice.muted"));
+    if (this.muted && this.pushToTalk.enabled) return this.emit("notice", text("notice.muted"));
     if (!this.pushToTalk.press()) return;
     this.interrupt();
-    this._emit("phase");
+    this.emit("phase");
   }
 
   /** Handles the release of the push-to-talk key: the turn is complete. */
   releaseKey() {
     this.pushToTalk.release();
     this._releasedS = this.audio.context.currentTime;
-    this._emit("phase");
+    this.emit("phase");
   }
 
   // Microphone --------------------------------------------------------------------------------------------------
 
   _sendChunk({ pcm, frame, level }) {
-    this._emit("input-level", { level });
+    this.emit("input-level", { level });
     if (!this._open || this.muted || this._loadsRecognizer || !this.pushToTalk.accepts(pcm.length)) return this.connection.holdSound();
     if (this.connection.sendSound(pcm)) this._captureTimeline.addSent(frame, pcm.length);
     const action = this.pushToTalk.nextAction();
@@ -238,29 +236,20 @@ export class RealtimeSession extends EventTarget {
       this._requestReply();
     } else if (action === "clear") {
       this.connection.send({ type: "input_audio_buffer.clear" });
-      this._emit("notice", text("notice.released"));
+      this.emit("notice", text("notice.released"));
     }
   }
 
-  /**
-   * Requests a reply. While a requested reply has not begun, the server rejects another request; it is sent after that.
-   * @param {number | null} typedS context time at which the text to be answered was entered; null if it is spoken
-   */
+  /** @param {number | null} typedS context time at which the text to be answered was entered; null if it is spoken */
   _requestReply(typedS = null) {
-    this._typedS = typedS;
-    if (this._replyRequested) {
-      this._awaitingReply = this._requestAgain = true;
+    if (!this._requests.addRequest(typedS)) {
+      this._awaitingReply = true;
       return;
     }
     this.turns.expectUntimedReply(typedS);
-    this._clearRequests();
-    this._awaitingReply = this._replyRequested = this.connection.send({ type: "response.create" }); // not awaited if not sent
-    this._emit("phase");
-  }
-
-  /** Forgets requested replies. */
-  _clearRequests() {
-    this._replyRequested = this._requestIsEmpty = this._requestAgain = false;
+    this._awaitingReply = this.connection.send({ type: "response.create" }); // not awaited if not sent
+    this._requests.setSent(this._awaitingReply);
+    this.emit("phase");
   }
 
   // Server events -----------------------------------------------------------------------------------------------
@@ -268,11 +257,11 @@ export class RealtimeSession extends EventTarget {
   _handleEvent(event) {
     SERVER_EVENTS[event.type]?.(this, event);
     this.conversation.handleEvent(event);
-    if (this.conversation.changed.size) this._emit("items");
-    this._emit("phase");
+    if (this.conversation.changed.size) this.emit("items");
+    this.emit("phase");
   }
 
-  _sessionCreated(session) {
+  sessionCreated(session) {
     const resumed = session.repartee?.resumed === true;
     if (this._wasOpen && !resumed) {
       this.interruption.startAnother();
@@ -281,7 +270,7 @@ export class RealtimeSession extends EventTarget {
       if (this.keeping?.id) this.conversation.clear(); // the server keeps it and sends it again
       else {
         this.conversation.startAnother();
-        this._emit("problem", { problem: "not-kept", message: "" });
+        this.emit("problem", { problem: "not-kept", message: "" });
       }
     }
     if (resumed) this.conversation.resumed();
@@ -290,19 +279,19 @@ export class RealtimeSession extends EventTarget {
     this._open = this._wasOpen = true;
     this._awaitingReply = this._userSpeaking = false;
     this._pendingChoices.clear();
-    this._clearRequests();
+    this._requests.clear();
     this._turnDetection = session.audio?.input?.turn_detection ?? this._turnDetection;
     this._sendSessionUpdate();
     this.interruption.reconnected(resumed);
-    this._sessionUpdated(session);
+    this.sessionUpdated(session);
     this._connectionProblem = "lost";
-    for (const name of [...CONNECTION_PROBLEMS, "token"]) this._emit("resolved", name);
+    for (const name of [...CONNECTION_PROBLEMS, "token"]) this.emit("resolved", name);
   }
 
-  _sessionUpdated(session) {
+  sessionUpdated(session) {
     this._resumeToken = session.repartee?.resume_token ?? this._resumeToken;
     this.wake.windowS = session.repartee?.wake_window_s ?? 0;
-    this._emit("session", session);
+    this.emit("session", session);
   }
 
   _sendSessionUpdate() {
@@ -314,28 +303,52 @@ export class RealtimeSession extends EventTarget {
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }
 
-  _conversationKept({ id, kept }) {
+  conversationKept({ id, kept }) {
     if (kept && this.keeping) this.keeping = { ...this.keeping, id };
-    this._emit("kept", { id, kept });
+    this.emit("kept", { id, kept });
   }
 
-  _speechStarted() {
+  speechStarted() {
     this._userSpeaking = true;
     this._awaitingReply = false;
     this.interruption.stop();
   }
 
-  _responseCreated(response) {
+  speechStopped(endMs, insertedMs) {
+    this._userSpeaking = false;
+    this._awaitingReply = true;
+    this.turns.speechEnded(endMs, insertedMs);
+  }
+
+  /** Notes the end of speech of a turn that this page ended. */
+  turnCommitted(endMs, insertedMs) {
+    this.turns.speechEnded(endMs, insertedMs, this.pushToTalk.enabled ? this._releasedS : null);
+  }
+
+  /** The turn has nothing to answer. @param {string} why as in repartee.nothing_said */
+  nothingSaid(why) {
+    this._userSpeaking = this._awaitingReply = false;
+    this.turns.expectUntimedReply();
+    if (why === "called") this.wake.called();
+    if (!this.pushToTalk.enabled) return;
+    this._requests.turnIsEmpty();
+    this.emit("notice", text("notice.no_words"));
+  }
+
+  /** @param {string[]} pending chosen engines that the server loads */
+  choicesPending(pending) {
+    this._pendingChoices = new Set(pending);
+  }
+
+  responseCreated(response) {
     this._response = response;
     this._awaitingReply = false;
     const turn = this.turns.addReply(response);
     this._setSpeechEnd(turn);
-    this._emit("turn", turn);
-    // The user speaks again or has typed more, so the next reply answers everything. Or there is nothing to answer.
-    const more = this._requestAgain && !this.pushToTalk.keyDown;
-    if (this._replyRequested && (this.pushToTalk.keyDown || this._requestIsEmpty || more)) this.interrupt();
-    this._clearRequests();
-    if (more) this._requestReply(this._typedS);
+    this.emit("turn", turn);
+    const { unwanted, again } = this._requests.replyBegan(this.pushToTalk.keyDown);
+    if (unwanted) this.interrupt();
+    if (again) this._requestReply(this._requests.typedS);
   }
 
   /** Computes when the end of speech was captured, and notes it in the turn. */
@@ -345,48 +358,48 @@ export class RealtimeSession extends EventTarget {
     if (frame !== null) this.turns.setSpeechEnd(turn, frame / this.audio.context.sampleRate);
   }
 
-  _handleError(error) {
+  handleError(error) {
     const { code } = error;
     if (IGNORED_ERRORS.has(code)) return;
     if (code === ACTIVE_RESPONSE) { // a reply that began before the last message
       this.interrupt();
-      if (!this.pushToTalk.keyDown) this._requestReply(this._typedS);
+      if (!this.pushToTalk.keyDown) this._requestReply(this._requests.typedS);
       return;
     }
     this._awaitingReply = false;
-    if (code === COMMIT_EMPTY) this._requestIsEmpty = this._replyRequested;
-    if (!endsConnection(code)) this._emit("notice", code === COMMIT_EMPTY ? text("notice.no_words") : serverText(error));
+    if (code === COMMIT_EMPTY) this._requests.turnIsEmpty();
+    if (!endsConnection(code)) this.emit("notice", code === COMMIT_EMPTY ? text("notice.no_words") : serverText(error));
   }
 
-  _addTrace({ turn: number, trace }) {
+  addTrace({ turn: number, trace }) {
     const turn = this.turns.addTrace(number, trace);
-    if (turn) this._emit("turn", turn);
+    if (turn) this.emit("turn", turn);
   }
 
   /** Notes the first words of a reply that is written only. */
-  _textArrived(response) {
+  textArrived(response) {
     const turn = this.turns.ofReply(response);
     if (!this.textOnly || !turn || turn.leaves_s !== null) return;
     this.turns.setReplyOnset(turn, this.audio.context.currentTime, null);
-    this._emit("turn", turn);
+    this.emit("turn", turn);
   }
 
-  _playAudio(response, base64) {
+  playAudio(response, base64) {
     if (response === this.interruption.stopped) return;
     this.audio.output.push(response, fromBase64(base64));
   }
 
-  _responseDone({ id, status, status_details: details }) {
+  responseDone({ id, status, status_details: details }) {
     if (this._response === id) this._response = null;
     this.audio.output.end(id);
     if (status === "cancelled") this.interruption.cancelled(id);
     if (status !== "failed") return;
     const cause = serverText(details?.error) || text("problem.no_reason");
-    if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
+    if (!this.conversation.markFailed(id, cause)) this.emit("problem", { problem: "reply-failed", message: cause });
     const reason = details?.error?.message ?? "";
-    this._emit("resolved", `note ${noticeText({ text: reason, code: "reply_failed", values: { reason } })}`); // the server sent it as a notice, too
+    this.emit("resolved", `note ${noticeText({ text: reason, code: "reply_failed", values: { reason } })}`); // the server sent it as a notice, too
     const turn = this.turns.markFailed(id);
-    if (turn) this._emit("turn", turn);
+    if (turn) this.emit("turn", turn);
   }
 
   /** Returns the query parameters that resume the session, and the reply from the audio that has arrived. */
@@ -404,7 +417,7 @@ export class RealtimeSession extends EventTarget {
     this.connection.addEventListener("event", ({ detail }) => this._handleEvent(detail));
     this.connection.addEventListener("lost", ({ detail }) => this._connectionLost(detail));
     this.connection.addEventListener("slow", ({ detail: slow }) => (
-      slow ? this._emit("problem", { problem: "slow", message: "" }) : this._emit("resolved", "slow")));
+      slow ? this.emit("problem", { problem: "slow", message: "" }) : this.emit("resolved", "slow")));
     this.connection.addEventListener("probe", () => this._open && this._sendSessionUpdate()); // changes nothing and is answered
     this.connection.addEventListener("ended", ({ detail }) => this._connectionEnded(detail));
   }
@@ -412,20 +425,20 @@ export class RealtimeSession extends EventTarget {
   _connectionLost({ problem, message }) {
     this._open = false;
     if (problem !== "lost" || this._connectionProblem === "lost") { // a reason from the server is kept
-      for (const name of CONNECTION_PROBLEMS) if (name !== problem) this._emit("resolved", name);
-      this._emit("problem", { problem, message });
+      for (const name of CONNECTION_PROBLEMS) if (name !== problem) this.emit("resolved", name);
+      this.emit("problem", { problem, message });
       this._connectionProblem = problem;
     }
-    this._emit("phase");
+    this.emit("phase");
   }
 
   _connectionEnded({ problem, message }) {
     this._open = false;
-    this._emit("problem", { problem, message });
-    this._emit("ended");
+    this.emit("problem", { problem, message });
+    this.emit("ended");
   }
 
-  _emit(type, detail = null) {
+  emit(type, detail = null) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
