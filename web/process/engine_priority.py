@@ -13,9 +13,10 @@ NICENESS = 5
 """Niceness of recognizers and voices above that of the event loop: they get a third of its weight. With 32
 conversations on two cores it lowers the event loop's lag (docs/lab/load-scheduling.md)."""
 
-MANY = 8
-"""Conversations from which the event loop needs more than half of a processor. With fewer of them the engines keep the
-priority of other programs, beside which they would get a third of their share; nobody but root can raise it again."""
+MANY = 16
+"""Conversations from which the event loop needs about half of a processor; eight take a quarter. With fewer of them the
+engines keep the priority of other programs, beside which they would get a third of their share: eight conversations
+waited longer for their words (docs/lab/load-scheduling.md). Nobody but root can raise it again."""
 
 LOWEST = 19
 """The niceness beyond which Linux has no lower priority."""
