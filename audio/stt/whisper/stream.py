@@ -36,6 +36,10 @@ It is multiplied by the number of segments per worker. So four fifths of the mod
 of speakers. A decode can be aborted only at its midpoint, and a requested transcript would wait for that.
 """
 
+_SEVERAL_SEGMENTS_FACTOR = 2.0
+"""Further multiple with more segments than workers: of their decodes, those at dips are more often the last one
+(docs/lab/stt.md)."""
+
 
 _DIP_SAMPLES = samples_of_ms(100)
 """Time after a dip within which its decode may start, if the model was busy."""
@@ -259,7 +263,8 @@ class WhisperStream:
         new = self._dip is not None and self._dip > self._started_until and self._fed - self._dip <= _DIP_SAMPLES
         if new and fresh >= took * segments_per_worker and self.share.took_s <= _DIP_TOOK_S:
             return "probability_dip"  # at once for a single segment, rarely for many
-        return "interim" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
+        factor = _INTERIM_INTERVAL_FACTOR * (_SEVERAL_SEGMENTS_FACTOR if segments_per_worker > 1 else 1.0)
+        return "interim" if fresh >= max(self._interval, factor * took) else None
 
     def satisfied_by(self, decode: Decode) -> bool:
         """Returns whether this decode satisfies all requests, or will if the current silence continues."""
