@@ -9,8 +9,7 @@ from importlib.metadata import version
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
-from assistant.setup.answering.user_lists import list_keeper
-from assistant.setup.answering.user_timers import timer_keeper
+from assistant.setup.answering.user_files import list_keeper, timer_keeper
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile, Retention

@@ -30,7 +30,7 @@ NAME_ENGINES = frozenset(
         "assistant.setup.build",
         "assistant.setup.engine_catalog",
         "assistant.setup.answering.services",
-        "assistant.setup.answering.user_timers",
+        "assistant.setup.answering.user_files",
         "audio.cluster.voice",
     }
 )

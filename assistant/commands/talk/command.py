@@ -22,8 +22,7 @@ from assistant.events import Floor, Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
 from assistant.setup import build
-from assistant.setup.answering.user_lists import list_keeper
-from assistant.setup.answering.user_timers import timer_keeper
+from assistant.setup.answering.user_files import list_keeper, timer_keeper
 from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine

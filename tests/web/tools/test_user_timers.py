@@ -15,7 +15,7 @@ from support.servers.session_server import (
     session_server,
 )
 
-from assistant.setup.answering.user_timers import timer_keeper
+from assistant.setup.answering.user_files import timer_keeper
 from web.access.client_secrets import PREFIX
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(180)]
