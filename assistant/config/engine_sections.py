@@ -47,12 +47,21 @@ def default_sections() -> EngineSections:
 
 def sections_of_broken_engines() -> frozenset[str]:
     """Returns the names of sections that cannot be checked, because their engines cannot be loaded."""
-    return frozenset(f"{stage}.{broken.name}" for stage, engines in STAGES.items() for broken in engines.broken())
+    for engines in STAGES.values():
+        _declarations(engines)
+    return frozenset(f"{stage}.{one.name}" for stage, engines in STAGES.items() for one in engines.broken_so_far())
 
 
 def _sections() -> Iterator[tuple[str, object]]:
     for stage, engines in STAGES.items():
-        # the program's skills have no sections, and importing them takes as long as the rest of a start
-        for engine in engines.of_other_packages() if engines is SKILLS else engines.all():
+        for engine in _declarations(engines):
             if engine.settings is not NoSettings:
                 yield f"{stage}.{engine.name}", engine.settings()
+
+
+def _declarations(engines: Registry[Any]) -> tuple[Any, ...]:
+    """Returns the engines that may have sections.
+
+    The program's skills have none, and importing them takes as long as the rest of a start.
+    """
+    return engines.of_other_packages() if engines is SKILLS else engines.all()

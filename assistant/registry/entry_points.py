@@ -108,6 +108,10 @@ class Registry(Generic[D]):
     def broken(self) -> tuple[BrokenEngine, ...]:
         """Returns the engines that cannot be used. Loads all."""
         self.all()
+        return self.broken_so_far()
+
+    def broken_so_far(self) -> tuple[BrokenEngine, ...]:
+        """Returns those that were found unusable by now. Loads nothing."""
         return tuple(self._broken.values())
 
     def problem_of(self, name: str) -> str:

@@ -213,3 +213,16 @@ def test_broken_packages_are_named_and_harm_no_other(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
     assert ran.stdout == f"chance {sorted(BROKEN)}\n"
+
+
+def test_settings_are_read_without_the_skills_of_the_program() -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from assistant.config.loading import load_settings\n"
+        "load_settings(Path('config.toml'), {}, [])\n"
+        "print('assistant.skills' in sys.modules)"
+    )
+    root = Path(__file__).parents[3]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
