@@ -26,5 +26,5 @@ SKILL: Skill = Skill(
     package=__package__,
     languages=LANGUAGES,
     shares_sentences=True,
-    order=51,
+    order=31,
 )

@@ -40,5 +40,5 @@ SKILL: Skill = Skill(
     package=__package__,
     languages=LANGUAGES,
     shares_sentences=True,
-    order=30,
+    order=40,
 )

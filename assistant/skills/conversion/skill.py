@@ -14,5 +14,5 @@ SKILL: Skill = Skill(
     package=__package__,
     languages=LANGUAGES,
     shares_sentences=True,
-    order=40,
+    order=50,
 )

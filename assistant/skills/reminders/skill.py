@@ -30,5 +30,5 @@ SKILL: Skill = Skill(
     package=__package__,
     languages=LANGUAGES,
     shares_sentences=True,
-    order=52,
+    order=32,
 )

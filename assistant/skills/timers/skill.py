@@ -35,5 +35,5 @@ SKILL: Skill = Skill(
     package=__package__,
     languages=LANGUAGES,
     shares_sentences=True,
-    order=50,
+    order=30,
 )
