@@ -1,11 +1,14 @@
 """The installed protocols of LLM endpoints."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from assistant.registry.entry_points import Registry
-from llm.chat import ChatModel
 from llm.protocols.protocol import CHOSEN_KEYS, LlmProtocol
-from llm.protocols.request import ClientRequest
+
+if TYPE_CHECKING:
+    from llm.chat import ChatModel
+    from llm.protocols.request import ClientRequest
 
 PROTOCOLS = Registry("repartee.llm", LlmProtocol)
 
@@ -32,7 +35,7 @@ def protocol_on_this_machine() -> LlmProtocol:
 
 @cache
 def _unusable(kind: str) -> LlmProtocol:
-    def fail(request: ClientRequest) -> ChatModel:
+    def fail(request: "ClientRequest") -> "ChatModel":
         raise ValueError(f"llm endpoint {request.endpoint.name!r}: {PROTOCOLS.problem_of(kind)}.")
 
     return LlmProtocol(name=kind, make=fail, about="", chosen_keys=CHOSEN_KEYS)

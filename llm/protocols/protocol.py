@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from declarations.models import ModelKind
 from declarations.settings import NoSettings
-from llm.protocols.request import ClientRequest, EndpointKeys
 
 if TYPE_CHECKING:
     from llm.chat import ChatModel
     from llm.listing import Listing
+    from llm.protocols.request import ClientRequest, EndpointKeys
 
 ChosenKey = Literal["url", "api_key_env", "template", "bos", "ca_file", "images", "fallback"]
 """Keys of [[llm.endpoints]] that the program reads, but that only protocols have which choose them."""
@@ -69,11 +69,11 @@ ListModels = Callable[[ListRequest], Awaitable["Listing"]]
 """Returns the models of a service. Raises LlmError, ValueError."""
 
 
-def check_nothing(_endpoint: EndpointKeys) -> None:
+def check_nothing(_endpoint: "EndpointKeys") -> None:
     """Accepts all combinations of keys; for `LlmProtocol.check`."""
 
 
-def no_address(_endpoint: EndpointKeys) -> str:
+def no_address(_endpoint: "EndpointKeys") -> str:
     """Knows no address besides the configured one; for `LlmProtocol.default_address`."""
     return ""
 
@@ -114,11 +114,11 @@ class LlmProtocol:
     chosen_keys: tuple[ChosenKey, ...] = ()
     needed_keys: tuple[ChosenKey, ...] = ()
     notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    check: Callable[[EndpointKeys], None] = check_nothing
+    check: "Callable[[EndpointKeys], None]" = check_nothing
     is_default: bool = False
     takes_functions: bool = True
     schemes: tuple[UrlScheme, ...] = HTTP
-    default_address: Callable[[EndpointKeys], str] = no_address
+    default_address: "Callable[[EndpointKeys], str]" = no_address
     provider: str = ""
     provider_of_domain: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     list_models: ListModels | None = None

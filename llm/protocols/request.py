@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from llm.chat import Message
-
 if TYPE_CHECKING:
+    from llm.chat import Message
     from llm.chat_template import ChatTemplate
 
 
@@ -93,6 +92,6 @@ class ClientRequest:
         path = str(Path(named).expanduser()) if "~" in named else named
         return load_template(self.endpoint.name, path, now=self.now())
 
-    def prompt(self, template: "ChatTemplate") -> Callable[[Sequence[Message]], str]:
+    def prompt(self, template: "ChatTemplate") -> "Callable[[Sequence[Message]], str]":
         """Returns what renders messages as the prompt of a model with this template."""
         return lambda messages: template.prompt(messages, now=self.now(), bos=self.endpoint.bos)
