@@ -4,6 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+CONNECT_TIMEOUT_S = 3.0
+"""Longest wait for a connection, in seconds, for TCP and for TLS each: one lost packet is sent again after 1 s."""
+
+TOKEN_GAP_TIMEOUT_S = 5.0
+"""Longest wait for a further token, in seconds: 250 times the pace of a service that writes 50 a second."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 Size = Literal["small", "large"]

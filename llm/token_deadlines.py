@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypedDict, runtime_checkable
 
 from llm.answer_length import AnswerLength
-from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
+from llm.chat import TOKEN_GAP_TIMEOUT_S, ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmError, LlmTooSlow
 from llm.text_pieces import MoreText
 
@@ -96,7 +96,8 @@ class TokenDeadlines:
     @classmethod
     def of(cls, endpoint: str, where: str, limits: DeadlineOptions) -> Self:
         """Returns the deadlines of an endpoint. Raises ValueError as the class does."""
-        return cls(endpoint, where, limits.get("first_token_timeout_s", 8.0), limits.get("token_gap_timeout_s", 5.0))
+        gap_s = limits.get("token_gap_timeout_s", TOKEN_GAP_TIMEOUT_S)
+        return cls(endpoint, where, limits.get("first_token_timeout_s", 8.0), gap_s)
 
     def too_slow(self, waiting_for: str, *, thinking: bool = False) -> LlmTooSlow:
         """Returns the error for a missed deadline. `thinking`: only reasoning arrived."""

@@ -247,15 +247,24 @@ def read(  # noqa: PLR0917 - each is an option of the command
 
 
 @app.command()
-def config(config: Config = None, overrides: Overrides = None) -> None:
+def config(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every setting, not only the everyday and the changed ones.")
+    ] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
     """Show the effective configuration, and where each value comes from."""
     from rich.table import Table
 
+    from assistant.config.everyday_keys import EVERYDAY_KEYS
     from assistant.config.loading import render_effective
     from assistant.support.console import terminal
 
     loaded = settings_of(config, overrides)
-    console, rows = terminal(), render_effective(loaded)
+    console, every_row = terminal(), render_effective(loaded)
+    rows = [row for row in every_row if everything or row.key in EVERYDAY_KEYS or row.origin != "default"]
+    rows.sort(key=lambda row: row.key not in EVERYDAY_KEYS)
     # Not wrapped while the values keep enough room: columns that cannot wrap would take all of it.
     keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -265,6 +274,8 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     for row in rows:
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
     console.print(table)
+    if left_out := len(every_row) - len(rows):
+        console.print(f"{left_out} other settings have their defaults: repartee config --all", style="dim")
 
 
 @app.command()

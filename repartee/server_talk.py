@@ -82,7 +82,7 @@ class _Remote:
         def report(what: str) -> None:
             loop.call_soon_threadsafe(self._trouble, what)
 
-        cards = await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, report)
+        cards = await asyncio.to_thread(open_cards, self.settings.audio, report)
         if "input" in cards.lacking:
             self.controls.muted = True
             await cards.microphone.mute(True)

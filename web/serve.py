@@ -30,6 +30,7 @@ from audio.machine_load import MachineLoadReader
 from web.access.access_control import TOKEN_SHAPE, AccessControl, is_easily_guessed
 from web.access.client_secrets import ClientSecrets
 from web.app import make_app
+from web.connections.socket_reader import MAX_MESSAGE_BYTES
 from web.http_api.serving import ServerState
 from web.limits.admission import Admission
 from web.limits.session_acceptor import SessionAcceptor
@@ -246,7 +247,7 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
         ws=BackpressureProtocol,
         ws_per_message_deflate=False,  # audio does not get smaller, and compression takes a millisecond per message
         # A message that is too long is answered with an error. Beyond twice the limit the connection is closed.
-        ws_max_size=2 * section.max_message_bytes,
+        ws_max_size=2 * MAX_MESSAGE_BYTES,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,
         lifespan="on",

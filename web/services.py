@@ -26,6 +26,9 @@ from web.observation.metrics import Metrics
 from web.observation.trace_stream import TraceStream
 from web.routes import ApiParts
 
+KEEP_PER_BROWSER = 500
+"""Conversations kept for one browser; the oldest goes first: more than one a day for the year that they are kept."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -118,5 +121,5 @@ def kept_conversations(settings: Settings, environ: Mapping[str, str]) -> Conver
     except HomeError as error:
         _log.warning("%s Conversations are not kept.", error)
         return None
-    retention = Retention(section.keep_days * 86400, section.keep_per_browser)
+    retention = Retention(section.keep_days * 86400, KEEP_PER_BROWSER)
     return ConversationFile(path, lambda: datetime.now(UTC).timestamp(), retention)

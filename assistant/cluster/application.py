@@ -90,7 +90,7 @@ def deploy(serve: Any, settings: Settings, service: Service) -> None:
     the new replicas cannot start; the old ones then stay.
     """
     serve.start(proxy_location="Disabled")
-    name = application_of(settings.cluster.application, service)
+    name = application_of(service)
     try:
         serve.run(built(serve, settings, service), name=name, route_prefix=None)
     except RuntimeError as error:
@@ -101,7 +101,7 @@ def deploy(serve: Any, settings: Settings, service: Service) -> None:
 
 def remove(serve: Any, settings: Settings, service: Service) -> bool:
     """Removes a service from the cluster; blocks. Returns False if it was not there."""
-    name = application_of(settings.cluster.application, service)
+    name = application_of(service)
     if name not in serve.status().applications:
         return False
     serve.delete(name)
@@ -111,10 +111,7 @@ def remove(serve: Any, settings: Settings, service: Service) -> bool:
 def status(serve: Any, settings: Settings) -> list[ServiceStatus]:
     """Returns the state of each service, deployed or not."""
     applications = serve.status().applications
-    return [
-        _status(applications.get(application_of(settings.cluster.application, service)), service)
-        for service in SERVICES
-    ]
+    return [_status(applications.get(application_of(service)), service) for service in SERVICES]
 
 
 def _status(application: Any, service: Service) -> ServiceStatus:

@@ -248,9 +248,7 @@ async def _converse(  # noqa: PLR0917
     engines: Engines,
     screen: Screen,
 ) -> None:
-    speaker = WavSpeaker(
-        lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
-    )
+    speaker = WavSpeaker(lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm))
     session = new_session.session(
         loader,
         engines=engines,

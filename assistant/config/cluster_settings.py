@@ -21,21 +21,6 @@ class ClusterSection(ConfigSection):
             form="auto, or host:port as in 127.0.0.1:6379",
         ),
     ] = "auto"
-    application: Annotated[
-        str,
-        KeyInfo(
-            "Beginning of the names of the applications in the cluster.",
-            pattern=r"[a-z][a-z0-9-]{0,40}",
-            form="small letters, digits and hyphens",
-        ),
-    ] = "repartee"
-    timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the connection to the cluster.", unit="s", low=1, high=300)
-    ] = 30.0
-    decodes: Annotated[
-        int,
-        KeyInfo("Segments that one gateway has decoded at the same time.", unit="decodes", low=1, high=256),
-    ] = 4
     min_replicas: Annotated[
         int, KeyInfo("Replicas of each engine that always run.", unit="replicas", low=1, high=1000)
     ] = 1

@@ -39,19 +39,6 @@ class DocumentsSection(ConfigSection):
     part_chars: Annotated[
         int, KeyInfo("Longest part that is asked at once.", unit="characters", low=500, high=100000)
     ] = 4000
-    context_chars: Annotated[
-        int,
-        KeyInfo(
-            "How much of the documents' own text later questions can refer to.",
-            unit="characters",
-            low=0,
-            high=1000000,
-        ),
-    ] = 6000
-    max_file_mb: Annotated[int, KeyInfo("Largest file that is read.", unit="MB", low=1, high=1000)] = 20
-    timeout_s: Annotated[
-        float, KeyInfo("`repartee read`: longest wait for the first token of a part.", unit="s", low=1, high=120)
-    ] = 30.0
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""

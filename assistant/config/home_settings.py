@@ -62,15 +62,12 @@ class HomeSection(ConfigSection):
             form=f"some of {', '.join(GUARDED)}, separated by blanks, or empty",
         ),
     ] = ""
-    timeout_s: Annotated[float, KeyInfo("Longest wait for an answer of the home.", unit="s", low=0.5, high=30)] = 5.0
-    refresh_s: Annotated[
-        float, KeyInfo("Interval at which names and states are read again.", unit="s", low=5, high=3600)
-    ] = 30.0
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
-        _check_host("url", self.url)
+        if self.url and not has_host(self.url):
+            raise ValueError("url must be an address with a host and, optionally, a port from 1 to 65535")
 
     @property
     def used_kinds(self) -> frozenset[str]:
@@ -97,33 +94,3 @@ class WeatherSection(ConfigSection):
     units: Annotated[
         WeatherUnits, KeyInfo("metric: degrees Celsius and km/h; us: degrees Fahrenheit and miles per hour.")
     ] = "metric"
-    forecast_url: Annotated[
-        str,
-        KeyInfo(
-            "Address of the forecast service.", pattern=_ADDRESS.removesuffix("?"), form=_ADDRESS_FORM, private=True
-        ),
-    ] = "https://api.open-meteo.com/v1/forecast"
-    geocoding_url: Annotated[
-        str,
-        KeyInfo(
-            "Address of the service that finds places.",
-            pattern=_ADDRESS.removesuffix("?"),
-            form=_ADDRESS_FORM,
-            private=True,
-        ),
-    ] = "https://geocoding-api.open-meteo.com/v1/search"
-    timeout_s: Annotated[float, KeyInfo("Longest wait for an answer of the service.", unit="s", low=0.5, high=30)] = 4.0
-    cache_minutes: Annotated[
-        float, KeyInfo("Time for which an answer is used again.", unit="minutes", low=1, high=120)
-    ] = 10.0
-
-    def __post_init__(self) -> None:
-        """Raises ValueError with the key and the allowed values."""
-        ConfigSection.__post_init__(self)
-        _check_host("forecast_url", self.forecast_url)
-        _check_host("geocoding_url", self.geocoding_url)
-
-
-def _check_host(name: str, url: str) -> None:
-    if url and not has_host(url):
-        raise ValueError(f"{name} must be an address with a host and, optionally, a port from 1 to 65535")

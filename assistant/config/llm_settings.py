@@ -18,10 +18,6 @@ class LlmSection(ConfigSection):
     first_token_timeout_s: Annotated[
         float, KeyInfo("Longest wait for the first token of an answer.", unit="s", low=0.1, high=120)
     ] = 8.0
-    token_gap_timeout_s: Annotated[
-        float, KeyInfo("Longest wait for each further token.", unit="s", low=0.1, high=120)
-    ] = 5.0
-    connect_timeout_s: Annotated[float, KeyInfo("Longest wait for a connection.", unit="s", low=0.1, high=60)] = 3.0
     max_tokens: Annotated[int, KeyInfo("Longest answer of the model.", unit="tokens", low=1, high=32768)] = 400
     temperature: Annotated[float, KeyInfo("Sampling temperature; 0: always the most likely token.", low=0, high=2)] = (
         0.7
@@ -164,15 +160,6 @@ class CacheSection(ConfigSection):
             zero=True,
         ),
     ] = 0.0
-    max_entries: Annotated[
-        int,
-        KeyInfo(
-            "Maximum number of stored answers; the least recently used is removed first.",
-            unit="answers",
-            low=10,
-            high=100000,
-        ),
-    ] = 5000
     max_days: Annotated[
         float, KeyInfo("Age at which a stored answer is removed.", unit="days", low=0.01, high=3650)
     ] = 30.0

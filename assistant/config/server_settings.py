@@ -67,18 +67,6 @@ class ServerSection(ConfigSection):
             zero=True,
         ),
     ] = 0.0
-    max_message_bytes: Annotated[
-        int,
-        KeyInfo(
-            "Longest message of a client; events without sound and images are limited to 1 MB.",
-            unit="bytes",
-            low=65536,
-            high=67108864,
-        ),
-    ] = 16777216
-    ahead_ms: Annotated[int, KeyInfo("How far ahead of playback a reply is sent.", unit="ms", low=200, high=10000)] = (
-        1000
-    )
     resume_s: Annotated[
         float,
         KeyInfo("How long a conversation can be resumed after its connection broke.", unit="s", low=0, high=3600),
@@ -111,10 +99,6 @@ class ServerSection(ConfigSection):
             zero=True,
         ),
     ] = 365
-    keep_per_browser: Annotated[
-        int,
-        KeyInfo("Conversations kept for one browser; beyond it the oldest are deleted.", low=1, high=10000),
-    ] = 500
     client_choices: Annotated[
         str,
         KeyInfo(

@@ -89,9 +89,6 @@ class SttSection(ConfigSection):
         ),
     ] = 0
     hot_words: Annotated[str, KeyInfo("Names and terms that the recognizer should expect; empty: none.")] = ""
-    initial_prompt: Annotated[
-        str, KeyInfo("Text that the recognizer treats as preceding speech, to guide its spelling; empty: none.")
-    ] = ""
     timeout_s: Annotated[
         float,
         KeyInfo(
@@ -135,7 +132,6 @@ class TtsSection(ConfigSection):
         str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
     ] = ""
     speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
-    volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
         float,
         KeyInfo(
@@ -192,15 +188,6 @@ class TraceSection(ConfigSection):
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakerSection(ConfigSection):
-    """Playback of replies."""
-
-    duck_db: Annotated[
-        float, KeyInfo("Ducking: change of a reply's volume during an undecided overlap.", unit="dB", low=-60, high=0)
-    ] = -18.0
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by section.
 
@@ -221,7 +208,6 @@ class Settings:
     documents: DocumentsSection = field(default_factory=DocumentsSection)
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
-    speaker: SpeakerSection = SpeakerSection()
     audio: AudioSection = field(default_factory=AudioSection)
     talk: TalkSection = field(default_factory=TalkSection)
     server: ServerSection = field(default_factory=ServerSection)

@@ -143,13 +143,6 @@ class ToolsSection(ConfigSection):
     moment: Annotated[
         str, KeyInfo("Text spoken while a tool is slow; empty: the standard text of the conversation's language.")
     ] = ""
-    max_rounds: Annotated[
-        int,
-        KeyInfo("How often the model may call tools in a turn before it must answer.", unit="rounds", low=1, high=10),
-    ] = 3
-    max_result_chars: Annotated[
-        int, KeyInfo("Longest tool result sent to the model; more is cut.", unit="characters", low=100, high=100000)
-    ] = 4000
     mode: Annotated[
         Literal["wait", "background"],
         KeyInfo(
@@ -157,13 +150,6 @@ class ToolsSection(ConfigSection):
             "server's keys `wait` and `background` go before it."
         ),
     ] = "wait"
-    background_timeout_s: Annotated[
-        float, KeyInfo("Longest time of a call in the background.", unit="s", low=1, high=3600)
-    ] = 300.0
-    max_background: Annotated[
-        int,
-        KeyInfo("Calls in the background at the same time in one conversation.", unit="calls", low=1, high=32),
-    ] = 4
     client_mcp_hosts: Annotated[
         str,
         KeyInfo(

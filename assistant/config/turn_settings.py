@@ -62,12 +62,6 @@ class TurnSection(ConfigSection):
             high=2000,
         ),
     ] = 40
-    max_turn_s: Annotated[
-        float,
-        KeyInfo(
-            "Longest turn; it ends then even if speech goes on, for example from a radio.", unit="s", low=5, high=600
-        ),
-    ] = 60.0
     stuck_after_s: Annotated[
         float,
         KeyInfo(
@@ -77,15 +71,6 @@ class TurnSection(ConfigSection):
             high=120,
         ),
     ] = 10.0
-    pre_roll_ms: Annotated[
-        int,
-        KeyInfo(
-            "Audio kept from before the detected start of speech, so that the first word is complete.",
-            unit="ms",
-            low=0,
-            high=1000,
-        ),
-    ] = 300
 
     provider: Annotated[
         Provider,

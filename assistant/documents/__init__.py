@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+MAX_FILE_MB = 20
+"""Largest file that is read, in MB: 10,000 pages of text. The process that reads it has 1 GB."""
+
 MAX_CHARS = 5_000_000
 """Characters of one document that are read, about 1500 pages of text."""
 

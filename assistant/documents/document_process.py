@@ -42,7 +42,7 @@ def main() -> int:
 def _parts(is_markdown: bool, max_mb: int, part_chars: int, max_parts: int) -> list[tuple[str, str]]:
     content = sys.stdin.buffer.read(max_mb * 1_000_000 + 1)
     if len(content) > max_mb * 1_000_000:
-        raise DocumentError(f"is larger than {max_mb} MB: raise documents.max_file_mb, or name a smaller file")
+        raise DocumentError(f"is larger than {max_mb} MB: name a smaller file")
     document = Document("", text_of(content), is_markdown)
     parts = split([document], part_chars)
     return [(part.heading, part.text) if part.number <= max_parts else ("", "") for part in parts]

@@ -19,6 +19,9 @@ from assistant.documents.prompts import ANSWER_TOKENS
 from assistant.documents.wording import Wording, broken, document_lead, left_out, missing, part_lead, wording_of
 from llm.chat import ChatEvent, ChatModel, PartAnswered, Token
 
+CONTEXT_CHARS = 6000
+"""Text of the documents that later questions can refer to, in characters: 1500 tokens more in each prompt."""
+
 LOCAL_CONTEXT_CHARS = 2000
 """Text of the documents with each question, in characters, for a model on this machine: more delays its first answer by
 over half a minute on two busy cores (docs/lab/documents.md)."""
@@ -185,8 +188,7 @@ def limits_of(settings: Settings) -> ReadingLimits:
 
 def context_chars_of(settings: Settings) -> int:
     """Returns how much of the documents' text later questions can refer to, in characters."""
-    chars = settings.documents.context_chars
-    return min(chars, LOCAL_CONTEXT_CHARS) if _is_local(settings) else chars
+    return LOCAL_CONTEXT_CHARS if _is_local(settings) else CONTEXT_CHARS
 
 
 def _parallel(settings: Settings, section: DocumentsSection) -> int:

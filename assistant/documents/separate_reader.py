@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from assistant.documents import DocumentError, Part, SplitDocument
+from assistant.documents import MAX_FILE_MB, DocumentError, Part, SplitDocument
 from assistant.documents.document_process import COMPUTING_S
 from assistant.documents.files import MARKDOWN
 
@@ -26,14 +26,14 @@ class ReadLimits:
     """Limits of reading one document.
 
     Attributes:
-        max_mb: Largest file in MB (1,000,000 bytes).
         part_chars: Longest part in characters.
         max_parts: Parts from the beginning whose text is needed.
+        max_mb: Largest file in MB (1,000,000 bytes).
     """
 
-    max_mb: int
     part_chars: int
     max_parts: int
+    max_mb: int = MAX_FILE_MB
 
 
 async def read_document(descriptor: int, shown: str, name: str, limits: ReadLimits) -> SplitDocument:

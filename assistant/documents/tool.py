@@ -15,7 +15,7 @@ from assistant.documents import DocumentError, SplitDocument
 from assistant.documents.folders import find, open_document
 from assistant.documents.reading import reading_of
 from assistant.documents.separate_reader import ReadLimits, read_document
-from assistant.tools import ToolError
+from assistant.tools import ToolError, ToolSettings
 from llm.chat import ChatModel, Function, Token
 
 NAME = "summarize_documents"
@@ -63,7 +63,7 @@ class DocumentTools:
     async def call(self, name: str, arguments: str) -> str:
         """Returns the summaries, as far as they are ready before `tools.timeout_s`. Raises ToolError."""
         settings = self._settings
-        max_parts = max(1, settings.tools.max_result_chars // MIN_SUMMARY_CHARS)
+        max_parts = max(1, ToolSettings().max_result_chars // MIN_SUMMARY_CHARS)
         try:
             documents = await self._documents(_names(arguments), max_parts)
         except DocumentError as error:
@@ -86,7 +86,7 @@ class DocumentTools:
 
     async def _documents(self, names: Sequence[str], max_parts: int) -> list[SplitDocument]:
         section = self._settings.documents
-        limits = ReadLimits(section.max_file_mb, section.part_chars, max_parts)
+        limits = ReadLimits(section.part_chars, max_parts)
         files = await asyncio.to_thread(lambda: find([_resolved(one) for one in section.allowed_folders], names))
         return [
             await read_document(open_document(folder, path), path, PurePosixPath(path).name, limits)

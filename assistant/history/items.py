@@ -148,7 +148,7 @@ Item = PlainItem | McpItem
 
 
 MAX_OUTPUT_CHARS = 100_000
-"""Longest output of a function in the prompt, also of a client's, which `tools.max_result_chars` does not bound."""
+"""Longest output of a function in the prompt, also of a client's, which `max_result_chars` does not bound."""
 
 
 def bounded_output(output: str) -> str:

@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 AREAS_EVERY_S = 600.0
 """Interval at which areas and floors are read again; they change rarely."""
 
+REFRESH_S = 30.0
+"""Interval at which names and states are read again, in seconds, where no speech triggers it."""
+
 MIN_REFRESH_S = 5.0
 """Shortest interval between two readings that speech triggers."""
 
@@ -106,7 +109,7 @@ class HomeConnection:
         while True:
             await self.read()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self.settings.refresh_s):
+                async with asyncio.timeout(REFRESH_S):
                     await self._soon.wait()
             self._soon.clear()
 

@@ -17,7 +17,6 @@ REPLAYABLE = (
     "turn.hangover_ms",
     "turn.speculate_after_ms",
     "turn.interrupt_after_ms",
-    "turn.max_turn_s",
     "turn.stuck_after_s",
 )
 """Settings that only change decisions. All others change what is recorded, or how fast it is processed."""

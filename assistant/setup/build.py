@@ -95,8 +95,11 @@ def cluster(settings: Settings) -> "ClusterConnection":
     """Returns the connection to the cluster, which connects when it is used. Raises EngineLoadError."""
     from audio.cluster.ray_connection import RayConnection
 
-    section = settings.cluster
-    return RayConnection(section.address, section.application, timeout_s=section.timeout_s)
+    return RayConnection(settings.cluster.address)
+
+
+CLUSTER_DECODES = 4
+"""Segments that one gateway has decoded at the same time: a GPU decodes four in the time of one."""
 
 
 def cluster_recognizer(settings: Settings, connection: "ClusterConnection") -> SharedRecognizer:
@@ -106,7 +109,7 @@ def cluster_recognizer(settings: Settings, connection: "ClusterConnection") -> S
     engine = measured_recognizer().cluster
     assert engine is not None, "the program's own recognizer works on a cluster"
     timeout_s = max(ANSWER_TIMEOUT_S, settings.stt.timeout_s)
-    return engine.gateway(GatewayRequest(connection, settings.assistant.language, settings.cluster.decodes, timeout_s))
+    return engine.gateway(GatewayRequest(connection, settings.assistant.language, CLUSTER_DECODES, timeout_s))
 
 
 def cluster_voice(settings: Settings, connection: "ClusterConnection") -> Voice:

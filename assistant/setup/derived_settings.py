@@ -26,6 +26,7 @@ from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.engines.recognizer import RecognizerThresholds
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
+from llm.chat import TOKEN_GAP_TIMEOUT_S
 
 DUCKING_MS = 2000.0
 """Longest ducking in ms where words decide. A user who still speaks should not hear the reply return: one interruption
@@ -117,10 +118,8 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         profile=None if turn.hangover_ms else PROFILES[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
         interrupt_after_ms=turn.interrupt_after_ms,
-        max_turn_s=turn.max_turn_s,
         stuck_after_s=stuck_after_s(settings),
         transcript_stuck_after_s=LATEST_TRANSCRIPT_S,
-        pre_roll_ms=turn.pre_roll_ms,
         listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change
         overlap=overlap_thresholds(recognizer),
@@ -149,7 +148,7 @@ def overlap_thresholds(recognizer: str) -> OverlapThresholds:
 def stuck_after_s(settings: Settings) -> float:
     """Returns how long no progress is tolerated before the assistant listens again: longer than every timeout."""
     llm = settings.llm
-    max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
+    max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, TOKEN_GAP_TIMEOUT_S, settings.tts.timeout_s)
     max_s = max(max_s, *(endpoint.protocol.least_timeout_s for endpoint in llm.endpoints), 0.0)
     return max(settings.turn.stuck_after_s, max_s + STUCK_MARGIN_S)
 
@@ -189,11 +188,7 @@ def tool_settings(settings: Settings) -> ToolSettings:
         timeout_s=tools.timeout_s,
         moment=moment if tools.moment_after_s else "",
         moment_after_s=tools.moment_after_s,
-        max_rounds=tools.max_rounds,
-        max_result_chars=tools.max_result_chars,
         mode=tools.mode,
-        background_timeout_s=tools.background_timeout_s,
-        max_background=tools.max_background,
         cancels=cancels_in(settings.assistant.language),
     )
 

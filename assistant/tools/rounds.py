@@ -270,8 +270,8 @@ class ToolRounds:
         rounds = self.settings.max_rounds
         return LlmBroken(
             self.model.name,
-            f"llm endpoint {self.model.name!r} still called tools after {rounds} rounds: raise tools.max_rounds, or "
-            "use a model that heeds tool_choice",
+            f"llm endpoint {self.model.name!r} still called tools after {rounds} rounds: use "
+            "a model that heeds tool_choice",
             spoken=SPOKEN_ENDLESS,
             retryable=False,
         )

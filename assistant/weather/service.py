@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 MAX_KEPT = 64
 """Answers that are kept at most."""
 PLACE_KEPT_S = 86_400.0
+FORECAST_KEPT_S = 600.0
+"""Time for which a forecast is used again, in seconds. Open-Meteo computes a new one each hour."""
 MAX_ASKED = 8
 """Requests in progress at the same time."""
 
@@ -54,8 +56,7 @@ class WeatherService:
     async def forecast(self, place: Place) -> Forecast:
         """Returns the forecast of a place. Raises ServiceFault."""
         key = ("forecast", f"{place.latitude:.2f}", f"{place.longitude:.2f}")
-        kept_s = self.settings.cache_minutes * 60
-        return await self._answer(key, kept_s, lambda: self._forecast(place))
+        return await self._answer(key, FORECAST_KEPT_S, lambda: self._forecast(place))
 
     async def aclose(self) -> None:
         """Ends the requests and closes the connections."""

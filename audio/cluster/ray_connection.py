@@ -34,6 +34,9 @@ MAX_ITEMS = 4096
 DIRECT_BYTES = 1_000_000
 """Arguments up to this size are sent with the request; larger ones cost another message through the object store."""
 
+CONNECT_TIMEOUT_S = 30.0
+"""Longest wait for the connection, in seconds. Starting Ray's processes of a new node takes up to ten."""
+
 NAMESPACE = "repartee"
 
 _ENVIRONMENT = {
@@ -81,9 +84,9 @@ def deployment_of(service: Service) -> str:
     return service
 
 
-def application_of(name: str, service: Service) -> str:
-    """Returns the name of a service's application. `name`: `cluster.application`."""
-    return f"{name}-{service}"
+def application_of(service: Service) -> str:
+    """Returns the name of a service's application in the cluster."""
+    return f"repartee-{service}"
 
 
 class RayConnection:
@@ -93,16 +96,14 @@ class RayConnection:
         address: As in `cluster.address`.
     """
 
-    def __init__(self, address: str, application: str, *, timeout_s: float) -> None:
+    def __init__(self, address: str, *, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
         """Starts the thread. Connects at the first request.
 
         Args:
             address: "auto" for the cluster of this machine, or host:port of its head.
-            application: Prefix of the applications' names.
             timeout_s: Longest wait for the connection, in seconds.
         """
         self.address = address
-        self._application = application
         self._timeout_s = timeout_s
         self._ray: Any = None
         self._serve: Any = None
@@ -250,7 +251,7 @@ class RayConnection:
         return self._handles[service]
 
     async def _get_handle(self, service: Service) -> None:
-        name = application_of(self._application, service)
+        name = application_of(service)
         try:
             self._handles[service] = await _in_thread(
                 partial(self._serve.get_deployment_handle, deployment_of(service), app_name=name)
@@ -267,9 +268,7 @@ class RayConnection:
             async with asyncio.timeout(self._timeout_s):
                 await self._once("connect", self._enter)
         except TimeoutError as error:
-            raise EngineLoadError(
-                f"{self._unreachable} within {self._timeout_s:g} s: look at its head, or raise cluster.timeout_s."
-            ) from error
+            raise EngineLoadError(f"{self._unreachable} within {self._timeout_s:g} s: look at its head.") from error
         except EngineLoadError:
             raise
         except OSError as error:

@@ -83,7 +83,7 @@ def main() -> None:
 
 
 async def _measured(settings: Settings, count: int) -> list[Row]:
-    connection = RayConnection(settings.cluster.address, settings.cluster.application, timeout_s=60)
+    connection = RayConnection(settings.cluster.address, timeout_s=60)
     try:
         for service in application.services_of(settings):
             await connection.call(

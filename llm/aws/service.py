@@ -9,10 +9,10 @@ from llm.address import base_url_of, checked_headers, own_headers, route_url
 from llm.aws.credentials import AwsCredentials
 from llm.aws.errors import AwsRefusals, fault_of_answer
 from llm.aws.request import AwsApi, region_of, signed_headers
-from llm.chat import ChatOptions, Message, RequestSent, SlotAcquired, texts_of
+from llm.chat import CONNECT_TIMEOUT_S, ChatOptions, Message, RequestSent, SlotAcquired, texts_of
 from llm.errors import LlmError
 from llm.http.request_body import encoded
-from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
+from llm.http.stream import HttpStream
 from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 WARM_ROUTE = "/ping"

@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from llm.address import base_url_of, checked_headers, is_private
-from llm.chat import ChatOptions, Message, RequestSent, SlotAcquired, texts_of
+from llm.chat import CONNECT_TIMEOUT_S, ChatOptions, Message, RequestSent, SlotAcquired, texts_of
 from llm.http.request_body import encoded
-from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
+from llm.http.stream import HttpStream
 from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 

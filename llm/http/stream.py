@@ -39,9 +39,6 @@ KEEPALIVE_S = 120.0
 Longer than a pause in a conversation, shorter than the timeout of NAT tables (240 s and more). httpx's default of 5 s
 is too short. A connection that the service closes earlier is detected, at the latest by the silent retry."""
 
-CONNECT_TIMEOUT_S = 3.0
-"""Default deadline for TCP and for TLS each."""
-
 WARM_TIMEOUT_S = 2.0
 WARM_BODY_MAX_BYTES = 4 << 20
 """Maximum body that is read to keep its connection: only a fully read body makes it reusable.

@@ -10,11 +10,10 @@ from typing import Unpack, get_args
 from llm.address import checked_headers
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import habit_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
+from llm.chat import CONNECT_TIMEOUT_S, PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpSettings
-from llm.http.stream import CONNECT_TIMEOUT_S
 from llm.http_errors import refuse_functions
 from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, TokenDeadlines, with_deadlines

@@ -77,7 +77,7 @@ def test_ray_serve_builds_the_applications_of_its_configuration(tmp_path: Path) 
     assert built == [deployment_of(args["service"]) for *_, args in read]
     for name, import_path, route, args in read:
         assert (import_path, route) == ("assistant.cluster.app:build", None)
-        assert name == application_of(SETTINGS.cluster.application, args["service"])
+        assert name == application_of(args["service"])
         assert args["config"] == "/etc/repartee/config.toml"
     assert sorted(args["service"] for *_, args in read) == sorted(services_of(SETTINGS))
 

@@ -17,6 +17,7 @@ from websockets.typing import Origin, Subprotocol
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
 from web.app import STATIC
+from web.connections.socket_reader import MAX_MESSAGE_BYTES
 from web.limits.session_limits import LOADING
 from web.observation.health import EngineState, readiness
 
@@ -459,10 +460,10 @@ def test_only_far_too_long_messages_close_the_connection() -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.send("x" * 100_000)
             assert await client.recv() == "100000"
-            await client.send("x" * 200_000)
+            await client.send("x" * (2 * MAX_MESSAGE_BYTES + 1))
             with pytest.raises(ConnectionClosed) as closed:
                 await client.recv()
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 1009
 
-    served(test, converse=length, section=ServerSection(port=0, max_message_bytes=65536))
+    served(test, converse=length)

@@ -133,7 +133,7 @@ def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[st
 
 
 def test_server_settings_have_defaults() -> None:
-    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, "measured", 3600.0, 0.0, 16 << 20, 1000, 60.0)
+    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, "measured", 3600.0, 0.0, 60.0)
     assert (DEFAULTS.server.hosts, DEFAULTS.server.origins) == ((), ())
 
 
@@ -155,7 +155,6 @@ def test_list_settings_are_separated_by_blanks() -> None:
         ("server.allowed_origins", "app.example"),
         ("server.allowed_origins", "https://app.example/path"),
         ("server.host", ""),
-        ("server.ahead_ms", "100"),
     ],
     ids=[
         "host with scheme",
@@ -165,7 +164,6 @@ def test_list_settings_are_separated_by_blanks() -> None:
         "origin without scheme",
         "origin with path",
         "empty host",
-        "too small ahead_ms",
     ],
 )
 def test_invalid_host_or_origin_setting_is_refused(key: str, text: str) -> None:

@@ -13,6 +13,9 @@ from audio.sound_id import SoundId
 from audio.speaker import OnPlayed
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
+AHEAD_MS = 1000.0
+"""Lead of the sent reply over its playback, in ms: bridges a pause of the network."""
+
 PIECE_SAMPLES = reply_samples_of_ms(100)
 """Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 

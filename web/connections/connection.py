@@ -32,12 +32,12 @@ from audio.units import REPLY_RATE_HZ
 from web.client_audio.audio_backlog import AudioBacklog
 from web.client_audio.audio_throttle import AudioPacer
 from web.client_audio.client_microphone import ClientMicrophone
-from web.client_audio.client_speaker import ClientSpeaker
+from web.client_audio.client_speaker import AHEAD_MS, ClientSpeaker
 from web.connections.client_socket import ClientSocket
 from web.connections.engine_pool import EnginePool
 from web.connections.running_conversation import RESUMED_ELSEWHERE, RunningConversation
 from web.connections.shared_limits import SharedLimits
-from web.connections.socket_reader import SocketReader
+from web.connections.socket_reader import MAX_MESSAGE_BYTES, SocketReader
 from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
 from web.handover.session_snapshot import config_of, continue_session, keeper_of
@@ -239,7 +239,7 @@ class Connections:
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24) if claimed is None else claimed.token
         session_id = f"sess_{secrets.token_hex(8)}" if claimed is None else claimed.snapshot.session_id
-        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ, self._share), ClientSpeaker(settings.server.ahead_ms)
+        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ, self._share), ClientSpeaker(AHEAD_MS)
         base = turn_settings(settings, engines.recognizer.name)
         switched = SwitchedEngines(engines)
         realtime_session = RealtimeSession(
@@ -351,8 +351,7 @@ class Connections:
         conversation.take_socket(client_socket)
         broke_off = True
         backlog = AudioBacklog(self._shared.backlog)
-        longest = self.engine_pool.engine_loader.settings.server.max_message_bytes
-        reader = SocketReader(client_socket, realtime_session, backlog, self._share, self.metrics, longest)
+        reader = SocketReader(client_socket, realtime_session, backlog, self._share, self.metrics, MAX_MESSAGE_BYTES)
         pacer = AudioPacer(
             AudioThrottle(REPLY_RATE_HZ),
             reader.rest,

@@ -34,6 +34,9 @@ GOODBYE_WITHIN = 2
 FULL_LOOK_S = 0.25
 """Interval of checks whether a client that is not read has disconnected."""
 
+MAX_MESSAGE_BYTES = 1 << 24
+"""Longest message of a client: 262 s of PCM at 24 kHz in base64. Events without sound and images have 1 MB."""
+
 _BINARY = ProtocolError(
     "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
 )

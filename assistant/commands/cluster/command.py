@@ -13,7 +13,7 @@ from assistant.cluster.application import ServiceStatus
 from assistant.config.errors import ConfigError
 from assistant.config.settings import Settings
 from audio.cluster import SERVICES, ReplicaInfo, Service
-from audio.cluster.ray_connection import RayConnection
+from audio.cluster.ray_connection import CONNECT_TIMEOUT_S, RayConnection
 from audio.cluster.wire import received_info
 from audio.errors import AudioError, EngineLoadError
 
@@ -131,10 +131,9 @@ async def inspect(
     return [await _with_replicas(connection, one, describe_timeout_s) for one in found]
 
 
-def connection_of(settings: Settings) -> RayConnection:
+def connection_of(settings: Settings, timeout_s: float = CONNECT_TIMEOUT_S) -> RayConnection:
     """Returns the connection to the cluster of the settings, which connects when it is used."""
-    section = settings.cluster
-    return RayConnection(section.address, section.application, timeout_s=section.timeout_s)
+    return RayConnection(settings.cluster.address, timeout_s=timeout_s)
 
 
 async def _call(connection: RayConnection, work: Callable[[Any], T], timeout_s: float) -> T:

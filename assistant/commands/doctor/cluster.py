@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
@@ -59,8 +59,7 @@ async def probe(settings: Settings) -> list[ServiceProbe]:
     from assistant.cluster.application import services_of  # noqa: PLC0415
     from assistant.commands.cluster.command import connection_of, inspect  # noqa: PLC0415
 
-    timeout_s = min(settings.cluster.timeout_s, CONNECT_TIMEOUT_S)
-    connection = connection_of(replace(settings, cluster=replace(settings.cluster, timeout_s=timeout_s)))
+    connection = connection_of(settings, CONNECT_TIMEOUT_S)
     wanted = services_of(settings)
     try:
         reports = await inspect(connection, settings, DESCRIBE_TIMEOUT_S)

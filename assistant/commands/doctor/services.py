@@ -15,7 +15,7 @@ KNOWN_PLACE = "Paris"
 
 _HOME_REMEDIES = {
     "unreachable": "start Home Assistant, or check home.url",
-    "late": "check home.url and the network, or raise home.timeout_s",
+    "late": "check home.url and the network",
     "unauthorized": "make a new long-lived access token in Home Assistant (your profile, Security)",
     "not_found": "check home.url: the address of Home Assistant without a path",
 }
@@ -53,11 +53,11 @@ async def probe(settings: Settings, environ: Mapping[str, str], service: str) ->
 
 async def _home(settings: Settings, environ: Mapping[str, str]) -> ServiceProbe:
     from assistant.home.connection import HomeConnection  # noqa: PLC0415 - httpx, in the child process only
-    from assistant.setup.answering.services import home_token  # noqa: PLC0415
+    from assistant.setup.answering.services import HOME_TIMEOUT_S, home_token  # noqa: PLC0415
     from assistant.support.json_http import JsonHttp  # noqa: PLC0415
 
     token = home_token(settings, environ)
-    home = HomeConnection(settings.home, JsonHttp(settings.home.url, settings.home.timeout_s, token=token))
+    home = HomeConnection(settings.home, JsonHttp(settings.home.url, HOME_TIMEOUT_S, token=token))
     loop = asyncio.get_running_loop()
     try:
         began_s = loop.time()

@@ -36,6 +36,7 @@ from assistant.setup.engine_catalog import need_of, transcriber, voice
 from assistant.setup.engine_loader import LOAD_TIMEOUT_S
 from assistant.setup.providers import voice_provider
 from assistant.trace.waterfall import nearest_rank
+from assistant.turns.settings import TurnSettings
 from audio.engines.settings import OnnxSettings
 from audio.engines.voice import VoiceEngine
 from audio.errors import AudioError, SttError
@@ -172,7 +173,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):
         labels = labels_of(bench.manifest)
-        clips = [await clip_of(label, before_ms=turn.pre_roll_ms, after_ms=after_ms) for label in labels]
+        clips = [await clip_of(label, before_ms=TurnSettings().pre_roll_ms, after_ms=after_ms) for label in labels]
     rows = []
     for number, variant in enumerate(wanted, start=1):
         tell(f"{number} of {len(wanted)}: {variant.row.engine} {variant.row.setting}".rstrip())

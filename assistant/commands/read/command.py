@@ -20,7 +20,7 @@ from assistant.config.settings import Settings
 from assistant.documents import DocumentError, SplitDocument
 from assistant.documents.fan_out import MAX_REQUESTS
 from assistant.documents.files import open_file
-from assistant.documents.reading import Reading, context_chars_of, reading_of
+from assistant.documents.reading import CONTEXT_CHARS, Reading, context_chars_of, reading_of
 from assistant.documents.separate_reader import ReadLimits, read_document
 from assistant.endpoint_probe.local_servers import AUTO, choose
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
@@ -36,6 +36,9 @@ from llm.discovery import PORTS, discover
 
 MAX_FILES = 50
 """Files of one reading."""
+
+PART_TIMEOUT_S = 30.0
+"""Longest wait for the first token of a part, in seconds: nobody waits for it in silence."""
 
 MAX_STUCK_S = 120.0
 """Upper limit of `turn.stuck_after_s`, in seconds."""
@@ -139,14 +142,12 @@ async def _written(
         output, sound = _Output(), None
         if options.out is not None:
             sound = closing.enter_context(SoundFile(options.out))
-            output.speaker = WavSpeaker(sound.write, duck_db=settings.speaker.duck_db)
+            output.speaker = WavSpeaker(sound.write)
         conversation = WrittenConversation(
             without_microphone(settings), environ, opening, output, options.once, sys.stdout
         )
         if speaks:
-            output.speaker = card = CardSpeaker(
-                settings.audio.output, report=conversation.report, duck_db=settings.speaker.duck_db
-            )
+            output.speaker = card = CardSpeaker(settings.audio.output, report=conversation.report)
             closing.push_async_callback(card.aclose)
         await conversation.hold()
     if sound is not None:
@@ -162,7 +163,7 @@ async def reading_from(files: Sequence[Path], settings: Settings) -> Reading:
     documents: list[SplitDocument] = []
     problems: list[str] = []
     section = settings.documents
-    limits = ReadLimits(section.max_file_mb, section.part_chars, section.max_parts)
+    limits = ReadLimits(section.part_chars, section.max_parts)
     names = names_of(files)
     for file, name in zip(files, names, strict=True):
         try:
@@ -185,9 +186,9 @@ def names_of(files: Sequence[Path]) -> list[str]:
 
 def reading_settings(settings: Settings) -> Settings:
     """Returns the settings of a conversation about documents: a longer prompt, and patience for the first token."""
-    llm, documents = settings.llm, settings.documents
-    history_tokens = min(1_000_000, llm.max_history_tokens + documents.context_chars // BYTES_PER_TOKEN)
-    patience_s = max(llm.first_token_timeout_s, documents.timeout_s)
+    llm = settings.llm
+    history_tokens = min(1_000_000, llm.max_history_tokens + CONTEXT_CHARS // BYTES_PER_TOKEN)
+    patience_s = max(llm.first_token_timeout_s, PART_TIMEOUT_S)
     stuck_after_s = min(MAX_STUCK_S, max(settings.turn.stuck_after_s, MAX_REQUESTS * patience_s + STUCK_MARGIN_S))
     return replace(
         settings,

@@ -173,7 +173,7 @@ class Cards:
                 continue  # the sound server hangs: the program ends without it
 
 
-def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None]) -> Cards:
+def open_cards(audio: AudioSection, report: Callable[[str], None]) -> Cards:
     """Lists the devices and loads what is needed, without opening a stream. Blocking: call it in a thread.
 
     Raises:
@@ -186,9 +186,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
     echo, chosen, canceller = _no_echo() if lacking else _echo(audio)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
-        NoSpeaker()
-        if "output" in lacking
-        else CardSpeaker(audio.output, report=report, duck_db=duck_db, echo_reference=echo),
+        NoSpeaker() if "output" in lacking else CardSpeaker(audio.output, report=report, echo_reference=echo),
         chosen.detail,
         (
             chosen,

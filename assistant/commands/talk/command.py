@@ -306,8 +306,7 @@ class _LocalConversation:
             self.opening.begin(session)
 
     async def _cards(self) -> Cards:
-        audio, duck_db = self.settings.audio, self.settings.speaker.duck_db
-        cards = await asyncio.to_thread(open_cards, audio, duck_db, self._thread_reporter())
+        cards = await asyncio.to_thread(open_cards, self.settings.audio, self._thread_reporter())
         self.controls.lacking = cards.lacking
         return cards
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from llm.cache.cached_chat import CachedChat
 
 
+MAX_ENTRIES = 5000
+"""Stored answers at most, the least recently used goes first: a lookup takes 1 ms (docs/lab/cache.md)."""
+
+
 class _StoreBounds(TypedDict):
     max_entries: int
     max_age_s: float
@@ -39,7 +43,7 @@ def cache_store(
 
     cache = settings.cache
     bounds: _StoreBounds = {
-        "max_entries": cache.max_entries,
+        "max_entries": MAX_ENTRIES,
         "max_age_s": cache.max_days * 86400,
         "now_s": _wall_clock_s,
         "timeout_s": STORE_TIMEOUT_S if timeout_s is None else timeout_s,

@@ -9,7 +9,7 @@ from assistant.config.llm_settings import LlmSection
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.registry.packages import lacking_package
 from assistant.support.cpu import cores, half_of_cores
-from llm.chat import ChatModel
+from llm.chat import CONNECT_TIMEOUT_S, TOKEN_GAP_TIMEOUT_S, ChatModel
 from llm.protocols.request import ClientOptions, ClientRequest
 
 
@@ -33,8 +33,8 @@ def model_of(
     model, recommended = _model_file(endpoint)
     options = ClientOptions(
         first_token_timeout_s=max(settings.first_token_timeout_s, protocol.least_timeout_s),
-        token_gap_timeout_s=max(settings.token_gap_timeout_s, protocol.least_timeout_s),
-        connect_timeout_s=settings.connect_timeout_s,
+        token_gap_timeout_s=max(TOKEN_GAP_TIMEOUT_S, protocol.least_timeout_s),
+        connect_timeout_s=CONNECT_TIMEOUT_S,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         parameters={**recommended, **endpoint.parameters.values},

@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from declarations.skill import Skill
 
 
+HOME_TIMEOUT_S = 5.0
+"""Longest wait for an answer of the home, in seconds."""
+
+WEATHER_TIMEOUT_S = 4.0
+"""Longest wait for an answer of Open-Meteo, in seconds: half of the time in which a tool must answer."""
+
+FORECAST_URL = "https://api.open-meteo.com/v1/forecast"
+GEOCODING_URL = "https://geocoding-api.open-meteo.com/v1/search"
+"""Addresses of Open-Meteo: the forecast, and the places of a name."""
+
+
 class Closable(Protocol):
     """An engine that is closed at the end."""
 
@@ -99,7 +110,7 @@ def _home(settings: Settings, environ: Mapping[str, str]) -> "HomeConnection":
     from assistant.home.connection import HomeConnection
     from assistant.support.json_http import JsonHttp
 
-    http = JsonHttp(settings.home.url, settings.home.timeout_s, token=home_token(settings, environ))
+    http = JsonHttp(settings.home.url, HOME_TIMEOUT_S, token=home_token(settings, environ))
     return HomeConnection(settings.home, http)
 
 
@@ -111,8 +122,8 @@ def weather_service(settings: Settings) -> "WeatherService":
     weather = settings.weather
     return WeatherService(
         weather,
-        JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
-        JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
+        JsonHttp(FORECAST_URL, WEATHER_TIMEOUT_S, max_bytes=256 << 10),
+        JsonHttp(GEOCODING_URL, WEATHER_TIMEOUT_S, max_bytes=256 << 10),
     )
 
 

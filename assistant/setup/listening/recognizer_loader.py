@@ -39,7 +39,6 @@ def recognizer_request(
         model_name="" if need is None or is_path(need.name) else need.name,
         spare_threads=2 * threads <= found.whole,
         hot_words=settings.stt.hot_words,
-        initial_prompt=settings.stt.initial_prompt,
         lateness=lateness,
     )
 

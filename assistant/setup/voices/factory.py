@@ -13,6 +13,9 @@ from audio.tts import Voice
 if TYPE_CHECKING:
     from audio.engine_lateness import EngineLateness
 
+VOLUME_DBFS = -20.0
+"""Loudness of speech without pauses: leaves 17 dB for the peaks of the loudest voice (docs/lab/tts.md)."""
+
 
 def make_voice(settings: Settings, candidate: VoiceCandidate, lateness: "EngineLateness | None" = None) -> Voice:
     """Returns a voice that is not loaded yet. Raises EngineLoadError."""
@@ -24,7 +27,7 @@ def make_voice(settings: Settings, candidate: VoiceCandidate, lateness: "EngineL
             voice=candidate.voice,
             model=candidate.place,
             speed=tts.speed,
-            volume_dbfs=tts.volume_dbfs,
+            volume_dbfs=VOLUME_DBFS,
             threads=engine_threads(settings.stt.threads, cores(), engine.most_threads),
             provider=voice_provider(settings, engine.name),
             pronunciations=pronunciations(settings),

@@ -10,6 +10,7 @@ import numpy as np
 
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.setup.loading import Loading, now_s
+from assistant.setup.voices.factory import VOLUME_DBFS
 from audio.errors import TtsError
 from audio.level import gain_for, soften
 from audio.tts import Voice
@@ -45,8 +46,7 @@ async def load_listening_sound(loading: Loading, voice: Voice) -> ListeningSound
     began_s = now_s()
     try:
         async with asyncio.timeout(SOUND_TIMEOUT_S):
-            settings = loading.settings
-            return await make_listening_sound(voice, settings.assistant.language, settings.tts.volume_dbfs)
+            return await make_listening_sound(voice, loading.settings.assistant.language, VOLUME_DBFS)
     except (TtsError, TimeoutError) as error:
         why = f"instead of turn.listening_sounds, because {error or 'the voice is too slow'}"
         log.warning("listening sounds: none, %s", why)

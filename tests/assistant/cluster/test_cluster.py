@@ -49,7 +49,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, .
             *(f"stt.model={phrase_whisper()}", f"tts.voice={tone_voice(folder)}"),
             *(f"cluster.address={address}", "cluster.replica_cpus=0.5", "cluster.max_replicas=1"),
             # A killed replica costs the time in which another one starts on a busy machine.
-            *("stt.timeout_s=60", "tts.timeout_s=60", "turn.stuck_after_s=120", "cluster.timeout_s=120"),
+            *("stt.timeout_s=60", "tts.timeout_s=60", "turn.stuck_after_s=120"),
         )
         command("deploy", *made)
         yield made

@@ -17,7 +17,7 @@ from support.programs.talk_app import talking
 from support.services.llm_server import Server, answer, serving, status
 from support.sound.virtual_card import Recorder, virtual_card, write_wav
 
-from assistant.commands.read.command import names_of, reading_settings
+from assistant.commands.read.command import PART_TIMEOUT_S, names_of, reading_settings
 from assistant.config.settings import DEFAULTS
 
 pytestmark = pytest.mark.timeout(200)
@@ -243,6 +243,6 @@ def test_documents_of_the_same_name_are_told_apart() -> None:
 def test_conversation_about_documents_has_room_for_them() -> None:
     settings = reading_settings(DEFAULTS)
     assert settings.llm.max_history_tokens == DEFAULTS.llm.max_history_tokens + 1500
-    assert settings.llm.first_token_timeout_s == DEFAULTS.documents.timeout_s
+    assert settings.llm.first_token_timeout_s == PART_TIMEOUT_S
     assert settings.assistant.greeting == ""
     assert settings.turn.stuck_after_s > 2 * settings.llm.first_token_timeout_s  # a part is asked twice

@@ -16,6 +16,8 @@ from support.programs.forbidden_folder import forbid
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
+from assistant.config.everyday_keys import EVERYDAY_KEYS
+from assistant.config.fixed_keys import FIXED_KEYS
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import ConfigRow, Loaded, load_settings, render_effective
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
@@ -54,16 +56,14 @@ ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\n
 
 def test_defaults_are_those_other_parts_expect() -> None:
     assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
-    assert DEFAULTS.turn == TurnSection("auto", 0, 40, 40, 60.0, 10.0, 300)
+    assert DEFAULTS.turn == TurnSection("auto", 0, 40, 40, 10.0)
     assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
     assert (DEFAULTS.stt.timeout_s, DEFAULTS.tts.timeout_s) == (3.0, 3.0)
-    assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed, DEFAULTS.tts.volume_dbfs) == ("", 1.0, -20.0)
-    assert (DEFAULTS.llm.first_token_timeout_s, DEFAULTS.llm.token_gap_timeout_s) == (8.0, 5.0)
-    assert (DEFAULTS.llm.connect_timeout_s, DEFAULTS.llm.max_history_turns) == (3.0, 20)
+    assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed) == ("", 1.0)
+    assert (DEFAULTS.llm.first_token_timeout_s, DEFAULTS.llm.max_history_turns) == (8.0, 20)
     assert DEFAULTS.llm.endpoints == ()
     assert (DEFAULTS.skills.enabled, DEFAULTS.skills.before_llm) == (True, True)
     assert (DEFAULTS.trace.dir, DEFAULTS.trace.words) == (Path("traces"), False)
-    assert DEFAULTS.speaker.duck_db == -18.0
 
 
 def test_shipped_file_matches_the_settings() -> None:
@@ -81,7 +81,8 @@ def test_shipped_file_has_every_key_in_order_with_its_default() -> None:
     for section in SECTIONS:
         keys: dict[str, Any] = functools.reduce(lambda inner, name: inner[name], section.split("."), table)
         named += [f"{section}.{name}" for name in keys if f"{section}.{name}" not in SECTIONS]
-    assert named == list(KEYS)
+    sections = [name.rpartition(".")[0] for name in KEYS]
+    assert named == sorted(KEYS, key=lambda name: (sections.index(name.rpartition(".")[0]), name not in EVERYDAY_KEYS))
     assert load_settings(config_texts.CONFIG_FILE, {}, ()).settings == Settings()
 
 
@@ -104,7 +105,7 @@ def test_every_key_is_described() -> None:
         assert key.kind not in (int, float) or None not in (key.about.low, key.about.high), dotted
 
 
-@pytest.mark.parametrize("suffix", ["_ms", "_s", "_db", "_dbfs"], ids=["ms", "s", "dB", "dBFS"])
+@pytest.mark.parametrize("suffix", ["_ms", "_s"], ids=["ms", "s"])
 def test_units_in_names_match_the_described_units(suffix: str) -> None:
     named = [(dotted, key) for dotted, key in KEYS.items() if dotted.endswith(suffix)]
     assert named
@@ -142,13 +143,13 @@ def test_users_file_overrides_the_project_file_key_by_key(
     users_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project.toml"
-    project.write_text("[turn]\nhangover_ms = 200\npre_roll_ms = 210\nstuck_after_s = 12.0\n")
+    project.write_text("[turn]\nhangover_ms = 200\nspeculate_after_ms = 210\nstuck_after_s = 12.0\n")
     monkeypatch.setattr("assistant.config.files._project_file", lambda: project)
     users_file.write_text("[turn]\nhangover_ms = 300\n")
     found = load_settings(None, {}, ())
-    assert (found.settings.turn.hangover_ms, found.settings.turn.pre_roll_ms) == (300, 210)
+    assert (found.settings.turn.hangover_ms, found.settings.turn.speculate_after_ms) == (300, 210)
     assert found.origin["turn.hangover_ms"] == f"{users_file}:2"
-    assert found.origin["turn.pre_roll_ms"] == f"{project}:3"
+    assert found.origin["turn.speculate_after_ms"] == f"{project}:3"
 
 
 def test_project_file_is_the_origin_only_of_changed_values() -> None:
@@ -156,12 +157,12 @@ def test_project_file_is_the_origin_only_of_changed_values() -> None:
 
 
 def test_file_of_the_environment_precedes_the_users_file(users_file: Path, tmp_path: Path) -> None:
-    users_file.write_text("[turn]\nhangover_ms = 200\npre_roll_ms = 210\n")
+    users_file.write_text("[turn]\nhangover_ms = 200\nspeculate_after_ms = 210\n")
     named = tmp_path / "repartee.toml"
     named.write_text("[turn]\nhangover_ms = 300\n")
     found = load_settings(None, {"REPARTEE_CONFIG": str(named)}, ())
     assert (found.settings.turn.hangover_ms, found.file) == (300, named)
-    assert found.settings.turn.pre_roll_ms == DEFAULTS.turn.pre_roll_ms
+    assert found.settings.turn.speculate_after_ms == DEFAULTS.turn.speculate_after_ms
     assert load_settings(users_file, {"REPARTEE_CONFIG": str(named)}, ()).settings.turn.hangover_ms == 200
 
 
@@ -186,13 +187,14 @@ def test_unknown_home_folder_leaves_the_defaults(monkeypatch: pytest.MonkeyPatch
 
 
 def test_each_source_overrides_the_one_below() -> None:
-    file = "[turn]\nhangover_ms = 200\npre_roll_ms = 200\nstuck_after_s = 20\n"
-    environ = {"REPARTEE_TURN_HANGOVER_MS": "300", "REPARTEE_TURN_PRE_ROLL_MS": "301", "PATH": "/bin"}
+    file = "[turn]\nhangover_ms = 200\nspeculate_after_ms = 200\nstuck_after_s = 20\n"
+    environ = {"REPARTEE_TURN_HANGOVER_MS": "300", "REPARTEE_TURN_SPECULATE_AFTER_MS": "301", "PATH": "/bin"}
     found = loaded(file, environ, ["turn.hangover_ms=400", "turn.hangover_ms=500"])
     turn = found.settings.turn
-    assert (turn.hangover_ms, turn.pre_roll_ms, turn.stuck_after_s, turn.max_turn_s) == (500, 301, 20.0, 60.0)
-    keys = ("turn.hangover_ms", "turn.pre_roll_ms", "turn.stuck_after_s", "turn.max_turn_s")
-    environment = "environment REPARTEE_TURN_PRE_ROLL_MS"
+    assert (turn.hangover_ms, turn.speculate_after_ms, turn.stuck_after_s) == (500, 301, 20.0)
+    assert turn.interrupt_after_ms == 40
+    keys = ("turn.hangover_ms", "turn.speculate_after_ms", "turn.stuck_after_s", "turn.interrupt_after_ms")
+    environment = "environment REPARTEE_TURN_SPECULATE_AFTER_MS"
     assert [found.origin[key] for key in keys] == ["--set", environment, "given.toml:4", "default"]
 
 
@@ -277,6 +279,43 @@ def test_key_that_moved_is_refused_with_its_new_name(
         loaded(text, environ, flags)
 
 
+@pytest.mark.parametrize(
+    ("text", "environ", "flags", "said"),
+    [
+        (
+            "[turn]\npre_roll_ms = 200\n",
+            {},
+            [],
+            "toml:2: turn.pre_roll_ms: is no setting any more; it is fixed at 300 ms",
+        ),
+        (
+            "[speaker]\nduck_db = -6\n",
+            {},
+            [],
+            "toml:2: speaker.duck_db: is no setting any more; it is fixed at -18 dB",
+        ),
+        ("", {"REPARTEE_TURN_PRE_ROLL_MS": "3"}, [], "REPARTEE_TURN_PRE_ROLL_MS: is no setting any more; it is fixed"),
+        ("", {}, ["turn.pre_roll_ms=3"], "--set turn.pre_roll_ms: is no setting any more; it is fixed at 300 ms"),
+    ],
+    ids=["file", "section", "environment", "flag"],
+)
+def test_key_that_became_a_constant_is_refused_with_its_value(
+    text: str, environ: dict[str, str], flags: list[str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        loaded(text, environ, flags)
+
+
+def test_everyday_keys_exist_and_are_explained() -> None:
+    assert set(EVERYDAY_KEYS) <= KEYS.keys()
+    guide = config_texts.DOCS_FILE.read_text(encoding="utf-8").split("## The usual keys\n")[1].split("\n## ")[0]
+    assert [name for name in EVERYDAY_KEYS if f"`{name}`" not in guide] == []
+
+
+def test_no_setting_is_fixed() -> None:
+    assert FIXED_KEYS.keys() & KEYS.keys() == set()
+
+
 def test_section_of_an_engine_is_read_from_every_source() -> None:
     assert loaded("[tts.piper]\nspeaker = 3\n").settings.value("tts.piper.speaker") == 3
     assert loaded("[tts]\npiper.speaker = 3\n").settings.value("tts.piper.speaker") == 3
@@ -342,7 +381,7 @@ def test_hangover_is_the_profiles_unless_given() -> None:
             "[turn]\nhangover = 300",
             "given.toml:2: turn.hangover: no such setting; did you mean turn.hangover_ms?",
         ),
-        ("[turn]\nduck_db = -6", "given.toml:2: turn.duck_db: no such setting; did you mean speaker.duck_db?"),
+        ("[turn]\nspeed = 2", "given.toml:2: turn.speed: no such setting; did you mean tts.speed?"),
         ('language = "en"', "given.toml:1: language: no such setting; did you mean assistant.language?"),
         ("[tutn]\na = 1", "given.toml:1: [tutn]: no such section; did you mean turn?"),
         ("[zzz]", "given.toml:1: [zzz]: no such section"),

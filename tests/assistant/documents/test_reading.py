@@ -269,4 +269,4 @@ def test_model_on_this_machine_is_asked_one_part_at_a_time() -> None:
     assert module.reading_of(documents, both).max_parallel == DEFAULTS.documents.max_parallel
     assert len(module.reading_of(documents, alone, max_parts=1).selection.asked) == 1
     assert module.context_chars_of(alone) == module.LOCAL_CONTEXT_CHARS
-    assert module.context_chars_of(both) == DEFAULTS.documents.context_chars
+    assert module.context_chars_of(both) == module.CONTEXT_CHARS

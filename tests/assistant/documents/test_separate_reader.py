@@ -69,7 +69,7 @@ def test_document_is_read_in_parts_and_only_the_first_have_text(tmp_path: Path) 
 
 
 def test_what_cannot_be_read_names_the_file(tmp_path: Path) -> None:
-    assert "documents.max_file_mb" in problem(written(tmp_path, "large.txt", b"x" * 1_000_001))
+    assert "is larger than 1 MB: name a smaller file" in problem(written(tmp_path, "large.txt", b"x" * 1_000_001))
     assert "is empty" in problem(written(tmp_path, "empty.txt", b""))
     assert "is encrypted" in problem(written(tmp_path, "secret.pdf", pdf_of("Text.", password="x")))
 

@@ -26,8 +26,8 @@ async def connected(
     kinds: str = "",
     allow: str = "",
 ) -> AsyncGenerator[HomeConnection]:
-    settings = HomeSection(url=served.url, timeout_s=timeout_s, areas=areas, kinds=kinds, allow=allow)
-    home = HomeConnection(settings, JsonHttp(settings.url, settings.timeout_s, token=token))
+    settings = HomeSection(url=served.url, areas=areas, kinds=kinds, allow=allow)
+    home = HomeConnection(settings, JsonHttp(settings.url, timeout_s, token=token))
     try:
         yield home
     finally:

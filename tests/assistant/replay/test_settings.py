@@ -26,7 +26,7 @@ RECORDED = turn_settings(Settings(), "faster-whisper")
             ["turn.speculate_after_ms=100", "turn.profile=patient"],
             TurnSection(profile="patient", speculate_after_ms=100),
         ),
-        (["turn.interrupt_after_ms=300", "turn.max_turn_s=10"], TurnSection(interrupt_after_ms=300, max_turn_s=10)),
+        (["turn.interrupt_after_ms=300", "turn.stuck_after_s=9"], TurnSection(interrupt_after_ms=300, stuck_after_s=9)),
         (["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3)),
     ],
     ids=[
@@ -62,7 +62,7 @@ def test_profile_of_old_trace_or_slow_card_is_recognized() -> None:
 
 
 @pytest.mark.parametrize(
-    "override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"], ids=["turn", "stt", "llm"]
+    "override", ["turn.listening_sounds=true", "stt.threads=4", "llm.hedge_share=0.2"], ids=["turn", "stt", "llm"]
 )
 def test_other_settings_are_rejected_with_list_of_replayable(override: str) -> None:
     with pytest.raises(TraceError) as refused:

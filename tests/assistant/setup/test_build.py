@@ -343,7 +343,7 @@ def test_settings_reach_turn_taking() -> None:
     assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").rechecks.settle_ms == 160
     assert turn_settings(load_settings(None, {}, []).settings, "a third").rechecks.settle_ms == 0
     assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10
-    for key in ("llm.first_token_timeout_s", "llm.token_gap_timeout_s", "stt.timeout_s", "tts.timeout_s"):
+    for key in ("llm.first_token_timeout_s", "stt.timeout_s", "tts.timeout_s"):
         slow = load_settings(None, {}, [f"{key}=30"]).settings
         assert turn_settings(slow, "a third").stuck_after_s == 32, key
     assert (

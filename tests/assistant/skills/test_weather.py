@@ -29,13 +29,9 @@ def service_of(
         enabled=True,
         place=place,
         units=units,  # type: ignore[arg-type]
-        forecast_url=f"{served.url}/v1/forecast",
-        geocoding_url=f"{served.url}/v1/search",
-        timeout_s=timeout_s,
     )
-    return WeatherService(
-        settings, JsonHttp(settings.forecast_url, timeout_s, max_bytes=99_999), JsonHttp(settings.geocoding_url, 20.0)
-    )
+    forecasts = JsonHttp(f"{served.url}/v1/forecast", timeout_s, max_bytes=99_999)
+    return WeatherService(settings, forecasts, JsonHttp(f"{served.url}/v1/search", 20.0))
 
 
 async def ask(skills: Skills, said: str, code: str, model: ChatModel | None = None) -> list[object]:

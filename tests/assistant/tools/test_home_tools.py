@@ -124,11 +124,8 @@ def weather(arguments: str, place: str = "", **faults: Reply) -> str:
     async def main() -> str:
         async with service_server() as served:
             served.faults |= {f"/v1/{name}": reply for name, reply in faults.items()}
-            settings = WeatherSection(
-                place=place, forecast_url=f"{served.url}/v1/forecast", geocoding_url=f"{served.url}/v1/search"
-            )
-            clients = (JsonHttp(settings.forecast_url, 1.0), JsonHttp(settings.geocoding_url, 1.0))
-            service = WeatherService(settings, clients[0], clients[1])
+            clients = (JsonHttp(f"{served.url}/v1/forecast", 1.0), JsonHttp(f"{served.url}/v1/search", 1.0))
+            service = WeatherService(WeatherSection(place=place), clients[0], clients[1])
             try:
                 return await WeatherTools(service, "en").call("weather", arguments)
             finally:

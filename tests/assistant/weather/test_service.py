@@ -20,13 +20,11 @@ PARIS = Place("Paris", "Île-de-France", "France", 48.85341, 2.3488, 2138551)
 
 
 @asynccontextmanager
-async def asked(served: ServiceServer, **keys: object) -> AsyncGenerator[WeatherService]:
-    values = {"enabled": True, "forecast_url": f"{served.url}/v1/forecast", "geocoding_url": f"{served.url}/v1/search"}
-    settings = WeatherSection(**(values | keys))  # type: ignore[arg-type]
+async def asked(served: ServiceServer, timeout_s: float = 4.0, **keys: object) -> AsyncGenerator[WeatherService]:
     service = WeatherService(
-        settings,
-        JsonHttp(settings.forecast_url, settings.timeout_s, max_bytes=100_000),
-        JsonHttp(settings.geocoding_url, settings.timeout_s, max_bytes=100_000),
+        WeatherSection(enabled=True, **keys),  # type: ignore[arg-type]
+        JsonHttp(f"{served.url}/v1/forecast", timeout_s, max_bytes=100_000),
+        JsonHttp(f"{served.url}/v1/search", timeout_s, max_bytes=100_000),
     )
     try:
         yield service

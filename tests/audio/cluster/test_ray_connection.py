@@ -32,7 +32,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unreachable_cluster_is_a_load_error(free_port: int) -> None:
     async def scene() -> None:
-        connection = RayConnection(f"127.0.0.1:{free_port}", "repartee", timeout_s=60)
+        connection = RayConnection(f"127.0.0.1:{free_port}", timeout_s=60)
         try:
             with pytest.raises(EngineLoadError, match="repartee cluster start"):
                 await asyncio.wrap_future(connection.request("recognizer", "describe"))
@@ -47,7 +47,7 @@ def test_unreachable_cluster_is_a_load_error(free_port: int) -> None:
 
 def test_slow_cluster_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
-        connection = RayConnection("auto", "repartee", timeout_s=0.1)
+        connection = RayConnection("auto", timeout_s=0.1)
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(connection, "_is_connected", asyncio.run_coroutine_threadsafe(ended.wait(), loop).result)
@@ -118,7 +118,7 @@ class ScriptedRay:
     handles: list[Handle] = field(default_factory=list)
 
     def connection(self, monkeypatch: pytest.MonkeyPatch) -> RayConnection:
-        made = RayConnection("auto", "repartee", timeout_s=60)
+        made = RayConnection("auto", timeout_s=60)
         monkeypatch.setattr(made, "_is_connected", lambda: self.is_member)
         monkeypatch.setattr(made, "_connect_now", self._connect)
         made._serve = self
@@ -268,7 +268,7 @@ def test_failed_connection_says_why(error: Exception, shown: str, monkeypatch: p
 
 def test_closed_connection_refuses_requests() -> None:
     async def scene() -> None:
-        connection = RayConnection("auto", "repartee", timeout_s=1)
+        connection = RayConnection("auto", timeout_s=1)
         await connection.aclose()
         await connection.aclose()
         with pytest.raises(EngineError, match="closed"):
@@ -295,7 +295,7 @@ def ray_errors() -> list[tuple[Any, type, str]]:
 
 @pytest.mark.filterwarnings("ignore")  # of Ray's own imports
 def test_failures_of_ray_become_errors_of_engines_without_words() -> None:
-    connection = RayConnection("auto", "repartee", timeout_s=1)
+    connection = RayConnection("auto", timeout_s=1)
     for error, kind, text in ray_errors():
         translated = connection._translated("recognizer", error)
         assert type(translated) is kind, error

@@ -10,6 +10,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
 from assistant.config.endpoint_settings import EndpointSection, defaults_of, endpoint_keys, needed_keys, values_of
+from assistant.config.everyday_keys import EVERYDAY_KEYS
 from assistant.config.keys import Key, keys_of
 from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.config.sources import TOOL_SERVER_KEYS
@@ -27,8 +28,8 @@ TABLE_ENDS = "<!-- End. -->\n"
 _HEAD = (
     "Repartee's settings: every key with its meaning and its default. Write what you want to change into your own "
     "file, ~/.config/repartee/config.toml, or name a file with --config. REPARTEE_<SECTION>_<KEY> in the environment "
-    "overrides the files, and the flag --set section.key=value overrides both; `repartee config` shows what is in "
-    "effect and where it comes from."
+    "overrides the files, and the flag --set section.key=value overrides both; `repartee config --all` shows what is "
+    f"in effect and where it comes from.\n\nThe everyday keys: {', '.join(EVERYDAY_KEYS)}. The others are for few."
 )
 _ENDPOINTS_HEAD = (
     "Services that run a language model; without any, a model on this machine answers (llm.local_model), or else the "
@@ -102,7 +103,7 @@ def config_toml() -> str:
     for section in SECTIONS:
         values = DEFAULTS.section(section)
         parts.append(f"\n[{section}]  # {_meaning(type(values))}\n")
-        for key in keys_of(type(values)):
+        for key in sorted(keys_of(type(values)), key=lambda key: f"{section}.{key.name}" not in EVERYDAY_KEYS):
             parts.append(_comment(_about(key)))
             parts.append(f"{key.name} = {_value(getattr(values, key.name))}\n")
         if section == "llm":

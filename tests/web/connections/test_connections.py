@@ -821,10 +821,12 @@ def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> Non
 # ---- invalid messages and foreign pages ----
 
 
-def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> None:
+def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.connections.connection.MAX_MESSAGE_BYTES", 65536)
+
     async def main() -> None:
         async with (
-            session_server(engine_loader(tmp_path, "server.max_message_bytes=65536")) as server,
+            session_server(engine_loader(tmp_path)) as server,
             connected_client(server) as caller,
         ):
             await caller.socket.send(b"\x00\x01")

@@ -101,11 +101,11 @@ def test_event_of_exactly_a_megabyte_passes() -> None:
     assert code_of(whole + " ") == "message_too_large"
 
 
-def test_setting_limits_an_append_too() -> None:
+def test_longest_message_limits_an_append_too() -> None:
     text = f'{{{APPEND}, "audio": "{SOUND}"}}'
     refused = refusal(text, len(text), 65536)
     assert refused is not None
-    assert "server.max_message_bytes" in refused.message
+    assert "at most 65536 bytes" in refused.message
 
 
 @pytest.mark.parametrize(

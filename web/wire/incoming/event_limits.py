@@ -74,10 +74,10 @@ def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
     Args:
         text: The message.
         size: Its size in bytes on the wire.
-        longest: The setting server.max_message_bytes.
+        longest: Longest message in bytes.
     """
     if size > longest:
-        return _too_large(f"a message may have at most {longest} bytes (server.max_message_bytes); this one has {size}")
+        return _too_large(f"a message may have at most {longest} bytes; this one has {size}")
     if len(text) <= UNCHECKED_CHARS or is_append(text):
         return None
     outline = outline_of(text)

@@ -94,7 +94,7 @@ def test_probe_returns_the_services_in_use(monkeypatch: pytest.MonkeyPatch) -> N
     async def inspect(*_given: object) -> list[ServiceReport]:
         return reports
 
-    monkeypatch.setattr(command, "connection_of", lambda _settings: cluster)
+    monkeypatch.setattr(command, "connection_of", lambda _settings, _timeout_s: cluster)
     monkeypatch.setattr(command, "inspect", inspect)
     first, second = asyncio.run(probe(settings_with("stt.engine=ray", "tts.engine=ray")))
     assert (first.running, first.hosts, first.versions) == (1, [REPLICA.host], [OWN])

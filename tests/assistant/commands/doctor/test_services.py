@@ -16,17 +16,17 @@ ENVIRON = {"HOME_ASSISTANT_TOKEN": TOKEN}
 def probed(service: str, environ: dict[str, str] = ENVIRON, place: str = "", **faults: Reply) -> ServiceProbe:
     async def main() -> ServiceProbe:
         async with service_server() as served:
-            return await probe(settings_of(served, place, faults), environ, service)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("assistant.setup.answering.services.FORECAST_URL", f"{served.url}/v1/forecast")
+                patch.setattr("assistant.setup.answering.services.GEOCODING_URL", f"{served.url}/v1/search")
+                return await probe(settings_of(served, place, faults), environ, service)
 
     return asyncio.run(main())
 
 
 def settings_of(served: ServiceServer, place: str, faults: dict[str, Reply]) -> Settings:
     served.faults |= {f"/{path.replace('_', '/')}": reply for path, reply in faults.items()}
-    weather = WeatherSection(
-        enabled=True, place=place, forecast_url=f"{served.url}/v1/forecast", geocoding_url=f"{served.url}/v1/search"
-    )
-    return Settings(home=HomeSection(url=served.url), weather=weather)
+    return Settings(home=HomeSection(url=served.url), weather=WeatherSection(enabled=True, place=place))
 
 
 def test_home_that_answers_is_counted() -> None:

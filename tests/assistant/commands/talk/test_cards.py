@@ -20,13 +20,13 @@ def test_listening_sounds_need_a_microphone_that_stays_open(
     monkeypatch: pytest.MonkeyPatch, echo: Literal["headphones", "half-duplex"], plays: bool
 ) -> None:
     monkeypatch.setattr(cards, "list_devices", lambda: (MICROPHONE, LOUDSPEAKER))
-    opened = cards.open_cards(AudioSection(echo=echo), -18.0, pytest.fail)
+    opened = cards.open_cards(AudioSection(echo=echo), pytest.fail)
     assert opened.sound_output is (opened.speaker if plays else None)
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, *devices: Device, name: str = "") -> cards.Cards:
     monkeypatch.setattr(cards, "list_devices", lambda: devices)
-    return cards.open_cards(AudioSection(input=name), -18.0, pytest.fail)
+    return cards.open_cards(AudioSection(input=name), pytest.fail)
 
 
 def test_without_a_microphone_the_user_types(monkeypatch: pytest.MonkeyPatch) -> None:
