@@ -1,15 +1,19 @@
 """Follows one reply from its preparation to its end. No I/O, no clock.
 
-    HELD ──commit──▶ SPEAKING ──all sent──▶ SENT ──another reply──▶ TRAILING
-      │                  │                    │                         │
-    dropped     retracted, interrupted  or finished          interrupted or finished
+    HELD ──commit──▶ SPEAKING ──all sent──▶ SENT ──next reply begins──▶ TRAILING
 
-`TRANSITIONS` is the whole life. `ReplyManager` passes each event through it and then does what the new state needs, in
-the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
-`InterruptReply` are events of this life. What interrupts a reply also interrupts those that trail before it.
+    ends from HELD:      DROPPED
+    ends from SPEAKING:  RETRACTED, INTERRUPTED, ABANDONED
+    ends from SENT:      RETRACTED, INTERRUPTED, ABANDONED, FINISHED
+    ends from TRAILING:  INTERRUPTED, ABANDONED, FINISHED
 
-Before its life, a reply is an attempt without words: `assistant/turns/state/attempt.py`, `transcript_requests.py`.
-While it speaks, turn taking may duck it or hold its first sound; this does not change its state.
+`TRANSITIONS` has all of it. `ReplyManager` passes each event through the table and then does what the new state needs,
+in the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
+`InterruptReply` are inputs here. What interrupts a reply also interrupts the trailing replies before it.
+
+Turn taking knows the reply earlier, as an attempt whose transcript is still awaited:
+`assistant/turns/state/attempt.py`. While it speaks, turn taking may duck it or hold its first sound; this does not
+change its state.
 """
 
 from collections.abc import Mapping
@@ -26,7 +30,7 @@ class ReplyState(Enum):
     - HELD: prepared, it waits for the commit of its turn. Nothing of it is heard, nothing is in the history.
     - SPEAKING: committed; what is made of it is played, and more is being made.
     - SENT: all of it was handed to the speaker, which may still play it.
-    - TRAILING: it plays to its end while another reply is prepared. It counts as heard completely until it is cut.
+    - TRAILING: it plays to its end while another reply is prepared. The history shows all of it unless it is stopped.
     - DROPPED: it ended before a commit.
     - RETRACTED: it ended before a whole word was heard, because the user went on. Its turn continues.
     - INTERRUPTED: it was stopped while it played.
@@ -58,8 +62,8 @@ class AllSent:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """Another reply is prepared. This one is played to its end."""
+class NextReplyBegan:
+    """The next reply is being prepared. This one is played to its end."""
 
     reply: ReplyId
 
@@ -86,9 +90,11 @@ class ConversationOver:
     user_left: bool = False
 
 
-Event = CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | Followed | PlayedOut | ConversationOver
+LifeEvent = (
+    CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | NextReplyBegan | PlayedOut | ConversationOver
+)
 
-TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
+TRANSITIONS: Mapping[ReplyState, Mapping[type[LifeEvent], ReplyState]] = {
     ReplyState.HELD: {
         CommitTurn: ReplyState.SPEAKING,
         DropAttempt: ReplyState.DROPPED,
@@ -101,7 +107,7 @@ TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
         ConversationOver: ReplyState.ABANDONED,
     },
     ReplyState.SENT: {
-        Followed: ReplyState.TRAILING,
+        NextReplyBegan: ReplyState.TRAILING,
         PlayedOut: ReplyState.FINISHED,
         RetractReply: ReplyState.RETRACTED,
         InterruptReply: ReplyState.INTERRUPTED,
@@ -116,6 +122,6 @@ TRANSITIONS: Mapping[ReplyState, Mapping[type[Event], ReplyState]] = {
 """The next state for each event in each state. Other events have no effect: they are late, or the reply has ended."""
 
 
-def next_state(state: ReplyState, event: Event) -> ReplyState | None:
+def next_state(state: ReplyState, event: LifeEvent) -> ReplyState | None:
     """Returns the state that follows; None if the event has no effect."""
     return TRANSITIONS.get(state, {}).get(type(event))

@@ -27,8 +27,8 @@ from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply_life import (
     AllSent,
     ConversationOver,
-    Event,
-    Followed,
+    LifeEvent,
+    NextReplyBegan,
     PlayedOut,
     ReplyState,
     next_state,
@@ -144,7 +144,7 @@ class ReplyManager:
 
     # ---- the life of a reply ----
 
-    def handle(self, event: Event) -> bool:
+    def handle(self, event: LifeEvent) -> bool:
         """Passes an event of a reply through its life, and does what its new state needs.
 
         Returns False if the event has no effect, because the reply has ended.
@@ -234,7 +234,7 @@ class ReplyManager:
         if production.spoken_transcript.samples == 0:
             self.handle(PlayedOut(production.reply))  # no playout report will follow
 
-    def _trailing(self, production: ReplyProduction, _event: Followed) -> None:
+    def _trailing(self, production: ReplyProduction, _event: NextReplyBegan) -> None:
         """Lets the history show the whole reply. If it is stopped, the history is cut to what was heard."""
         self.history.set_heard(production.reply, production.spoken_transcript.samples, complete=True)
 
@@ -375,7 +375,7 @@ class ReplyManager:
         Returns False if it was not sent completely, or if there are `MAX_TRAILING_REPLIES` already.
         """
         full = len(self.trailing_replies) >= MAX_TRAILING_REPLIES
-        return reply is not None and not full and self.handle(Followed(reply))
+        return reply is not None and not full and self.handle(NextReplyBegan(reply))
 
     def stop_trailing_replies(self, reason: StopReason, only: ReplyId | None = None) -> None:
         """Stops the trailing replies. `only`: stops only this one."""

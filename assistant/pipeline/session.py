@@ -88,8 +88,8 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 from audio.vad import POSSIBLE_SPEECH
 
 BACKLOG_S = 1.0
-"""A frame that is processed this long after it was captured, in seconds, belongs to a backlog: of a busy machine or a
-network. The frames after it take less than real time."""
+"""A frame that is processed this long after it was captured, in seconds, belongs to a backlog of a busy machine or a
+network. Later frames are then processed faster than real time."""
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
@@ -106,7 +106,7 @@ class Session:
         turns: The turn-taking state machine. It maps events to effects and performs no I/O.
         history: The history that the LLM sees.
         recorder: Collects the trace of each turn.
-        settings: Time limits of the stages; in force are those of `context`.
+        settings: Initial time limits of the stages. `context.settings` holds the current ones.
         on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
         reply_options: Speed, LLM options and instructions of the replies. A client may replace them at any time.
         wake_phrase: Decides whether speech is addressed to the assistant.
@@ -169,13 +169,15 @@ class Session:
             self.engines.listening_sound,
             self.sound_output,
         )
-        self._ring = RingControl(lambda: self.engines.skill_effects, context.position, self._dispatch, self._is_opening)
+        self._ring = RingControl(
+            lambda: self.engines.skill_effects, context.position, self._dispatch, self._can_begin_unasked
+        )
         self.list_display = ListDisplay(lambda: self.engines.skill_effects, self.on_event)
         self.timer_display = TimerDisplay(
             lambda: self.engines.skill_effects, self.on_event, lambda: context.settings.language
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
-        self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
+        self.delegated = DelegatedCalls(context, self.side_tasks, self._can_begin_unasked, self.request_reply)
         self._reply_manager = ReplyManager(
             context, self.speaker, self.history, self._audio_input.on_reply_heard, self.delegated
         )
@@ -236,10 +238,11 @@ class Session:
 
     @property
     def engines_pending(self) -> bool:
-        """Whether an answer of the recognizer or of Smart Turn may still change what follows from the sound so far."""
+        """Whether the recognizer or the end-of-turn model has not yet answered for all of the sound so far."""
         return self._transcript_requests.pending or self._audio_input.pending
 
-    def _is_opening(self) -> bool:
+    def _can_begin_unasked(self) -> bool:
+        """Returns whether a reply that nobody requested, such as a ring or a late result, may begin now."""
         return self.idle and not self.reply_request_pending
 
     @property
@@ -274,7 +277,7 @@ class Session:
 
         `including_request`: also withdraws a requested reply; without any reply, cancels calls in the background.
         """
-        if including_request and self._is_opening():
+        if including_request and self._can_begin_unasked():
             self.delegated.cancel()
         if including_request:
             self._reply_requests.clear()
@@ -354,7 +357,7 @@ class Session:
         if self.push_to_talk is not None:
             frame = self.push_to_talk.mute_or_pass(frame)
         self._position = frame.end
-        if self.turns.phase is Phase.REPLYING:  # the wake window opens after the reply, so each frame moves its end
+        if self.turns.phase is Phase.REPLYING:  # each frame of the reply pushes the wake window back
             self._extend_wake_window()
             if self._now_s() - self._loop_time_of(frame.end) >= BACKLOG_S:
                 self._reply_manager.report_backlog()
@@ -364,7 +367,7 @@ class Session:
         self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.push_to_talk is not None:
             self._check_key(self.push_to_talk)
-        # A timer that is due is announced. `skill_effects` are the effects of skills, not those of turn taking.
+        # A timer that is due is announced. `skill_effects` has what skills do; turn taking has effects of its own.
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
         self._ring.on_frame(self._now_s())
@@ -457,8 +460,8 @@ class Session:
             case InterruptReply():
                 self._reply_manager.stop_trailing_replies(effect.reason)
                 self._reply_manager.handle(effect)
-                # The interruption starts a new turn. If it came right after the reply began, the user had only paused:
-                # the pause statistics learn that the pause was no end of turn.
+                # Right after the reply began, an interruption continues the turn: the pause statistics learn that the
+                # pause before it was no end of turn.
                 if effect.continues_turn:
                     self._audio_input.turn_continued()
             case HoldPlayback():
@@ -473,7 +476,7 @@ class Session:
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case OverlapDecided():
                 self.recorder.event(effect.reply.turn, "overlap", self._now_s(), effect.description)
-            case TurnDiscarded():  # whatever ended it, speech that was not addressed to the assistant was overheard
+            case TurnDiscarded():  # speech that was not for the assistant is always reported as "overheard"
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
                 if not self._ring.has_rung(effect.reply):  # the ring begins again by itself
@@ -505,7 +508,7 @@ class Session:
     def _extend_wake_window(self, reply: ReplyId | None = None) -> None:
         """Opens the wake window for a reply, except for one that only says that no words were recognized.
 
-        Otherwise speech to others that is not recognized would keep the window open, and each would get that answer.
+        Otherwise every unrecognized sentence to others would be answered with it and keep the window open.
         """
         if not self._reply_manager.is_without_words(reply or self.turns.replying):
             self.wake_phrase.extend_for_reply(self._position)

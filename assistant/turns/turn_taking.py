@@ -7,15 +7,17 @@ sample clock. The session performs the effects in the given order.
                           ▲                              │                             │
                           └────── user continues ────────┴───────── interruption ──────┘
 
-`TRANSITIONS` is the whole machine: the handler of each event in each state. The handlers of a state are in the file of
-its name in `handlers/`; those of speech during a reply are in `overlap_handlers.py` and `side_talk.py`, and
-`requests.py` handles requests in every state. A handler returns the effects and sets `Conversation.state`. What it
-decides is in four `policies/`: `turn_start_policy.py`, `turn_end_policy.py`, `listening_sound_policy.py` and
-`overlap_policy.py`.
+`TRANSITIONS` has the handler of each event in each state. Before it, `_effects_before` applies new settings, confirms a
+speech candidate or starts a queued turn. Between IDLE and USER_SPEAKING, `ConfirmingSpeech` waits until the onset is
+certain; its phase is IDLE. The handlers of a state are in the file of its name in `handlers/`; those of speech during a
+reply are in `overlap_handlers.py` and `side_talk.py`, and `requests.py` handles requests in every state. A handler
+returns the effects and sets `Conversation.state`. What it decides is in four `policies/`: `turn_start_policy.py`,
+`turn_end_policy.py`, `listening_sound_policy.py` and `overlap_policy.py`.
 
-An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. A later transcript
-with other words replaces it. Only `CommitTurn` lets the reply play, once the end of turn is decided and the transcript
-has settled. Until then the attempt can be dropped: nothing of it was heard or written to the history.
+An attempt starts at a silence, or shortly before one that is foreseen. Its transcript is requested, and its reply is
+prepared but held back. A later transcript with other words replaces it. Only `CommitTurn` lets the reply play, once the
+end of turn is decided and the transcript will not change any more. Until then the attempt can be dropped: nothing of it
+was heard or written to the history.
 
 What happens if the user continues:
 
@@ -87,7 +89,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         InputCleared: idle.on_input_cleared,
         ReplyCancelled: idle.on_reply_cancelled,
     },
-    # The client and the key first confirm the speech as a turn; see `_CONFIRMING_EVENTS`.
+    # The other events first make the candidate a turn; see `_CONFIRMING_EVENTS`.
     ConfirmingSpeech: {
         FrameProcessed: confirming_speech.on_frame,  # → UserSpeaking; Idle, Replying
         InterimTranscript: confirming_speech.on_interim_transcript,  # → UserSpeaking
@@ -122,6 +124,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         FrameProcessed: replying.on_frame,  # → UserSpeaking; Idle
         InterimTranscript: overlap_handlers.on_interim_transcript,  # → UserSpeaking
         TranscriptExpected: on_transcript_expected,
+        # Only of speech beside the reply; the transcript of the turn itself came before the state.
         FinalTranscript: side_talk.on_transcript,  # → UserSpeaking
         TranscriptFailed: side_talk.on_transcript,
         PlaybackProgress: replying.on_playback_progress,
@@ -139,7 +142,7 @@ The comments name the states that may follow; those after the semicolon are rare
 """
 
 _CONFIRMING_EVENTS = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCancelled)
-"""Actions of the client or the key. They confirm a speech candidate as a turn."""
+"""Events that make a speech candidate a turn: actions of the client or the key, and requested replies."""
 
 _PHASES: Mapping[type[State], Phase] = {
     Idle: Phase.IDLE,
@@ -196,7 +199,7 @@ class TurnTaking:
         return turn.drop_attempt("went on")
 
     def _answering_changes(self, turn: UserTurn) -> bool:
-        """Returns whether new settings change whether the open turn is answered."""
+        """Returns whether the open turn is answered by the former settings only, or by the new ones only."""
         return not turn.reply_due and turn.will_be_answered != self.settings.answers_at_end
 
     def continue_after(self, last_turn_number: int) -> None:
@@ -229,12 +232,12 @@ class TurnTaking:
 
     @property
     def reply_awaits_sound(self) -> bool:
-        """Whether the user has finished, or was answered, and no sound of the reply has been played yet."""
+        """Whether a reply is due or begun, and nothing of it has been played yet."""
         state = self._conversation.state
         return isinstance(state, AwaitingTranscript) or (isinstance(state, Replying) and not state.audible)
 
     def speech_end_before(self, frame: FrameProcessed) -> Samples | None:
-        """Returns the end of speech before the pause that this frame, the next one, belongs to.
+        """Returns the end of the speech before the pause to which the next frame belongs.
 
         None: there is no attempt, or the frame continues the speech, or it ends the turn during speech.
         """

@@ -6,8 +6,8 @@ from assistant.pipeline.reply_life import (
     TRANSITIONS,
     AllSent,
     ConversationOver,
-    Event,
-    Followed,
+    LifeEvent,
+    NextReplyBegan,
     PlayedOut,
     ReplyState,
     next_state,
@@ -23,8 +23,8 @@ COMMIT = CommitTurn(A, "", "", None)
     ("events", "end"),
     [
         ([COMMIT, AllSent(A), PlayedOut(A)], "FINISHED"),
-        ([COMMIT, AllSent(A), Followed(A), PlayedOut(A)], "FINISHED"),
-        ([COMMIT, AllSent(A), Followed(A), InterruptReply(A)], "INTERRUPTED"),
+        ([COMMIT, AllSent(A), NextReplyBegan(A), PlayedOut(A)], "FINISHED"),
+        ([COMMIT, AllSent(A), NextReplyBegan(A), InterruptReply(A)], "INTERRUPTED"),
         ([COMMIT, InterruptReply(A)], "INTERRUPTED"),
         ([COMMIT, AllSent(A), RetractReply(A)], "RETRACTED"),
         ([DropAttempt(A, "went on")], "DROPPED"),
@@ -33,7 +33,7 @@ COMMIT = CommitTurn(A, "", "", None)
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(type(event).__name__ for event in value),
 )
-def test_reply_lives_from_its_preparation_to_its_end(events: list[Event], end: str) -> None:
+def test_reply_lives_from_its_preparation_to_its_end(events: list[LifeEvent], end: str) -> None:
     state = ReplyState.HELD
     for event in events:
         following = next_state(state, event)
@@ -44,7 +44,7 @@ def test_reply_lives_from_its_preparation_to_its_end(events: list[Event], end: s
 
 
 def test_only_a_reply_that_was_sent_completely_trails() -> None:
-    assert [state.name for state in TRANSITIONS if next_state(state, Followed(A))] == ["SENT"]
+    assert [state.name for state in TRANSITIONS if next_state(state, NextReplyBegan(A))] == ["SENT"]
 
 
 def test_late_events_have_no_effect() -> None:

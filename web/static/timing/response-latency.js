@@ -1,16 +1,30 @@
 /**
- * Computes the response latency of a turn as the user of this page hears it. Pure: times are passed in.
+ * Computes the latencies of a turn as the user of this page hears it. Pure: times are passed in.
  *
- * session/realtime-session.js has the time of the last speech sample, session/reply-playback.js that of the first audible
- * sample (audio/audible-onset.js); turn-log.js keeps both.
+ * All times are of the audio context, in seconds. session/realtime-session.js notes the end of the user's speech,
+ * session/reply-playback.js the first audible sample of the reply (audio/audible-onset.js); turn-log.js keeps both.
  */
 
 /**
- * @param {number | null} capturedS context time at which the end of the user's speech was captured
- * @param {number | null} leavesS context time at which the first audible sample of the reply leaves the loudspeaker
- * @returns {number | null} response latency, ms; null until both times are known
+ * Sets the latencies of a turn, in ms; null until both of its times are known.
+ *
+ * - speech_latency_ms: from the end of the user's speech
+ * - latency_ms: the same, or from the release of the push-to-talk key
+ * - typed_ms: from the sending of typed text
+ * @param {import("./turn-log.js").Turn} turn
  */
-export function computeLatency(capturedS, leavesS) {
-  if (capturedS === null || leavesS === null) return null;
-  return Math.round((leavesS - capturedS) * 1e6) / 1000;
+export function measureLatency(turn) {
+  turn.speech_latency_ms = milliseconds(turn.captured_s, turn.leaves_s);
+  turn.latency_ms = turn.speech_latency_ms === null ? null : milliseconds(turn.released_s ?? turn.captured_s, turn.leaves_s);
+  turn.typed_ms = milliseconds(turn.typed_s, turn.leaves_s);
+}
+
+/**
+ * @param {number | null} fromS
+ * @param {number | null} untilS
+ * @returns {number | null}
+ */
+function milliseconds(fromS, untilS) {
+  if (fromS === null || untilS === null) return null;
+  return Math.round((untilS - fromS) * 1e6) / 1000;
 }

@@ -1,7 +1,7 @@
 /** Records the turns of this page and the response latency of each. Pure: times are passed in. */
 
 import { nearestRankPercentile, rateLatency } from "./latency-stats.js";
-import { computeLatency } from "./response-latency.js";
+import { measureLatency } from "./response-latency.js";
 
 const RESPONSE_ID = /^resp_(?:[0-9a-f]{8}_)?(\d+)_\d+$/;
 const MAX_TURNS = 1000;
@@ -96,7 +96,7 @@ export class TurnLog {
   setReplyOnset(turn, leavesS, deviceMs) {
     turn.leaves_s = leavesS;
     turn.device_ms = deviceMs;
-    this._measure(turn);
+    measureLatency(turn);
   }
 
   /**
@@ -106,13 +106,7 @@ export class TurnLog {
    */
   setSpeechEnd(turn, capturedS) {
     turn.captured_s = capturedS;
-    this._measure(turn);
-  }
-
-  _measure(turn) {
-    turn.speech_latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
-    turn.latency_ms = turn.speech_latency_ms === null ? null : computeLatency(turn.released_s ?? turn.captured_s, turn.leaves_s);
-    turn.typed_ms = computeLatency(turn.typed_s, turn.leaves_s);
+    measureLatency(turn);
   }
 
   /**
