@@ -16,8 +16,8 @@ from websockets.typing import Origin, Subprotocol
 
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
+from web import serve
 from web.app import STATIC
-from web.connections.socket_reader import MAX_MESSAGE_BYTES
 from web.limits.session_limits import LOADING
 from web.observation.health import EngineState, readiness
 
@@ -451,7 +451,9 @@ def test_sessions_are_told_when_the_server_shuts_down() -> None:
     served(test)
 
 
-def test_only_far_too_long_messages_close_the_connection() -> None:
+def test_only_far_too_long_messages_close_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MAX_MESSAGE_BYTES", 65536)
+
     async def length(websocket: WebSocket) -> None:
         while True:
             await websocket.send_text(str(len(await websocket.receive_text())))
@@ -460,7 +462,7 @@ def test_only_far_too_long_messages_close_the_connection() -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.send("x" * 100_000)
             assert await client.recv() == "100000"
-            await client.send("x" * (2 * MAX_MESSAGE_BYTES + 1))
+            await client.send("x" * 200_000)
             with pytest.raises(ConnectionClosed) as closed:
                 await client.recv()
             assert closed.value.rcvd is not None

@@ -52,7 +52,7 @@ def test_slow_cluster_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(connection, "_is_connected", asyncio.run_coroutine_threadsafe(ended.wait(), loop).result)
         try:
-            with pytest.raises(EngineLoadError, match=r"within 0\.1 s: .*cluster\.timeout_s"):
+            with pytest.raises(EngineLoadError, match=r"within 0\.1 s: look at its head"):
                 await asyncio.wrap_future(connection.request("recognizer", "describe"))
         finally:
             ended.set()
