@@ -822,7 +822,8 @@ def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> Non
 
 
 def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.connections.connection.MAX_MESSAGE_BYTES", 65536)
+    for module in ("web.connections.connection", "web.serve"):
+        monkeypatch.setattr(f"{module}.MAX_MESSAGE_BYTES", 65536)
 
     async def main() -> None:
         async with (
