@@ -73,7 +73,7 @@ def test_other_language_is_chosen_in_the_settings(browser: Browser, server: Serv
     page.press("#text-input", "Enter")
     page.wait_for_selector(".item.user .who:text-is('Du')")
     page.click("#settings-open")
-    assert page.locator("#setting-language option").all_text_contents() == ["Englisch (Server)", "Deutsch"]
+    assert page.locator("#setting-language option").all_text_contents() == ["Englisch · Server", "Deutsch"]
     page.select_option("#page-language", "")
     page.wait_for_selector("html[lang=en]")
     page.context.close()
