@@ -46,7 +46,7 @@ def short_manifest(folder: Path) -> Path:
 def test_two_clips_are_answered_and_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "turns,noise", "--out", str(tmp_path)]
     command += ["--manifest", str(short_manifest(tmp_path))]
-    for value in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "device=cpu"):
+    for value in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "faster-whisper.device=cpu"):
         command += ["--set", f"stt.{value}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr

@@ -90,6 +90,8 @@ def test_usage_of_this_process_is_measured() -> None:
 @pytest.mark.weights
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded")
 def test_server_stays_flat(tmp_path: Path) -> None:
-    settings = [f"stt.{one}" for one in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "device=cpu")]
+    settings = [
+        f"stt.{one}" for one in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "faster-whisper.device=cpu")
+    ]
     judged = verdict(asyncio.run(soak(MINUTES, CONVERSATIONS, tmp_path, settings)))
     assert judged.is_flat, judged.table()
