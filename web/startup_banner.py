@@ -1,15 +1,21 @@
 """Prints what `repartee serve` shows on the screen."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
+import segno
 from rich.console import Console
 from rich.text import Text
 
 from assistant.tls.subjects import lan_addresses
 from web.access.access_control import is_loopback, is_unspecified
 from web.observation.health import EngineHealth
-from web.qr_code import qr_lines
 from web.sockets.tls import ServerTls
+
+QUIET = 2
+"""Light modules around the code; readers need some."""
+
+_HALVES = {(0, 0): " ", (1, 0): "▀", (0, 1): "▄", (1, 1): "█"}
 
 
 class StartupBanner:
@@ -76,3 +82,11 @@ class StartupBanner:
         # The output may be closed (rich raises SystemExit for that) or its disk full. The server continues.
         with suppress(OSError, SystemExit):
             self._console.print(text, soft_wrap=True)
+
+
+def qr_lines(text: str) -> Sequence[str]:
+    """Returns the lines of a QR code, two rows of modules each. They must be printed dark on light."""
+    rows = [list(row) for row in segno.make_qr(text, error="l").matrix_iter(border=QUIET)]
+    rows += [[0] * len(rows[0])] * (len(rows) % 2)
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    return ["".join(_HALVES[above, below] for above, below in zip(*pair, strict=True)) for pair in pairs]

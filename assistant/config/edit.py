@@ -1,22 +1,36 @@
-"""Adds endpoints to the configuration file and removes them. Every change is checked before the file is replaced."""
+"""Changes endpoints and single values in the configuration file, and leaves all other text as it is.
+
+Every change is checked before the file is replaced.
+"""
 
 import codecs
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.endpoint_tables import with_table, without_table
+from assistant.config.endpoint_settings import EndpointSection, defaults_of, values_of
 from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE, config_files
 from assistant.config.keys import Value
 from assistant.config.loading import load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
-from assistant.config.value_lines import with_values
-from assistant.config.words import unknown
+from assistant.config.sources import ENDPOINTS
+from assistant.config.toml_lines import lines_of_keys, lines_of_tables
+from assistant.config.words import spelled, unknown
 from assistant.support.atomic_file import write_whole
 from assistant.support.paths import HomeError
 from audio.private_file import make_private_folder
+
+_HEADER = f"[[{ENDPOINTS}]]"
+
+_INSIDE = f"[{ENDPOINTS}."
+"""Beginning of the header of a table that belongs to the endpoint before it, such as its headers."""
+
+_ASSIGNMENT = re.compile(
+    r"""(?P<before>\s*[\w.-]+\s*=\s*)(?:"(?!"")(?:[^"\\]|\\.)*"|'(?!'')[^']*'|[^\s#"'\[{]+)(?P<after>\s*(?:\#.*)?)"""
+)
+"""A key and a value on one line: a text, a number or a boolean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +198,80 @@ def _with_setting(settings: Settings, dotted: str, value: Value) -> Settings:
     """Returns the text with the setting changed. Raises ValueError if the value is not allowed."""
     section, _, name = dotted.rpartition(".")
     return settings.changed(section, {name: value})
+
+
+def table_of(endpoint: EndpointSection) -> str:
+    """Returns the endpoint as TOML, with a line for each key that differs from its default."""
+    defaults = defaults_of(endpoint.kind)
+    lines = [f"{name} = {spelled(value)}" for name, value in values_of(endpoint).items() if value != defaults.get(name)]
+    return "\n".join([_HEADER, *lines]) + "\n"
+
+
+def with_table(text: str, endpoint: EndpointSection) -> str:
+    """Returns the text with the endpoint's table appended, with the line endings of the text."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    before = text if not text or text.endswith("\n") else text + newline
+    return before + (newline if before else "") + table_of(endpoint).replace("\n", newline)
+
+
+def without_table(text: str, index: int) -> str:
+    """Returns the text without its endpoint number `index`, counted from 0.
+
+    Removes the table from its header to its last key, the tables inside it and the empty lines before it. Comments
+    before and after it stay, because they may be about something else.
+
+    Raises ValueError if there is no such table.
+    """
+    tables = lines_of_tables(text)
+    headers = [number for number, table in tables if table == _HEADER]
+    if index >= len(headers):
+        raise ValueError(f"there is no {_HEADER} number {index + 1}")
+    lines = text.split("\n")
+    first = headers[index] - 1
+    after = (number - 1 for number, table in tables if number - 1 > first and not table.startswith(_INSIDE))
+    end = next(after, len(lines))
+    while end > first + 1 and _is_blank_or_comment(lines[end - 1]):
+        end -= 1
+    while first > 0 and not lines[first - 1].strip():
+        first -= 1
+    while first == 0 and end < len(lines) - 1 and not lines[end].strip():
+        end += 1
+    return "\n".join(lines[:first] + lines[end:])
+
+
+def _is_blank_or_comment(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def with_values(text: str, values: Mapping[str, Value]) -> str:
+    """Returns the text with each dotted key set to its value. Comments and line endings stay.
+
+    A key that is there is changed in its line; a new one is added below the header of its section, or in a new section
+    at the end. Raises ValueError if the value that is there does not fit on one line.
+    """
+    for dotted, value in values.items():
+        text = _with_value(text, dotted, spelled(value))
+    return text
+
+
+def _with_value(text: str, dotted: str, toml: str) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = text.split("\n")
+    number = lines_of_keys(text).get(dotted)
+    if number is not None:
+        line = lines[number - 1].removesuffix("\r")
+        found = _ASSIGNMENT.fullmatch(line)
+        if found is None:
+            raise ValueError(f"the value of {dotted} is not on one line")
+        lines[number - 1] = found["before"] + toml + found["after"] + lines[number - 1][len(line) :]
+        return "\n".join(lines)
+    section, _, name = dotted.rpartition(".")
+    added = f"{name} = {toml}"
+    header = next((number for number, table in lines_of_tables(text) if table == f"[{section}]"), None)
+    if header is not None:
+        if header == len(lines):  # the file ends with the header, without a line break
+            return f"{text}{newline}{added}{newline}"
+        lines.insert(header, added + newline.removesuffix("\n"))
+        return "\n".join(lines)
+    before = text if not text or text.endswith("\n") else text + newline
+    return before + (newline if before else "") + f"[{section}]{newline}{added}{newline}"

@@ -1,10 +1,47 @@
 """Computes features of an interim transcript for the EOT model. English; pure."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
 from math import log
 
 from assistant.end_of_turn.completeness import completeness, is_request, is_short_answer, last_word, words_of
-from assistant.end_of_turn.sentence_ends import english
+
+_TABLE = "sentence_ends.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEnds:
+    """Probabilities of a sentence end. The values are -100 times the logarithm to base 10, as in the file.
+
+    Attributes:
+        words: The value after each of the frequent words.
+        pairs: The value after two words, if it differs from that of the second word.
+        other: The value after any other word.
+    """
+
+    words: Mapping[str, int]
+    pairs: Mapping[str, int]
+    other: int
+
+    def log10(self, words: Sequence[str]) -> float:
+        """Returns the base-10 logarithm of the probability that the sentence ends after `words` (lower case).
+
+        Without words the result is 0.
+        """
+        if not words:
+            return 0.0
+        pair = self.pairs.get(" ".join(words[-2:])) if len(words) > 1 else None
+        return (self.words.get(words[-1], self.other) if pair is None else pair) / -100
+
+
+@cache
+def english() -> SentenceEnds:
+    """Returns the shipped table, from a language model of spoken English. It is read once."""
+    found = json.loads((resources.files("assistant.end_of_turn") / _TABLE).read_text(encoding="utf-8"))
+    return SentenceEnds(found["words"], found["pairs"], found["other"])
 
 
 @dataclass(frozen=True, slots=True)

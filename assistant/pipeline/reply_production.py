@@ -32,11 +32,11 @@ from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.effects import CommitTurn
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
-from audio.failure_tone import failure_tone
 from audio.hang_detection import STEP_S
 from audio.level import amplified
 from audio.speaker import Speaker
 from audio.time_limit import engine_time_limit
+from audio.tones import failure_tone
 from audio.tts import Chunk, Voice
 from audio.tts.speakable import speakable, unspoken_notice
 from audio.tts.word_bounds import bounded_words

@@ -5,19 +5,26 @@ typed text ─▶ waits for a transcript ─▶ history and a request
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from assistant.events import SilenceTimedOut
 from assistant.history.history import History
 from assistant.history.items import UserMessage
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import ReplyOptions
-from assistant.pipeline.idle_prompt import prompting, silence_timed_out
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.session_context import SessionContext
 from assistant.turns.effects import IdleTimedOut, PrepareReply
 from assistant.turns.events import InputCleared, ReplyRequested
 from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
+from audio.units import ms_of_samples
+
+IDLE_PROMPT = (
+    "The user has said nothing for a while. In one short sentence, in the language of the conversation, ask whether "
+    "they are still there or help them to go on. Do not repeat what you have said."
+)
+"""Added to the instructions of the reply to a user who has said nothing for the idle timeout."""
 
 MAX_TYPED_MESSAGES = 20
 """Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
@@ -85,8 +92,11 @@ class ReplyRequests:
     def on_idle_timeout(self, effect: IdleTimedOut, session_options: ReplyOptions) -> None:
         """Reports the idle timeout. The reply that follows it prompts the user."""
         if effect.answered:
-            self.options = prompting(session_options, self.history)
-        self.context.on_event(silence_timed_out(effect, self.history))
+            instructions = session_options.instructions
+            instructions = self.history.instructions if instructions is None else instructions
+            self.options = replace(session_options, instructions=f"{instructions}\n\n{IDLE_PROMPT}".strip())
+        item = self.history.add_user_text("")  # the silence, as a message without words
+        self.context.on_event(SilenceTimedOut(item, ms_of_samples(effect.heard_at), ms_of_samples(effect.at)))
 
     def clear(self) -> None:
         """Forgets the request, which was fulfilled or withdrawn."""

@@ -23,7 +23,7 @@ from assistant.turns.effects import (
     TurnDiscarded,
 )
 from assistant.turns.events import ReplyCancelled, ReplyId, ReplyRequested
-from audio.ring_sound import ring_phrase
+from audio.tones import ring_phrase
 from audio.units import Pcm, Samples
 from llm.chat import AnsweringEndpoint, Finished, Token
 

@@ -29,7 +29,6 @@ from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
-from assistant.pipeline.list_display import ListDisplay
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.out_of_band import OutOfBandAnswers
 from assistant.pipeline.recorder import Recorder
@@ -39,7 +38,7 @@ from assistant.pipeline.reply_source import UNRECOGNIZED
 from assistant.pipeline.ringing import RingControl
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
-from assistant.pipeline.timer_display import TimerDisplay
+from assistant.pipeline.skill_displays import ListDisplay, TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (

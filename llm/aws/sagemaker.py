@@ -1,13 +1,14 @@
 """Service `sagemaker`: a model behind a SageMaker endpoint, in TGI's or LMI's (DJL) container."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Unpack
 
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
+from llm.aws.errors import AwsRefusals, fault_of_frame
+from llm.aws.frames import EventStreamReader
 from llm.aws.payload import PAYLOADS, parser_for
 from llm.aws.request import SAGEMAKER
-from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.aws.settings import Payload
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
@@ -16,6 +17,7 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.openai.messages import JsonObject, messages_json, options_json
 from llm.stops import StopSequenceParser
+from llm.text_pieces import MoreText
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 RESERVED = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
@@ -141,3 +143,41 @@ class SageMakerChat:
             **merged({"stream_options": {"include_usage": True}, **sampling}, self._parameters),
             **options_json(options),
         }
+
+
+class SageMakerStream:
+    """Parses the body of InvokeEndpointWithResponseStream: messages around the container's own bytes. No I/O.
+
+    A payload may end anywhere, even inside a line or a character. The container's format is parsed over all payloads.
+    """
+
+    def __init__(
+        self, endpoint: str, inner: StreamParser, refusals: AwsRefusals, *, private: Sequence[str] = ()
+    ) -> None:
+        """Initializes the parser. `inner` parses the container's bytes; `private`: texts that errors must not quote."""
+        self._inner = inner
+        self._frames = EventStreamReader(endpoint)
+        self._refusals = refusals
+        self._private = private
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete."""
+        return self._inner.finishing
+
+    def feed(self, data: bytes) -> Iterator[ChatEvent | MoreText]:
+        """Yields the events in `data`, which may end anywhere. Raises LlmError."""
+        for frame in self._frames.feed(data):
+            if frame.kind == "event":
+                if frame.name == "PayloadPart":
+                    yield from self._inner.feed(frame.payload)
+            elif self.finishing:
+                yield from self._inner.end()  # the text is complete; only the token counts are lost
+            else:
+                raise self._refusals.error_of(fault_of_frame(frame), self._private)
+
+    def end(self) -> Iterator[ChatEvent | MoreText]:
+        """Ends the body. Raises LlmError if the answer is incomplete."""
+        if not self.finishing:
+            self._frames.end()
+        yield from self._inner.end()

@@ -39,7 +39,7 @@ class CacheEntry:
 
     Attributes:
         id: Id, from `entry_id`.
-        scope: Hash of what the answer depends on besides the request (`scope.py`). Requests match only within it.
+        scope: Hash of what the answer depends on besides the request (`scope_of`). Requests match only within it.
         form: Key of the request's form (`form.py`). Only requests of the same form are compared.
         words: The normalized words of the request.
         language: Base language of the conversation, such as "en".

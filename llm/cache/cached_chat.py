@@ -4,16 +4,17 @@ Streaming has no lasting effect, because a reply is prepared before the end of t
 when `heard` reports that it was heard to its end.
 """
 
+import json
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from llm.cache import CacheEntry
 from llm.cache.answer_cache import AnswerCache, Lookup
 from llm.cache.eligibility import answer_exclusion, exclusion
-from llm.cache.scope import scope_of
 from llm.chat import (
     PLAIN,
     AnsweringEndpoint,
@@ -27,6 +28,10 @@ from llm.chat import (
     Message,
     Token,
 )
+
+VERSION = 1
+"""Changes when stored answers become invalid, for example because the rules of what may be stored have changed."""
+
 
 NAME = "cache"
 """Named in the trace as what answered."""
@@ -140,3 +145,19 @@ class CachedChat:
                     case Finished() if may_store and not answer_exclusion(text, event.reason):
                         self._unheard.append(_Unheard(messages, scope, text, by))
                 yield event
+
+
+def scope_of(messages: Sequence[Message], options: ChatOptions, *, language: str, answered_by: str) -> str:
+    """Returns a hash of the instructions, a greeting, the language, the language models and the tools.
+
+    An answer is valid only within one scope: what it depends on besides the request.
+
+    `answered_by`: names the endpoints with their models and settings.
+    """
+    begins = next((number for number, message in enumerate(messages) if message.role == "user"), len(messages))
+    instructions = [
+        message.content for number, message in enumerate(messages) if message.role == "system" or number < begins
+    ]
+    functions = [(one.name, one.description, one.parameters) for one in options.functions]
+    parts = [VERSION, language, answered_by, instructions, functions, options.choice, options.max_tokens]
+    return blake2b(json.dumps(parts).encode(), digest_size=12).hexdigest()

@@ -8,14 +8,15 @@ from datetime import datetime
 from typing import Unpack
 
 from llm.answer_length import asked_tokens
-from llm.answer_text.reasoning_habit import habit_of
+from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.tgi.stream import TgiStream
+from llm.stops import StopSequenceParser
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
+from llm.token_stream import TokenStream
 
 ROUTE = "/generate_stream"
 
@@ -131,3 +132,28 @@ def _sampling(temperature: float | None) -> dict[str, object]:
     if temperature is None:
         return {}
     return {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+
+
+class TgiStream(StopSequenceParser):
+    """Parses one response body, without special tokens and up to the first stop sequence. No I/O.
+
+    Token lines up to one with `generated_text` and, if requested, `details`:
+
+    data:{"index":1,"token":{"id":9,"text":" Hi","logprob":-0.1,"special":false},"generated_text":null,"details":null}
+
+    There is no [DONE]: an answer without its last line was cut short. The status is always 200. An error arrives as
+    `data:{"error","error_type"}`, also in place of the first token.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        stops: Sequence[str] = (),
+        private: Sequence[str] = (),
+        habit: ReasoningHabit | None = None,
+    ) -> None:
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
+        habit = habit or ReasoningHabit(stops=tuple(stops))
+        lines = TokenStream(endpoint, private=private, suspect="any proxy in front of it", habit=habit)
+        super().__init__(endpoint, lines, stops)

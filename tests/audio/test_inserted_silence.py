@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.inserted_silence import MAX_RUNS, InsertedSilence
+from audio.microphone import MAX_RUNS, InsertedSilence
 from audio.units import Samples
 
 

@@ -8,7 +8,7 @@ from support.services.llm_server import DONE, event
 from llm.chat import ChatOptions, Token
 from llm.openai.messages import options_json
 from llm.openai.stream import OpenAIStream
-from llm.tgi.stream import TgiStream
+from llm.tgi.chat import TgiStream
 from llm.token_probability import mean_probability, probability_of
 
 

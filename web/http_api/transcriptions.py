@@ -1,6 +1,7 @@
 """POST /v1/audio/transcriptions: a recording in, its words out, by the recognizer of the conversations."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
 from web.http_api.subtitles import srt, vtt
-from web.http_api.word_times import timed_words
 from web.session.session_settings import logprobs_of
 from web.wire.incoming.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS, MAX_PROMPT_CHARS
 from web.wire.items.items import JsonObject
@@ -37,6 +37,10 @@ from web.wire.values.fields import (
     text,
     wrong_value,
 )
+
+_EDGE = re.compile(r"^[^\w]+|[^\w]+$")
+"""Punctuation around a word, which OpenAI's service leaves out."""
+
 
 MAX_AUDIO_S = 1800
 """Longest recording."""
@@ -326,3 +330,26 @@ def _chunking(value: object, path: str) -> None:
     """Checks `chunking_strategy`: a recording is always cut at its pauses, as with "auto"."""
     if value not in ("auto", {}):
         raise wrong_value(path, "is another word", "'auto' or an object")
+
+
+def timed_words(recognizer: Recognizer, text: str, start: int) -> tuple[JsonObject, ...]:
+    """Returns the words of a recent transcript with their times in s; none if the recognizer has not kept them.
+
+    `start`: first sample of the segment.
+    """
+    tokens = recognizer.tokens_of(text) if isinstance(recognizer, TokenRecognizer) else None
+    words: list[tuple[str, float, float]] = []
+    for token in tokens or ():
+        if token.start_s is None or token.end_s is None:
+            return ()  # a model on a cluster, or times were not requested
+        if not words or token.text.startswith(" "):
+            words.append((token.text, token.start_s, token.end_s))
+        elif _EDGE.sub("", token.text):
+            before, start_s, _ = words[-1]
+            words[-1] = before + token.text, start_s, token.end_s
+    offset_s = s_of_samples(start)
+    return tuple(
+        {"word": word, "start": round(offset_s + start_s, 3), "end": round(offset_s + end_s, 3)}
+        for said, start_s, end_s in words
+        if (word := _EDGE.sub("", said))
+    )

@@ -50,14 +50,13 @@ from web.wire.incoming.commands import (
 )
 from web.wire.incoming.parse import Reader
 from web.wire.items.item_order import ItemOrder
-from web.wire.items.item_sound import NO_SOUNDS, with_sounds
 from web.wire.items.items import JsonObject, item_object
+from web.wire.items.sound_encoding import NO_SOUNDS, with_sounds
 from web.wire.outgoing.hidden_addresses import record_for_client, without_addresses
-from web.wire.outgoing.input_events import InputEvents
+from web.wire.outgoing.input_events import InputEvents, tell_transcript
 from web.wire.outgoing.mcp_events import McpEvents
 from web.wire.outgoing.out_of_band import OutOfBandResponses
 from web.wire.outgoing.outbox import Outbox
-from web.wire.outgoing.recording_transcript import tell_transcript
 from web.wire.outgoing.responses import Responses
 from web.wire.outgoing.server_events import ExtensionType, error_object, list_objects, timer_object
 from web.wire.outgoing.session_object import Service, SessionDescription, session_object

@@ -12,8 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from assistant.commands.engine_bench.clips import Clip, clip_of
-from assistant.commands.engine_bench.default_set import labels_of
+from assistant.commands.engine_bench.clips import Clip, clip_of, labels_of
 from assistant.commands.engine_bench.meter import (
     RecognitionTiming,
     SynthesisTiming,

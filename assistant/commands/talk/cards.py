@@ -4,12 +4,11 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
 from assistant.commands.talk.controls import NOT_YET, DeviceChoice
-from assistant.commands.talk.no_speaker import NoSpeaker
 from assistant.config.talk_settings import AudioSection
 from assistant.pipeline.engines import EngineChoice
 from assistant.pipeline.listening_sounds import SoundOutput
@@ -17,11 +16,13 @@ from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.card.speaker import CardSpeaker, EchoReference
 from audio.card.stream import Opened
 from audio.devices import Device, Direction, list_devices, pick
-from audio.errors import EchoUnavailable
+from audio.errors import DeviceError, EchoUnavailable
+from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 
 if TYPE_CHECKING:
     from audio.echo.canceller import EchoCanceller
+
 
 CLOSE_TIMEOUT_S = 1.0
 
@@ -32,6 +33,26 @@ for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md w
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
 _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: audible but not disturbing
+
+
+class NoSpeaker(WavSpeaker):
+    """Implements what `Cards` needs of a `CardSpeaker`, on a machine without one: replies are shown as text."""
+
+    opened: Opened | None = None
+    level_dbfs = -math.inf
+    silent_samples = 0
+    underflows = 0
+
+    def __init__(self) -> None:
+        """Creates the loudspeaker that is missing."""
+        super().__init__(lambda _at_s, _pcm: None)
+
+    def chime(self, _pcm: Pcm) -> None:
+        """Plays nothing."""
+
+    async def use(self, _wanted: str) -> NoReturn:
+        """Raises DeviceError: a conversation that began without a loudspeaker goes on without one."""
+        raise DeviceError("replies are shown as text, because there was no loudspeaker at the start: start again")
 
 
 class Echo(FrameCleaner, EchoReference, Protocol):

@@ -1,9 +1,56 @@
 """Declares the skill voice: the volume and the speed of the voice."""
 
+import math
+from fractions import Fraction
+
+from assistant.skills.answers import (
+    LOUDEST_DB,
+    QUIETEST_DB,
+    SILENT_DB,
+    AnswerWithEffect,
+    ChangeSpeed,
+    ChangeVolume,
+    Reply,
+    SetVolume,
+)
 from assistant.skills.kinds import SentenceSkill
-from assistant.skills.languages.language import LANGUAGES
-from assistant.skills.voice.replies import change_voice, set_volume
+from assistant.skills.languages.language import LANGUAGES, Language
+from assistant.skills.languages.sentences import TemplateMatch
 from declarations.skill import Skill
+
+_VOLUME_STEP_DB = {"little": 3.0, "some": 6.0, "much": 10.0}
+_SPEED_STEPS = {"little": 1, "some": 2, "much": 4}
+
+_TENTHS = 10
+"""The volume up to this number counts tenths, unless it is said in percent."""
+
+
+def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
+    """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume; 0 is silent."""
+    share = found.numbers["to"] if "to" in found.numbers else Fraction(found.values["level"])
+    if not 0 <= share <= 100:
+        return lambda _context: language.say("volume_range")
+    if "to" in found.numbers and share <= _TENTHS and "percent" not in found.values:
+        share *= 100 // _TENTHS
+    # Ten decibels are about twice as loud.
+    db = SILENT_DB if share == 0 else max(LOUDEST_DB + 10 * math.log2(share / 100), QUIETEST_DB)
+    deed = AnswerWithEffect(language.say("volume_set", percent=language.number(share)), SetVolume(db))
+    return lambda _context: deed
+
+
+def change_voice(found: TemplateMatch, language: Language) -> Reply:
+    """Makes the voice louder, quieter, faster or slower, as the intent says, by a little or a lot."""
+    how_much = found.values.get("how_much", "some")
+    effect: ChangeVolume | ChangeSpeed
+    if found.intent in ("louder", "quieter"):
+        step_db = _VOLUME_STEP_DB[how_much]
+        effect = ChangeVolume(step_db if found.intent == "louder" else -step_db)
+    else:
+        steps = _SPEED_STEPS[how_much]
+        effect = ChangeSpeed(steps if found.intent == "faster" else -steps)
+    deed = AnswerWithEffect(language.say(found.intent), effect)
+    return lambda _context: deed
+
 
 REPLIES = {
     "voice": {**dict.fromkeys(("louder", "quieter", "faster", "slower"), change_voice), "volume_set": set_volume}

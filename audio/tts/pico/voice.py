@@ -1,11 +1,26 @@
 """Speaks with Pico: German, French, Spanish, Italian and English with small voices that need no download."""
 
+import re
+
 from audio.engine_lateness import EngineLateness
 from audio.execution_provider import ProviderRequest
 from audio.thread_times import ThreadTimes
 from audio.tts.pico.process import PicoProcess
-from audio.tts.pico.text import spoken_text
 from audio.tts.streaming.whole_text_voice import WholeTextVoice
+
+MAX_WORD_CHARS = 40
+"""Longest word for Pico. It computes some words of 150 letters without end, refuses others and skips 80 digits."""
+
+_UNKNOWN = re.compile(r"[^\w\s.,;:!?'\"()%€$£&@#+/=°§«»„“”’¿¡-]|_|(?<!\w)['’]+(?!\w)")
+"""Signs that have no sound, and `<`, which begins a command. Apostrophes between blanks would be read by name."""
+
+_PAUSE = re.compile(r"\s*[–—…]\s*")
+"""Signs of a pause that Pico ignores."""
+
+_RUN = re.compile(r"([.,;:!?])(?:\s*[.,;:!?])+(?!\d)")
+"""Punctuation of which Pico reads the second sign by its name: "..." and "?!"."""
+
+_WORD_PART = re.compile(rf"\S{{{MAX_WORD_CHARS}}}(?=\S)")
 
 
 class PicoTts(WholeTextVoice[PicoProcess]):
@@ -60,3 +75,9 @@ class PicoTts(WholeTextVoice[PicoProcess]):
     def model_detail(self, model: PicoProcess) -> str:
         """See `StreamedVoice.model_detail`."""
         return f"{self._voice}, speed {self._speed:g}"
+
+
+def spoken_text(text: str) -> str:
+    """Returns the text without markup and signs that Pico reads by name, and with breaks in words it cannot compute."""
+    text = _UNKNOWN.sub(" ", _PAUSE.sub(", ", text))
+    return _WORD_PART.sub(r"\g<0> ", _RUN.sub(r"\1", text))

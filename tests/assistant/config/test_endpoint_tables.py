@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.config.edit import table_of, with_table, without_table
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.endpoint_tables import table_of, with_table, without_table
 from assistant.config.toml_lines import lines_of_tables
 
 ROOT = Path(__file__).parent.parent.parent.parent

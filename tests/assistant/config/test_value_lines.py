@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from assistant.config.edit import with_values
 from assistant.config.keys import Value
-from assistant.config.value_lines import with_values
 
 TEXT = "# mine\n[tts]\nvoice = \"a # b\"  # the voice\nspeed = 1.5\n\n[turn]\nprofile = 'eager'\n"
 

@@ -18,8 +18,8 @@ from assistant.support.notice import notice
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from audio.failure_tone import failure_tone
 from audio.speaker import OnPlayed, WavSpeaker
+from audio.tones import failure_tone
 from llm.chat import REPETITION
 from llm.errors import LlmBroken, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing

@@ -10,7 +10,7 @@ from assistant.pipeline.ringing import RING_LASTS_S
 from assistant.skills.answers import SetTimer
 from assistant.turns.settings import OverlapThresholds, TurnSettings
 from audio.echo.half_duplex import AUDIBLE_PEAK
-from audio.ring_sound import PHRASE_S, RISE_S, ring_phrase
+from audio.tones import PHRASE_S, RISE_S, ring_phrase
 from audio.units import REPLY_RATE_HZ
 
 PASTA = SetTimer(2.0, "pasta", "Your pasta timer is done.")

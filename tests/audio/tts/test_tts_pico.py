@@ -22,8 +22,7 @@ from audio.level import audible_onset, rms_dbfs
 from audio.tts import Chunk, Voice
 from audio.tts.pico.engine import ENGINE
 from audio.tts.pico.process import COMMAND, PicoEndedError, PicoProcess
-from audio.tts.pico.text import MAX_WORD_CHARS, spoken_text
-from audio.tts.pico.voice import PicoTts
+from audio.tts.pico.voice import MAX_WORD_CHARS, PicoTts, spoken_text
 from audio.tts.text_pieces import PIECE_CHARS, words
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 

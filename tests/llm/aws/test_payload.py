@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.answer_state import AnswerState
+from llm.aws.generated_text_stream import JsonText
 from llm.aws.payload import parser_for
 from llm.aws.settings import Payload
 from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.json_text import JsonText
 from llm.surrogates import Surrogates
 from llm.text_pieces import MoreText
 

@@ -16,7 +16,7 @@ from llm.chat import Finished, Token
 from llm.empty_answer import from_first_visible
 from llm.errors import LlmError
 from llm.stops import StopSequenceParser
-from llm.tgi.stream import TgiStream
+from llm.tgi.chat import TgiStream
 from llm.token_stream import TokenStream
 from llm.triton.generate_stream import TritonStream
 

@@ -12,7 +12,7 @@ from support.services.generate_events import error, last, token
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.text_pieces import MoreText
-from llm.tgi.stream import TgiStream
+from llm.tgi.chat import TgiStream
 
 STOPS = ("</s>", "[INST]", "<|eot_id|>")
 

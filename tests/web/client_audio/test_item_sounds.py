@@ -17,7 +17,7 @@ from web.client_audio.item_sounds import (
     ItemSounds,
     SpeechTape,
 )
-from web.wire.items.item_sound import with_sounds
+from web.wire.items.sound_encoding import with_sounds
 from web.wire.values.session_config import SessionConfig
 
 A, B = ItemId("a"), ItemId("b")

@@ -13,7 +13,7 @@ from support.conversations.session_harness import LONG, TRANSCRIBED, SessionHarn
 from support.engines.scripted_engines import SequenceRecognizer
 from support.protocol.wire_client import SERVICE, Client
 
-from assistant.pipeline.idle_prompt import IDLE_PROMPT
+from assistant.pipeline.reply_requests import IDLE_PROMPT
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from audio.errors import AudioError
 from audio.frame import Frame

@@ -19,13 +19,12 @@ from assistant.checks.serving import certificate_finding
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.tls.certificate import Certificate, read_certificate
-from web.qr_code import qr_lines
 from web.remote.address import address_of
 from web.remote.close_reasons import why_not
 from web.remote.server_trust import UnexpectedCertificateError, client_tls
 from web.sockets import acceptor
 from web.sockets.tls import ServerTls, server_tls
-from web.startup_banner import StartupBanner
+from web.startup_banner import StartupBanner, qr_lines
 
 TOKEN = "a-token-of-enough-characters"
 

@@ -23,8 +23,7 @@ from web.limits.session_acceptor import is_guest, pass_config
 from web.session.session_offer import engines_for
 from web.webrtc import call as webrtc_call
 from web.webrtc.call import Call, limit_unfinished
-from web.webrtc.calls import _scope_of
-from web.webrtc.session import config_of_form
+from web.webrtc.calls import _scope_of, config_of_form
 from web.wire.values.session_config import SessionConfig, SessionOffer
 
 

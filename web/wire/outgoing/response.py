@@ -10,7 +10,7 @@ from audio.units import Pcm
 from web.wire.items.item_order import ItemOrder
 from web.wire.items.items import JsonObject, answer_part, call_object, message_object
 from web.wire.items.mcp_items import mcp_item_object
-from web.wire.items.reply_sound import ReplyAudioEncoder
+from web.wire.items.sound_encoding import ReplyAudioEncoder
 from web.wire.outgoing.outbox import Outbox
 from web.wire.outgoing.server_events import BEGUN, EventType, ResponseHead, ending_of, response_object
 

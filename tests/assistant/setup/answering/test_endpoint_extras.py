@@ -10,9 +10,9 @@ from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from support.services.llm_server import HELLO, answer, ask, serving, status
 
+from assistant.config.edit import table_of as toml_of
+from assistant.config.edit import with_table, without_table
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.endpoint_tables import table_of as toml_of
-from assistant.config.endpoint_tables import with_table, without_table
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings, render_effective
 from assistant.config.settings import Settings

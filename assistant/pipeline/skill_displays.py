@@ -1,10 +1,11 @@
-"""Tells the user interface or client of a conversation which timers are set and ring, and applies its buttons."""
+"""Tells the user interface or client which timers are set and what is on the lists, and applies its buttons."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from assistant.events import SessionEvent, TimersChanged
+from assistant.events import ListsChanged, SessionEvent, TimersChanged
 from assistant.skills.effects import SkillEffects
+from assistant.skills.lists.items import RemoveItems, UserLists
 from assistant.skills.ringing.shown_timers import TimerAction, same_but_for_time, shown_timers
 from assistant.skills.ringing.timer_buttons import button_effect
 
@@ -51,3 +52,37 @@ class TimerDisplay:
         effects.end_rings([number], now_s, answered=True)
         if effect is not None:
             effects.timers.apply(effect, now_s)
+
+
+@dataclass(slots=True)
+class ListDisplay:
+    """Reports changes of the lists. Not thread-safe.
+
+    Attributes:
+        effects: Knows the lists.
+        on_event: Receives all items when one has changed.
+    """
+
+    effects: Callable[[], SkillEffects]
+    on_event: Callable[[SessionEvent], None]
+    _shown: tuple[UserLists, int] | None = None
+    _any_shown: bool = False
+
+    def on_frame(self) -> None:
+        """Reports a change since the last call. Called with every frame."""
+        lists = self.effects().lists
+        if self._shown is not None and self._shown[0] is lists and self._shown[1] == lists.version:
+            return
+        self._shown = lists, lists.version
+        items = lists.items
+        if items or self._any_shown:
+            self._any_shown = bool(items)
+            self.on_event(ListsChanged(items))
+
+    def show_again(self) -> None:
+        """Reports the lists with the next frame, because a client is new."""
+        self._shown, self._any_shown = None, True
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes items. Ignores items that are gone."""
+        self.effects().lists.change(RemoveItems(tuple(keys)))

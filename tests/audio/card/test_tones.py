@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio.failure_tone import failure_tone
+from audio.tones import failure_tone
 from audio.units import FULL_SCALE
 
 
