@@ -123,16 +123,12 @@ async def serve(
         )
         limits = SessionLimits(section.max_sessions, admission)
         session_acceptor = SessionAcceptor(
-            services.converse,
+            services.conversations,
             services.engine_pool,
             limits,
             metrics,
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
-            resumable=services.resumable,
-            make_room=services.make_room,
-            confirm=services.confirm,
-            kept_elsewhere=services.kept_elsewhere,
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []

@@ -1,7 +1,7 @@
-"""Creates the services of a server: the engines and the conversation handler."""
+"""Creates the services of a server: the engines and the conversations."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from web.app import BackgroundTask
 from web.connections.connection import Connections
 from web.connections.engine_pool import EnginePool
 from web.handover.handovers import Handovers, handovers_of
-from web.limits.session_acceptor import Converse, confirm_nothing, kept_nowhere, never_resumable, no_room
+from web.limits.session_acceptor import Conversations
 from web.observation.health import EngineHealth
 from web.observation.metrics import Metrics
 from web.observation.trace_stream import TraceStream
@@ -38,11 +38,7 @@ class Services:
 
     Attributes:
         engine_pool: The engines.
-        converse: Runs the conversation of a connection.
-        resumable: Returns whether a conversation with this token waits for its client to reconnect.
-        make_room: Ends a conversation that waits for its client, because another client needs its slot.
-        confirm: Ends the conversation with this token if another gateway has continued it.
-        kept_elsewhere: Returns whether this token continues a conversation of another gateway.
+        conversations: The conversations.
         handovers: Hands conversations over to other gateways; None: there are none.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
@@ -50,11 +46,7 @@ class Services:
     """
 
     engine_pool: EngineHealth
-    converse: Converse
-    resumable: Callable[[str], bool] = never_resumable
-    make_room: Callable[[], bool] = no_room
-    confirm: Callable[[str], Awaitable[None]] = confirm_nothing
-    kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere
+    conversations: Conversations
     handovers: Handovers | None = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
@@ -87,11 +79,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     connections.settles = tuple(one.settle for one in (timers, lists) if one is not None)
     services = Services(
         engine_pool,
-        connections.converse,
-        connections.resumable,
-        connections.make_room,
-        connections.confirm,
-        connections.kept_elsewhere,
+        connections,
         handovers,
         background_tasks=(
             connections.log_losses,

@@ -45,7 +45,7 @@ SCRIPTED = textwrap.dedent(
     from audio.queue_wait import QueueWait
     from web.services import Services
     from web.serve import serve
-    from support.servers.web_server import ScriptedEnginePool, echo
+    from support.servers.web_server import ScriptedConversations, ScriptedEnginePool, echo
 
     async def stubborn(websocket):
         await websocket.send_text("")
@@ -73,7 +73,7 @@ SCRIPTED = textwrap.dedent(
         engine_pool = ScriptedEnginePool()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, engine_pool.may_load.set)
         engine_pool.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
-        return Services(engine_pool, stubborn if "stubborn" in sys.argv else echo)
+        return Services(engine_pool, ScriptedConversations(stubborn if "stubborn" in sys.argv else echo))
 
     given = [one for one in sys.argv[1:] if "=" in one]
     loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])

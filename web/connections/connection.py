@@ -41,7 +41,7 @@ from web.connections.socket_reader import MAX_MESSAGE_BYTES, SocketReader
 from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
 from web.handover.session_snapshot import config_of, continue_session, keeper_of
-from web.limits.session_acceptor import arrival_of, busy_while, ended_by, is_guest
+from web.limits.session_acceptor import Conversations, arrival_of, busy_while, ended_by, is_guest
 from web.limits.session_limits import DRAINING, RESUMING, AudioThrottle, SessionRefusedError, recording_throttle
 from web.observation.metrics import Metrics
 from web.observation.trace_losses import TraceLosses
@@ -71,7 +71,7 @@ model has to be loaded again."""
 
 
 @dataclass(slots=True)
-class Connections:
+class Connections(Conversations):
     """Runs all conversations of a server."""
 
     engine_pool: EnginePool

@@ -1,12 +1,13 @@
 """ASGI endpoint of /v1/realtime: accepts sessions within the limits, ends them in time, and tells clients why.
 
-The conversation itself is `converse`, which is called once for each connection.
+The conversation itself is `Conversations.converse`, which is called once for each connection.
 """
 
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Generator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from itertools import count
 
@@ -31,9 +32,6 @@ from web.observation.metrics import Metrics
 from web.process import descriptors
 from web.wire.values.session_config import SessionConfig
 
-Converse = Callable[[WebSocket], Awaitable[None]]
-"""Runs one conversation on an accepted WebSocket until the client is gone. Cancelled when it must end."""
-
 SUBPROTOCOL = "realtime"
 SLOT_TIMEOUT_S = 3.0
 """Longest wait of a connection for a free slot. A client that reconnects at once may find its own slot still in use: a
@@ -57,23 +55,29 @@ LOG_BUSY_EVERY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-def never_resumable(_token: str) -> bool:
-    """Default for servers whose conversations cannot be resumed."""
-    return False
+class Conversations(ABC):
+    """The conversations of a server. Unless overridden, none outlives its connection or moves between gateways."""
 
+    __slots__ = ()
 
-async def confirm_nothing(_token: str) -> None:
-    """Default for servers that hand no conversations over."""
+    @abstractmethod
+    async def converse(self, websocket: WebSocket) -> None:
+        """Runs one conversation on an accepted socket until the client is gone. Cancelled when it must end."""
 
+    def resumable(self, _token: str) -> bool:
+        """Returns whether a conversation with this token waits for its client to reconnect."""
+        return False
 
-async def kept_nowhere(_token: str) -> bool:
-    """Default for servers that continue no conversations of others."""
-    return False
+    def make_room(self) -> bool:
+        """Ends a conversation that waits for its client, to free a slot. Returns whether there was one."""
+        return False
 
+    async def confirm(self, _token: str) -> None:  # noqa: B027 - nothing to do where no conversation moves
+        """Ends the conversation with this token if another gateway has continued it. Has a time limit."""
 
-def no_room() -> bool:
-    """Default for servers that cannot free a slot."""
-    return False
+    async def kept_elsewhere(self, _token: str) -> bool:
+        """Returns whether this token continues a conversation of another gateway. Has a time limit."""
+        return False
 
 
 _CONFIG = "repartee.session_config"
@@ -140,42 +144,30 @@ class SessionAcceptor:
 
     def __init__(
         self,
-        converse: Converse,
+        conversations: Conversations,
         engine_pool: EngineHealth,
         session_limits: SessionLimits,
         metrics: Metrics,
         *,
         max_session_s: float,
         idle_timeout_s: float = 0.0,
-        resumable: Callable[[str], bool] = never_resumable,
-        make_room: Callable[[], bool] = no_room,
-        confirm: Callable[[str], Awaitable[None]] = confirm_nothing,
-        kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere,
     ) -> None:
         """Creates the endpoint.
 
         Args:
-            converse: Runs the conversation of a connection.
+            conversations: Run on the accepted connections.
             engine_pool: The engines. Sessions are refused until they are ready.
             session_limits: Limits the number of sessions.
             metrics: Counts sessions.
             max_session_s: Longest session.
             idle_timeout_s: Longest time without a message from the client; 0: unlimited.
-            resumable: Returns whether a conversation with this token waits for its client to reconnect.
-            make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
-            confirm: Ends the conversation with this token if another gateway has continued it. Has a time limit.
-            kept_elsewhere: Returns whether this token continues a conversation of another gateway. Has a time limit.
         """
-        self._confirm = confirm
-        self._kept_elsewhere = kept_elsewhere
-        self._converse = converse
+        self._conversations = conversations
         self._engine_pool = engine_pool
         self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
-        self._resumable = resumable
-        self._make_room = make_room
         self._lifetimes: set[ConnectionLifetime] = set()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -210,20 +202,26 @@ class SessionAcceptor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
         mark_arrival(scope)
+        conversations = self._conversations
         lifetime = ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")
-        if self._resumable(token):
-            await self._confirm(token)
+        if conversations.resumable(token):
+            await conversations.confirm(token)
         if token:
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
         # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
-        resuming = self._resumable(token)
+        resuming = conversations.resumable(token)
         close_notice = self._try_admit(resuming=True) if resuming else await self._admit(token)
-        if close_notice is not None and close_notice.code == BUSY and token and await self._kept_elsewhere(token):
+        if (
+            close_notice is not None
+            and close_notice.code == BUSY
+            and token
+            and await conversations.kept_elsewhere(token)
+        ):
             close_notice = self._try_admit(resuming=False, continuing=True)
-        if not resuming and self._resumable(token):  # meanwhile another connection has continued it here
+        if not resuming and conversations.resumable(token):  # meanwhile another connection has continued it here
             if close_notice is None:
                 self._leave(0.0)
             resuming, close_notice = True, self._try_admit(resuming=True)
@@ -261,20 +259,21 @@ class SessionAcceptor:
 
         The wait ends when another connection has begun the conversation with this token.
         """
+        conversations = self._conversations
         close_notice = self._try_admit(resuming=False)
-        room_made = close_notice is not None and close_notice.code == FULL and self._make_room()
+        room_made = close_notice is not None and close_notice.code == FULL and conversations.make_room()
         if self._waiting >= MAX_WAITING:
             return close_notice
         self._waiting += 1
         try:
             async with asyncio.timeout(SLOT_TIMEOUT_S):
-                while close_notice is not None and close_notice.code == FULL and not self._resumable(token):
+                while close_notice is not None and close_notice.code == FULL and not conversations.resumable(token):
                     self._slot_freed.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(None if room_made else ROOM_STEP_S):
                             await self._slot_freed.wait()
                     close_notice = self._try_admit(resuming=False)
-                    room_made = room_made or (close_notice is not None and self._make_room())
+                    room_made = room_made or (close_notice is not None and conversations.make_room())
         except TimeoutError:
             pass
         finally:
@@ -336,7 +335,7 @@ class SessionAcceptor:
         try:
             async with lifetime.limit:
                 await _accept(websocket)
-                await self._converse(websocket)
+                await self._conversations.converse(websocket)
         except SessionRefusedError as refused:
             self._metrics.session_refused(refused.close_notice.code)
             return refused.close_notice

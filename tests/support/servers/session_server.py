@@ -178,16 +178,12 @@ async def session_server(
     handovers = make_handovers(metrics)
     connections = Connections(engine_pool, metrics, "0.1", conversations, handovers)
     acceptor = SessionAcceptor(
-        connections.converse,
+        connections,
         engine_pool,
         limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
-        resumable=connections.resumable,
-        make_room=connections.make_room,
-        confirm=connections.confirm,
-        kept_elsewhere=connections.kept_elsewhere,
     )
     access_control = AccessControl(
         "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins

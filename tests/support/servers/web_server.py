@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from starlette.websockets import WebSocket
 from assistant.config.server_settings import ServerSection
 from web.access.access_control import AccessControl
 from web.app import STATIC, make_app
-from web.limits.session_acceptor import Converse, SessionAcceptor
+from web.limits.session_acceptor import Conversations, SessionAcceptor
 from web.limits.session_limits import SessionLimits
 from web.observation.health import EngineState
 from web.observation.metrics import Metrics
@@ -61,6 +61,32 @@ class ScriptedEnginePool:
         self.closed = True
 
 
+Converse = Callable[[WebSocket], Awaitable[None]]
+
+
+class ScriptedConversations(Conversations):
+    """Conversations that run a function; `resumable` and `kept_elsewhere` take a token."""
+
+    def __init__(
+        self,
+        converse: Converse,
+        resumable: Callable[[str], bool] = lambda _token: False,
+        kept_elsewhere: Callable[[str], bool] = lambda _token: False,
+    ) -> None:
+        self._converse = converse
+        self._resumable = resumable
+        self._kept_elsewhere = kept_elsewhere
+
+    async def converse(self, websocket: WebSocket) -> None:
+        await self._converse(websocket)
+
+    def resumable(self, token: str) -> bool:
+        return self._resumable(token)
+
+    async def kept_elsewhere(self, token: str) -> bool:
+        return self._kept_elsewhere(token)
+
+
 async def echo(websocket: WebSocket) -> None:
     """Sends its query, then echoes everything."""
     await websocket.send_text(websocket.url.query)
@@ -105,13 +131,12 @@ async def running_server(
     port = sockets[0].getsockname()[1]
     metrics, limits = Metrics(), SessionLimits(section.max_sessions)
     acceptor = SessionAcceptor(
-        converse,
+        ScriptedConversations(converse, lambda name: bool(resumable) and name == resumable),
         engine_pool,
         limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
-        resumable=lambda name: bool(resumable) and name == resumable,
     )
     access_control = AccessControl(
         section.host,

@@ -9,10 +9,10 @@ import pytest
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from support.clocks.virtual_time import run_virtual
-from support.servers.web_server import ScriptedEnginePool
+from support.servers.web_server import Converse, ScriptedConversations, ScriptedEnginePool
 from uvicorn.protocols.utils import ClientDisconnected
 
-from web.limits.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.limits.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, SessionAcceptor, busy_while
 from web.limits.session_limits import CloseNotice, LoadLimit, SessionLimits, busy
 from web.observation.metrics import Metrics
 
@@ -71,19 +71,13 @@ class AcceptorHarness:
         self.engine_pool = ScriptedEnginePool()
         self.session_limits = SessionLimits(seats, load_limit)
         self.metrics = Metrics()
-
-        async def keeps(token: str) -> bool:
-            return token == kept_elsewhere
-
         self.acceptor = SessionAcceptor(
-            converse,
+            ScriptedConversations(converse, resumable, lambda token: token == kept_elsewhere),
             self.engine_pool,
             self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
             idle_timeout_s=idle_timeout_s,
-            resumable=resumable,
-            kept_elsewhere=keeps,
         )
 
     async def serve(self, client: Client) -> float:
