@@ -23,13 +23,11 @@ class Counts:
         sound: The reply.
         pulled: Samples taken by the device, without the fade after `close`.
         underruns: How often playback was interrupted because the queue was empty, and then continued.
-        underrun_samples: Total length of these interruptions.
     """
 
     sound: SoundId
     pulled: ReplySamples
     underruns: int
-    underrun_samples: ReplySamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Playout:
         self._sound = SoundId()
         self._open = self._ended = self._finished = False
         self._pulled = 0
-        self._underruns = self._underrun_samples = 0
+        self._underruns = 0
         self._fade_in_at = _FADE_SAMPLES  # progress of the fade-in after an underrun
         self._empty_samples = 0  # an underrun if the reply continues, otherwise its end
         self._gain = self._gain_target = 1.0
@@ -92,7 +90,7 @@ class Playout:
         self._sound = sound
         self._open = True
         self._ended = self._finished = False
-        self._pulled = self._underruns = self._underrun_samples = self._empty_samples = 0
+        self._pulled = self._underruns = self._empty_samples = 0
         self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
@@ -134,11 +132,6 @@ class Playout:
             self._ended = True
 
     @property
-    def queued_samples(self) -> ReplySamples:
-        """Number of queued samples."""
-        return ReplySamples(self._queued)
-
-    @property
     def room_samples(self) -> ReplySamples:
         """Number of samples that can still be queued."""
         return ReplySamples(len(self._queue) - self._queued)
@@ -151,7 +144,7 @@ class Playout:
     @property
     def counts(self) -> Counts:
         """Counters of the reply opened last (`SoundId()` before any)."""
-        return Counts(self._sound, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))
+        return Counts(self._sound, ReplySamples(self._pulled), self._underruns)
 
     # Volume --------------------------------------------------------------------------------------------------
 
@@ -243,7 +236,6 @@ class Playout:
             self._empty_samples += first  # the fade-out
         if taken and self._empty_samples:
             self._underruns += 1
-            self._underrun_samples += self._empty_samples
             self._empty_samples = 0
         self._pulled += taken
         ending = self._open and self._ended and not self._queued and not self._finished

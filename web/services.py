@@ -82,7 +82,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections,
         handovers,
         background_tasks=(
-            connections.log_losses,
+            connections.losses.run,
             *([partial(load_package, hosts)] if hosts.entries else []),
             *(() if timers is None else (timers.run,)),
             *(() if lists is None else (lists.run,)),

@@ -54,7 +54,6 @@ _LETTER_NAMES: Mapping[str, str] = {
 """Words that recognizers write for the names of letters. They count as letters only after a letter."""
 
 _FOR_EXAMPLE = frozenset({"for", "like", "wie", "comme", "de", "como"})
-_REPEATS_IN_LETTERS = 2
 _LONGEST_SPELT = 16
 
 

@@ -237,16 +237,6 @@ def with_local_model(settings: Settings) -> tuple[Settings, str]:
     return replace(settings, llm=replace(settings.llm, endpoints=(local,))), reason
 
 
-def clients(settings: Settings, environ: Mapping[str, str]) -> list[ChatModel]:
-    """Returns the clients of the endpoints, in their order. Raises EngineLoadError."""
-    return [client(endpoint, settings, environ) for endpoint in settings.llm.endpoints]
-
-
-def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """Returns the client of all endpoints together. Raises EngineLoadError."""
-    return joined(settings, clients(settings, environ))
-
-
 def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
     """Returns the only client of `models`, or a router over several that all conversations share."""
     from llm.routing.endpoint_selection import Endpoint, GeoPoint, Routing

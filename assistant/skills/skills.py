@@ -20,15 +20,6 @@ _MAX_REPEATED_WORDS = 3
 """A longer answer to a question that is not understood is another request."""
 
 
-def no_model_answer(text: str, language: str = "en") -> str:
-    """Returns the spoken answer to `text` if no skill understands it and there is no language model.
-
-    The answer is in English if the language is not supported. Raises OSError if the installation is incomplete.
-    """
-    speaking = load_language(base_language(language) or "en")
-    return speaking.say("no_model" if text.strip() else "no_words")
-
-
 class Skills:
     """All skills. After `load`, they use neither I/O nor a clock, except for the services."""
 

@@ -6,7 +6,7 @@ configuration says so. The facts needed to replay decisions are stored without w
 
 import json
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Literal, get_args, get_type_hints
+from typing import Annotated, Literal
 
 from assistant.skills.answers import REFUSED
 from assistant.trace.latency import Stage, StageShare
@@ -209,17 +209,3 @@ def _plain(value: object) -> object:
     if hasattr(value, "__dataclass_fields__"):
         return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     return value
-
-
-def schema_rows(record: type) -> list[tuple[str, str, str]]:
-    """Returns (field, type, meaning) of each field of a record class, for the documentation."""
-    hints = get_type_hints(record, include_extras=True)
-    return [
-        (item.name, _type_name(get_args(hints[item.name])[0]), hints[item.name].__metadata__[0])
-        for item in fields(record)
-    ]
-
-
-def _type_name(annotation: object) -> str:
-    name = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
-    return name.replace("typing.", "").replace("assistant.trace.record.", "").replace("assistant.trace.latency.", "")

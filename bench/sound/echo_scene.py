@@ -109,7 +109,7 @@ class _Card:
             leaves_s = self._blocks * _BLOCK_S * (1 + self._room.drift_ppm * 1e-6)
             if leaves_s >= time_s:
                 return
-            if self.playing and self.playout.queued_samples < CAPACITY_SAMPLES // 2:
+            if self.playing and self.playout.room_samples > CAPACITY_SAMPLES // 2:
                 piece = np.take(self._reply, np.arange(self._at, self._at + REPLY_RATE_HZ // 2), mode="wrap")
                 self._at += len(piece)
                 self.playout.offer(self._sound, piece)

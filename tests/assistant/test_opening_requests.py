@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from support.services.aws_server import own_environment
-from support.services.endpoint_services import ALL_KINDS, serving_kind
+from support.services.endpoint_services import ALL_KINDS, routed, serving_kind
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.setup import build
 from llm.chat import NO_LIMIT, PLAIN, ChatOptions, Message, Token
 
 INSTRUCTED = (Message("system", "Greet the user first."),)
@@ -36,7 +35,7 @@ def asked(kind: str, messages: Sequence[Message], options: ChatOptions = PLAIN) 
 
     async def main() -> tuple[str, str]:
         async with serving_kind(kind, "Hello", " there.") as service:
-            model = build.routed(settings_of(f"[llm]\nmax_tokens = 77\n{service.table}"), {})
+            model = routed(settings_of(f"[llm]\nmax_tokens = 77\n{service.table}"), {})
             await model.load()
             try:
                 async with aclosing(model.stream(messages, options)) as events:

@@ -168,7 +168,6 @@ def test_blocked_loop_is_silence_and_counted() -> None:
         await asyncio.sleep(0.02)
         assert harness.played[told][2] >= stalled_s
         assert harness.card.counts.underruns == 1
-        assert harness.card.counts.underrun_samples == pytest.approx(0.05 * 24_000, abs=240)
 
     harness = run_with_speaker(script)
     positions = [round(at_s * 100) for at_s, _ in harness.blocks]

@@ -84,16 +84,12 @@ class Connections(Conversations):
     _share: FairShare = field(default_factory=FairShare)
     _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, RunningConversation] = field(default_factory=dict)
-    _losses: TraceLosses = field(init=False)
+    losses: TraceLosses = field(init=False)
     _garbage: GarbageCollection = field(init=False)
 
     def __post_init__(self) -> None:
         self._garbage = GarbageCollection(lambda: any(one.busy for one in self._conversations.values()))
-        self._losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
-
-    async def log_losses(self) -> None:
-        """Logs the number of turns missing from traces, until cancelled."""
-        await self._losses.run()
+        self.losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     def resumable(self, token: str) -> bool:
         """Returns whether a client with this token can resume its conversation."""
@@ -274,7 +270,7 @@ class Connections(Conversations):
             name,
             lambda what: self._on_trace_problem(realtime_session, what),
             RetentionLimits.of(settings.trace),
-            count_lost=self._losses.count,
+            count_lost=self.losses.count,
             report_lost=lambda what: realtime_session.on_event(Problem(notice("trace_unwritten", reason=what))),
         )
         realtime_session.session = new_session.session(
@@ -331,7 +327,7 @@ class Connections(Conversations):
 
     def _on_trace_problem(self, realtime_session: RealtimeSession, what: str) -> None:
         """Reports a trace problem in the conversation and in the server's log."""
-        self._losses.failing(what)
+        self.losses.failing(what)
         realtime_session.on_event(Problem(notice("trace_unwritten", reason=what)))
 
     async def _refill(self, session: Session) -> None:

@@ -20,7 +20,6 @@ COLDEST, WARMEST = 5.0, 35.0
 """Limits of the heating in degrees, if it names none."""
 
 _FAULTS = ("unreachable", "late", "unauthorized", "refused", "broken", "busy")
-_NO_DATA: tuple[tuple[str, float | str | tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from assistant.skills.languages.numerals import Numerals
 from assistant.skills.languages.unit_names import UnitName, load_unit_names
 
 WORKDAYS = (0, 1, 2, 3, 4)
-WEEKEND = (5, 6)
 EVERY_DAY = tuple(range(7))
 
 LANGUAGES = ("en", "de", "fr", "es")

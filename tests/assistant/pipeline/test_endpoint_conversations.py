@@ -11,11 +11,10 @@ from support.conversations.real_time_conversation import scripted
 from support.conversations.simulation import SimulationResult, Utterance, check_stages
 from support.services import grpc_server, llm_server
 from support.services.aws_server import own_environment, refusal, serving_aws
-from support.services.endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
+from support.services.endpoint_services import ALL_KINDS, routed, script_of, serving_kind, table_of
 from support.services.llm_server import Abort, status
 
 from assistant.config.loading import load_settings
-from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader
 from assistant.turns.settings import TurnSettings
 
@@ -42,7 +41,7 @@ def engine_loader(tables: str) -> EngineLoader:
 async def run_turn(tables: str) -> SimulationResult:
     """Runs one turn with a model built from the configuration."""
     async with AsyncExitStack() as stack:
-        model = build.routed(engine_loader(tables).settings, {})
+        model = routed(engine_loader(tables).settings, {})
         stack.push_async_callback(model.aclose)
         await model.load()
         return await scripted([ASKS], 1600, model, TURNS).run()

@@ -15,6 +15,7 @@ from support.models.gpu_build import pretend_gpu_build
 from support.models.phrase_whisper import phrase_settings
 from support.models.synthetic_piper import tone_voice
 from support.models.synthetic_smart_turn import counting_network
+from support.services.endpoint_services import routed
 from support.services.llm_server import answer, serving
 
 from assistant.config.loading import load_settings
@@ -380,7 +381,7 @@ def test_conversations_share_a_router_over_several_endpoints() -> None:
         "llm.longitude=2.4",
         "llm.hedge_share=0.05",
     )
-    model = build.routed(loader.settings, loader.environ)
+    model = routed(loader.settings, loader.environ)
     assert isinstance(model, Router)
     assert model.detail == "2 endpoints, geo: near, far"
     assert model.routing.budget.share == 0.05
@@ -395,12 +396,12 @@ def test_sizes_of_endpoints_reach_the_router() -> None:
     loader = loader_of(
         several(f'{NEAR}, size="small"', f'{FAR}, size="large"'), "llm.bridge=true", "llm.escalate_below=0.5"
     )
-    model = build.routed(loader.settings, loader.environ)
+    model = routed(loader.settings, loader.environ)
     assert isinstance(model, Router)
     assert [endpoint.size for endpoint in model.routing.endpoints] == ["small", "large"]
     assert model.sizes == SizeRules("en", escalate=True, min_probability=0.5, bridge=True)
     assert model.detail == "2 endpoints, latency: near (small), far (large)"
-    plain = build.routed(loader_of(several(NEAR, FAR)).settings, {})
+    plain = routed(loader_of(several(NEAR, FAR)).settings, {})
     assert isinstance(plain, Router)
     assert plain.sizes is None
 
@@ -422,12 +423,12 @@ def test_history_is_summarized_by_the_language_model_if_wanted(summary: bool) ->
 
 
 def test_single_endpoint_needs_no_router() -> None:
-    assert build.routed(loader_of(several(NEAR)).settings, {}).name == "near"
+    assert routed(loader_of(several(NEAR)).settings, {}).name == "near"
 
 
 def test_policy_geo_requires_a_location() -> None:
     with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
-        build.routed(loader_of(several(NEAR, FAR), "llm.policy=geo").settings, {})
+        routed(loader_of(several(NEAR, FAR), "llm.policy=geo").settings, {})
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from support.texts.text_cases import text_cases
 from assistant.skills.answers import SkillContext
 from assistant.skills.languages.language import LANGUAGES, load_language
 from assistant.skills.languages.sentences import SentenceTemplates
-from assistant.skills.skills import Skills, no_model_answer
+from assistant.skills.skills import Skills
 
 DOCS = Path(__file__).parents[3] / "docs"
 GUIDE = (DOCS / "skills.md").read_text(encoding="utf-8")
@@ -64,4 +64,4 @@ def test_docs_cover_every_intent(code: str) -> None:
 
 
 def test_docs_quote_the_answer_without_a_model() -> None:
-    assert no_model_answer("tell me a story") in " ".join(GUIDE.split())
+    assert load_language("en").say("no_model") in " ".join(GUIDE.split())

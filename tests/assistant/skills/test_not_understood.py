@@ -10,7 +10,6 @@ from support.clocks.stopwatch import slowness
 from support.conversations.loaded_skills import loaded_skills
 
 from assistant.skills.answers import SkillContext
-from assistant.skills.skills import no_model_answer
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")
 
@@ -54,8 +53,8 @@ def test_random_words_never_raise(said: str) -> None:
 
 
 def test_answer_without_a_model_names_the_remedy() -> None:
-    assert no_model_answer("tell me a story") == "I can't do that yet: no language model is connected."
-    assert no_model_answer(" ") == "I didn't hear any words."
+    assert SKILLS.refusal("tell me a story", CONTEXT).text == "I can't do that yet: no language model is connected."
+    assert SKILLS.refusal(" ", CONTEXT).text == "I didn't hear any words."
 
 
 def test_long_text_is_no_request_and_costs_nothing() -> None:

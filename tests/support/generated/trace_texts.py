@@ -4,7 +4,9 @@
 it.
 """
 
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from assistant.trace.record import (
     TracedAnswer,
@@ -14,7 +16,6 @@ from assistant.trace.record import (
     TracedSpan,
     TracedWords,
     TurnRecord,
-    schema_rows,
 )
 
 FIELDS_FILE = Path(__file__).parents[3] / "docs" / "data" / "trace-fields.tsv"
@@ -28,6 +29,20 @@ RECORDS = (
     ("hearings[].partials", TracedPartial),
     ("words", TracedWords),
 )
+
+
+def schema_rows(record: type) -> list[tuple[str, str, str]]:
+    """Returns (field, type, meaning) of each field of a record class, for the documentation."""
+    hints = get_type_hints(record, include_extras=True)
+    return [
+        (item.name, _type_name(get_args(hints[item.name])[0]), hints[item.name].__metadata__[0])
+        for item in fields(record)
+    ]
+
+
+def _type_name(annotation: object) -> str:
+    name = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+    return name.replace("typing.", "").replace("assistant.trace.record.", "").replace("assistant.trace.latency.", "")
 
 
 def table() -> str:

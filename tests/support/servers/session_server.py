@@ -207,7 +207,7 @@ async def session_server(
         acceptor,
         metrics,
         loaded=engines_loaded,
-        background_tasks=(connections.log_losses, calls.run, *(() if handovers is None else (handovers.run,))),
+        background_tasks=(connections.losses.run, calls.run, *(() if handovers is None else (handovers.run,))),
         handover_health=None if handovers is None else handovers.health,
         traces=connections.traces,
         api_routes=api_routes(

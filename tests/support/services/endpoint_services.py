@@ -8,7 +8,10 @@ from support.services import aws_server, grpc_server, llm_server
 from support.services.generate_events import last, output, token
 from support.services.llm_server import HEAD, LAST_CHUNK, Script, Server, chunk
 
+from assistant.config.settings import Settings
 from assistant.registry.protocols import PROTOCOLS
+from assistant.setup import build
+from llm.chat import ChatModel
 
 OWN_KEYS: dict[str, str] = {
     "openai": "",
@@ -39,6 +42,11 @@ class Service:
     url: str
     asked: Callable[[], Sequence[str]]
     headers: Callable[[], Mapping[str, str]]
+
+
+def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+    """Returns the client of all endpoints together. Raises EngineLoadError."""
+    return build.joined(settings, [build.client(one, settings, environ) for one in settings.llm.endpoints])
 
 
 def table_of(kind: str, url: str, *more: str, name: str = "") -> str:

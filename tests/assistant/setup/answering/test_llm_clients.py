@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.services.aws_server import own_environment
-from support.services.endpoint_services import ALL_KINDS, serving_kind, table_of
+from support.services.endpoint_services import ALL_KINDS, routed, serving_kind, table_of
 from support.services.llm_server import ask
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import load_settings
-from assistant.setup import build
 from assistant.setup.answering.llm_clients import address_of, model_of
 from audio.errors import EngineLoadError
 from llm.chat import Token
@@ -35,7 +34,7 @@ def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
     (endpoint,) = configured(text).endpoints
     settings = load_settings(Path("given.toml"), {}, ()).settings
     with pytest.raises(EngineLoadError) as refused:
-        build.routed(settings, environ or {})
+        routed(settings, environ or {})
     told = str(refused.value)
     assert "\n" not in told
     assert endpoint.name in told

@@ -142,7 +142,7 @@ def test_configured_model_that_is_missing_is_an_error() -> None:
     with pytest.raises(
         EngineLoadError, match=r"the language model lfm2-1\.2b is not downloaded; fetch it: repartee models"
     ):
-        build.clients(replace(DEFAULTS, llm=section), {})
+        build.client(section.endpoints[0], replace(DEFAULTS, llm=section), {})
 
 
 # Loading.
@@ -257,7 +257,7 @@ def test_other_endpoint_answers_while_it_can() -> None:
                 temperature=0,
             )
             settings = replace(DEFAULTS, llm=section)
-            clients = build.clients(settings, {})
+            clients = [build.client(one, settings, {}) for one in settings.llm.endpoints]
             model = build.joined(settings, clients)
             try:
                 await clients[0].load()
@@ -283,7 +283,7 @@ def test_model_stands_in_and_reports_it() -> None:
     settings = replace(DEFAULTS, llm=section)
 
     async def main() -> None:
-        clients = build.clients(settings, {})
+        clients = [build.client(one, settings, {}) for one in settings.llm.endpoints]
         model = build.joined(settings, clients)
         try:
             await clients[1].load()
