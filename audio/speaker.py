@@ -85,10 +85,8 @@ class QueuedSpeaker:
         on_played: See `Speaker`.
     """
 
-    def __init__(self, duck_db: float) -> None:
-        """`duck_db`: gain of `duck` in dB, at most 0."""
+    def __init__(self) -> None:
         self.on_played: OnPlayed = lambda _sound, _total, _leaves_at_s, _finished: None
-        self._duck_db = duck_db
         self._mixer = CardMixer()
         self._changed = asyncio.Event()  # set when there is room or a reply was closed
         self._ended = False
@@ -130,7 +128,7 @@ class QueuedSpeaker:
 
     def duck(self) -> None:
         """See `Speaker.duck`."""
-        self._mixer.duck(self._duck_db)
+        self._mixer.duck(DUCK_DB)
 
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
@@ -162,18 +160,17 @@ class WavSpeaker(QueuedSpeaker):
         begun_s: Loop time of its sample 0; None before `run`.
     """
 
-    def __init__(self, write: Callable[[float, Pcm], None], *, block_ms: int = 10, duck_db: float = DUCK_DB) -> None:
+    def __init__(self, write: Callable[[float, Pcm], None], *, block_ms: int = 10) -> None:
         """Creates a card that passes on every block.
 
         Args:
             write: Called for each block, silent ones included, with the time of its first sample in seconds after
                 `begun_s` and the samples, which it must copy. Not called for missed ticks.
             block_ms: Length of a block in milliseconds.
-            duck_db: Gain of `duck` in dB, at most 0.
         """
         if block_ms < 1:
             raise ValueError(f"a block must be at least 1 ms long, not {block_ms}")
-        super().__init__(duck_db)
+        super().__init__()
         self.begun_s: float | None = None
         self._write = write
         self._block_samples = REPLY_RATE_HZ * block_ms // 1000

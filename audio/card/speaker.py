@@ -12,7 +12,7 @@ from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
 from audio.card.stream_supervisor import StreamSupervisor
 from audio.level import mean_dbfs, rms_dbfs
 from audio.portaudio.owner import shared
-from audio.speaker import DUCK_DB, QueuedSpeaker
+from audio.speaker import QueuedSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 
 _SILENT_TICK_S = 0.02
@@ -52,7 +52,6 @@ class CardSpeaker(QueuedSpeaker):
         wanted: str = "",
         *,
         report: Callable[[str], None],
-        duck_db: float = DUCK_DB,
         echo_reference: EchoReference | None = None,
         library: CardLibrary | None = None,
     ) -> None:
@@ -61,11 +60,10 @@ class CardSpeaker(QueuedSpeaker):
         Args:
             wanted: See `audio.devices.pick`.
             report: Called with a sentence for the user when the device is lost, recovered or changed.
-            duck_db: Gain of `duck` in dB, at most 0.
             echo_reference: Receives every block, silent ones included, on the event loop.
             library: Opens the stream; None: the program's own library.
         """
-        super().__init__(duck_db)
+        super().__init__()
         self.silent_samples = 0
         self._reference = echo_reference
         self._report = report

@@ -85,13 +85,12 @@ def base_of(language: str) -> str:
     return language.replace("_", "-").partition("-")[0].lower()
 
 
-def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool = True) -> EngineOptions:
+def engine_options(settings: Settings, *, multilingual: bool) -> EngineOptions:
     """Returns what a client may choose.
 
     Args:
         settings: The server's settings; `server.client_choices` names what is allowed.
         multilingual: Whether the loaded recognizer knows many languages.
-        recognizes: Whether there is a recognizer at all.
     """
     allowed = set(settings.server.client_choices.split())
     has_voices = (
@@ -100,7 +99,7 @@ def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool =
     why = "" if "language" in allowed else notice("one_language_offered")
     if not why and not has_voices:
         why = ONE_VOICE
-    if not why and recognizes and not multilingual:
+    if not why and not multilingual:
         if settings.stt.engine == CLUSTER:
             why = ONE_CLUSTER_LANGUAGE
         elif not candidates(_MULTILINGUAL_WITH):

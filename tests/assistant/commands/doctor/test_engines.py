@@ -1,4 +1,4 @@
-"""Results for engines: which is in use and why, its times, and what it lacks. No engine runs here."""
+"""Results for engines: which is in use and why, where it computes, its times and lacks. No engine runs here."""
 
 import asyncio
 from collections.abc import Mapping
