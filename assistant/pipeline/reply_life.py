@@ -9,7 +9,8 @@
 
 `TRANSITIONS` has all of it. `ReplyManager` passes each event through the table and then does what the new state needs,
 in the method of its name. Turn taking decides: its effects `CommitTurn`, `DropAttempt`, `RetractReply` and
-`InterruptReply` are inputs here. What interrupts a reply also interrupts the trailing replies before it.
+`InterruptReply` are inputs here. It does not know trailing replies: what interrupts a reply also stops those before it,
+as `TrailingReplyStopped`.
 
 Turn taking knows the reply earlier, as an attempt whose transcript is still awaited:
 `assistant/turns/state/attempt.py`. While it speaks, turn taking may duck it or hold its first sound; this does not
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply
+from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply, StopReason
 from assistant.turns.events import ReplyId
 
 
@@ -69,6 +70,14 @@ class NextReplyBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class TrailingReplyStopped:
+    """A trailing reply was stopped, without an effect of turn taking for it."""
+
+    reply: ReplyId
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
 class PlayedOut:
     """The speaker has played the reply to its end, or there was nothing to play."""
 
@@ -91,7 +100,15 @@ class ConversationOver:
 
 
 LifeEvent = (
-    CommitTurn | DropAttempt | RetractReply | InterruptReply | AllSent | NextReplyBegan | PlayedOut | ConversationOver
+    CommitTurn
+    | DropAttempt
+    | RetractReply
+    | InterruptReply
+    | AllSent
+    | NextReplyBegan
+    | TrailingReplyStopped
+    | PlayedOut
+    | ConversationOver
 )
 
 TRANSITIONS: Mapping[ReplyState, Mapping[type[LifeEvent], ReplyState]] = {
@@ -115,7 +132,7 @@ TRANSITIONS: Mapping[ReplyState, Mapping[type[LifeEvent], ReplyState]] = {
     },
     ReplyState.TRAILING: {
         PlayedOut: ReplyState.FINISHED,
-        InterruptReply: ReplyState.INTERRUPTED,
+        TrailingReplyStopped: ReplyState.INTERRUPTED,
         ConversationOver: ReplyState.ABANDONED,
     },
 }

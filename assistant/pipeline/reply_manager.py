@@ -31,6 +31,7 @@ from assistant.pipeline.reply_life import (
     NextReplyBegan,
     PlayedOut,
     ReplyState,
+    TrailingReplyStopped,
     next_state,
 )
 from assistant.pipeline.reply_production import ReplyProduction
@@ -147,7 +148,7 @@ class ReplyManager:
     def handle(self, event: LifeEvent) -> bool:
         """Passes an event of a reply through its life, and does what its new state needs.
 
-        Returns False if the event has no effect, because the reply has ended.
+        Returns False if the event has no effect, because the reply has ended or is in another state.
         """
         production = self._replies.get(event.reply)
         before = None if production is None else production.state
@@ -247,11 +248,12 @@ class ReplyManager:
         self.context.recorder.retract(production.reply, _now_s())
         self._report_stopped(production, "", "went on")
 
-    def _interrupted(self, production: ReplyProduction, event: InterruptReply) -> None:
+    def _interrupted(self, production: ReplyProduction, event: InterruptReply | TrailingReplyStopped) -> None:
         """Keeps the heard part in the history."""
-        self._unheard_rest = production.reply, production.unheard_text
-        self.context.recorder.event(production.reply.turn, "interrupt", _now_s(), event.reason)
         stuck = event.reason == "stuck"
+        if isinstance(event, InterruptReply):  # the trace has only decisions of turn taking, which can be replayed
+            self._unheard_rest = production.reply, production.unheard_text
+            self.context.recorder.event(production.reply.turn, "interrupt", _now_s(), event.reason)
         if stuck and production.error is None:
             production.error = f"the reply by {production.answered_by} made no progress and was stopped"
         self._report_error(production)  # the user may speak into an apology
@@ -381,7 +383,7 @@ class ReplyManager:
         """Stops the trailing replies. `only`: stops only this one."""
         for reply in self.trailing_replies:
             if only in {None, reply}:
-                self.handle(InterruptReply(reply, reason))
+                self.handle(TrailingReplyStopped(reply, reason))
 
     def _on_played(self, sound: SoundId, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         production = self._replies.get(sound) if isinstance(sound, ReplyId) else None

@@ -457,7 +457,8 @@ class Session:
                     self._audio_input.turn_continued()
                 self._reply_manager.handle(effect)
             case InterruptReply():
-                self._reply_manager.stop_trailing_replies(effect.reason)
+                # Only this reply can be stuck; those before it were sent completely.
+                self._reply_manager.stop_trailing_replies("requested" if effect.reason == "stuck" else effect.reason)
                 self._reply_manager.handle(effect)
                 # Right after the reply began, an interruption continues the turn: the pause statistics learn that the
                 # pause before it was no end of turn.

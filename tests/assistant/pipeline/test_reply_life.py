@@ -10,6 +10,7 @@ from assistant.pipeline.reply_life import (
     NextReplyBegan,
     PlayedOut,
     ReplyState,
+    TrailingReplyStopped,
     next_state,
 )
 from assistant.turns.effects import CommitTurn, DropAttempt, InterruptReply, RetractReply
@@ -24,7 +25,7 @@ COMMIT = CommitTurn(A, "", "", None)
     [
         ([COMMIT, AllSent(A), PlayedOut(A)], "FINISHED"),
         ([COMMIT, AllSent(A), NextReplyBegan(A), PlayedOut(A)], "FINISHED"),
-        ([COMMIT, AllSent(A), NextReplyBegan(A), InterruptReply(A)], "INTERRUPTED"),
+        ([COMMIT, AllSent(A), NextReplyBegan(A), TrailingReplyStopped(A, "client")], "INTERRUPTED"),
         ([COMMIT, InterruptReply(A)], "INTERRUPTED"),
         ([COMMIT, AllSent(A), RetractReply(A)], "RETRACTED"),
         ([DropAttempt(A, "went on")], "DROPPED"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from assistant.config.turn_settings import ProfileName
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.listening_sounds import ListeningSound
+from assistant.replay.turns import conversation_of
 from assistant.setup.derived_settings import PROFILES
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
@@ -1264,6 +1266,32 @@ def test_stopping_works_for_reply_followed_by_another(how: str, modality: str) -
     assert harness.errors == []
     cut = [event["item_id"] for event in harness.events("conversation.item.truncated")]
     assert cut == [response["output"][0]["id"] for response in harness.done[: 1 + (modality == "audio")]]
+    check_replay(harness)
+
+
+def check_replay(harness: SessionHarness) -> None:
+    """Checks that the decisions of the records are those of their replay."""
+    conversation = conversation_of([json.loads(record.to_json()) for record in harness.records])
+    assert (conversation.left_out, conversation.disagree) == (0, ())
+
+
+def test_stuck_reply_does_not_make_replies_before_it_stuck() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        await harness.type_text("hello")
+        await harness.send("response.create")
+        await harness.until("response.done")
+        harness.model.token_ms = 3_600_000
+        await harness.send("response.create")
+        await harness.sound(600, loud=False)
+        assert harness.session.idle
+
+    harness = run_scene(scene, SessionHarness(("one two three four five",), base=TurnSettings(stuck_after_s=0.4)))
+    first, second = sorted(harness.records, key=lambda record: record.turn)
+    assert (first.outcome, first.error) == ("interrupted", None)
+    assert second.outcome == "stuck"
+    assert second.error is not None
+    assert [event.name for event in first.events if event.name in {"interrupt", "error"}] == []
+    check_replay(harness)
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
