@@ -23,6 +23,9 @@ from audio.cluster import SERVICES, Service
 from audio.cluster.ray_connection import application_of, deployment_of
 from audio.errors import EngineLoadError
 
+FORMER_APPLICATIONS: Mapping[Service, str] = {"recognizer": "repartee-whisper"}
+"""Names of the applications that older versions deployed for a service."""
+
 DRAIN_S = 30.0
 """Longest wait for the requests of a replica that is replaced or removed."""
 
@@ -97,11 +100,17 @@ def deploy(serve: Any, settings: Settings, service: Service) -> None:
         raise EngineLoadError(
             f"{service} could not be deployed: see the message of `repartee cluster status`."
         ) from error
+    _delete(serve, FORMER_APPLICATIONS.get(service))
 
 
 def remove(serve: Any, settings: Settings, service: Service) -> bool:
     """Removes a service from the cluster; blocks. Returns False if it was not there."""
-    name = application_of(service)
+    former = _delete(serve, FORMER_APPLICATIONS.get(service))
+    return _delete(serve, application_of(service)) or former
+
+
+def _delete(serve: Any, name: str | None) -> bool:
+    """Deletes an application. Returns False if it is not there."""
     if name not in serve.status().applications:
         return False
     serve.delete(name)

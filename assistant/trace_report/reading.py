@@ -42,7 +42,10 @@ NEEDED = frozenset(
 """Required fields. A record without them is useless; fields added by newer versions are not required."""
 
 _OLD_NAMES = {"told": "turn_events", "told_before": "turn_events_before"}
-"""Names of fields in records of schema 1 and 2, with the present ones."""
+"""Names of fields in records of schema 1 and 2, with the present ones. Below: of their events and counters."""
+
+_OLD_EVENTS = {"judged": "estimate"}
+_OLD_COUNTERS = {"invented_frames": "inserted_frames"}
 
 
 class TraceError(Exception):
@@ -186,11 +189,21 @@ def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str],
         lacking = ", ".join(sorted(NEEDED - record.keys()))
         raise TraceError(f"{path}, line {number} lacks {lacking}, so it is not a complete turn record.")
     placed = _Placed(record)
-    for old, name in _OLD_NAMES.items():
-        if old in placed:
-            placed[name] = placed.pop(old)
+    if placed["schema"] < SCHEMA:
+        _rename(placed)
     placed.place = f"{path}, line {number}"
     return placed
+
+
+def _rename(record: Record) -> None:
+    """Gives the present names to what a record of schema 1 or 2 names otherwise."""
+    for old, name in _OLD_NAMES.items():
+        if old in record:
+            record[name] = record.pop(old)
+    with suppress(AttributeError, LookupError, TypeError):  # its reader reports a record of another form
+        for event in record["events"]:
+            event["name"] = _OLD_EVENTS.get(event["name"], event["name"])
+        record["counters"] = {_OLD_COUNTERS.get(name, name): count for name, count in record["counters"].items()}
 
 
 def _loaded(line: bytes) -> object:

@@ -52,7 +52,7 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         environ: Environment variables, which may name other folders.
         start: Folder of the command, in which `traces` and `out` are searched.
     """
-    data, config, home = data_folder(environ), config_folder(), at_home("~")
+    data, config, home, cache = data_folder(environ), config_folder(), at_home("~"), _cache_folder(environ)
     chats = [model for model in MODELS.values() if is_in_hub_cache(model.kind)]
     groups = (
         ("configuration", [config / NAME]),
@@ -63,7 +63,8 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         ("stored answers", _matching(data, "answers.sqlite3*")),
         ("certificate and its key", _matching(data / "tls", "repartee.*")),
         ("voices and models of turns", _own_models()),
-        ("caches", [_cache_folder(environ) / "recognizer-times.json", data / ENGINE_FOLDER]),
+        # The second name: that of older versions.
+        ("caches", [cache / "recognizer-times.json", cache / "whisper-times.json", data / ENGINE_FOLDER]),
         (
             "traces and logs of the service",
             [*_traces(data / "traces"), *_matching(data, "repartee.log*", "repartee-talk.log*")],

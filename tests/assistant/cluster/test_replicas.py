@@ -22,6 +22,7 @@ from assistant.models.needs import Need
 from assistant.setup import build
 from assistant.setup.voices import choice as voice_choice
 from audio import hang_detection
+from audio.cluster import SERVICES
 from audio.cluster.wire import received_chunk, received_info, sent_pcm
 from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError, TtsError
@@ -319,3 +320,30 @@ def test_version_changes_with_the_settings_of_replicas_only() -> None:
 def test_only_engines_set_to_ray_are_deployed() -> None:
     assert application.services_of(settings_with("tts.engine=auto")) == ("recognizer", "turn-end")
     assert application.services_of(load_settings(None, {}, []).settings) == ()
+
+
+class Applications:
+    """The part of Ray Serve that knows the deployed applications."""
+
+    def __init__(self, *names: str) -> None:
+        self.applications = set(names)
+        self.delete = self.applications.remove
+
+    def status(self) -> "Applications":
+        return self
+
+    def start(self, proxy_location: str) -> None: ...
+
+    def run(self, _built: object, name: str, route_prefix: None) -> None:
+        self.applications.add(name)
+
+
+def test_application_of_an_older_version_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "built", lambda _serve, _settings, _service: None)
+    settings, before = settings_with(), ("repartee-whisper", "repartee-voice", "other")
+    serve = Applications(*before)
+    application.deploy(serve, settings, "recognizer")
+    assert serve.applications == {"repartee-recognizer", "repartee-voice", "other"}
+    serve = Applications(*before)
+    assert [application.remove(serve, settings, service) for service in SERVICES] == [True, True, False]
+    assert serve.applications == {"other"}

@@ -22,8 +22,8 @@ OWN = (
     f"{DATA}/tls/repartee.key", f"{DATA}/voices/en_US-joe-medium.onnx", f"{DATA}/voices/en_US-joe-medium.onnx.json",
     f"{DATA}/turns/smart-turn-v3.2-cpu.onnx", f"{DATA}/tensorrt/engine", f"{DATA}/traces/{TRACE}",
     f"{DATA}/repartee.log",
-    ".cache/repartee/recognizer-times.json", "start/out/demo.wav", f"start/traces/{TRACE}", UNIT,
-    ".config/fish/completions/repartee.fish",
+    ".cache/repartee/recognizer-times.json", ".cache/repartee/whisper-times.json", "start/out/demo.wav",
+    f"start/traces/{TRACE}", UNIT, ".config/fish/completions/repartee.fish",
 )  # fmt: skip
 SHARED = f"{HUB}/models--Systran--faster-whisper-tiny.en/snapshots/1/model.bin"
 FOREIGN = (

@@ -36,16 +36,18 @@ def test_unreadable_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_names_of_schema_2_are_read(tmp_path: Path) -> None:
-    path = write_trace(
-        tmp_path / "old.jsonl", [demo_records()[0] | {"schema": 2, "told": ["hear 1"], "told_before": 3}]
-    )
-    (record,) = read_records([path], pytest.fail)
+    old = demo_records()[0] | {"schema": 2, "told": ["hear 1"], "told_before": 3, "counters": {"invented_frames": 4}}
+    (record,) = read_records([write_trace(tmp_path / "old.jsonl", [old])], pytest.fail)
     assert (record["turn_events"], record["turn_events_before"]) == (["hear 1"], 3)
-    assert "told" not in record
+    assert record["counters"] == {"inserted_frames": 4}
+    assert record.keys().isdisjoint({"told", "told_before"})
+    assert {"name": "judged", "at_ms": 2458.75, "detail": "0.187 at 100 ms by sound"} in old["events"]
+    assert record["events"][1] == {"name": "estimate", "at_ms": 2458.75, "detail": "0.187 at 100 ms by sound"}
 
 
-def test_records_are_read_unchanged() -> None:
-    assert list(read_records([DEMO], pytest.fail)) == demo_records()
+def test_records_are_read_unchanged(tmp_path: Path) -> None:
+    records = [record | {"schema": SCHEMA} for record in demo_records()]
+    assert list(read_records([write_trace(tmp_path / "a.jsonl", records)], pytest.fail)) == records
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_nonzero_counters_are_shown() -> None:
     record = demo_records()[0]
     assert not any(record["counters"].values())
     assert not [line for line in waterfall(record) if line.startswith("counters")]
-    record["counters"] |= {"underruns": 2, "invented_frames": 1200}
-    assert "counters     invented_frames 1,200, underruns 2" in waterfall(record)
+    record["counters"] |= {"underruns": 2, "inserted_frames": 1200}
+    assert "counters     underruns 2, inserted_frames 1,200" in waterfall(record)
 
 
 def test_turn_without_speech_counts_from_its_start() -> None:
