@@ -29,6 +29,9 @@ and a second decode would be needed.
 _PAUSE_SAMPLES = samples_of_ms(60)
 """Silence after which a decode starts, so that it is done when the transcript is requested after the hangover."""
 
+_RESUMED_SAMPLES = samples_of_ms(300)
+"""Sound without a pause after which the user counts as speaking again: a key, a click or a breath is shorter."""
+
 _INTERIM_INTERVAL_FACTOR = 4.0
 """New audio before the next interim decode, as a multiple of the duration of the conversation's last decode.
 
@@ -128,6 +131,7 @@ class WhisperStream:
         self._provisional: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
         self._recheck_until = 0  # position up to which an early transcript will be requested again
         self._end_reported_at = 0  # position at which a request last told the end of speech; 0 if speech went on
+        self._pause_until = 0  # end of the last pause so far
         self._dip: int | None = None  # position of the last drop of the speech probability
         self._started_until = 0  # end of the last started decode
         self._final_started_until = 0  # end of the last started decode that may be final
@@ -149,6 +153,8 @@ class WhisperStream:
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
         self._trailing_silence.feed(pcm)
+        if self._trailing_silence.samples >= _PAUSE_SAMPLES:
+            self._pause_until = self._fed
         self._scheduler.serve()
 
     def probability_dip(self) -> None:
@@ -288,9 +294,11 @@ class WhisperStream:
         """Whether the speech has ended as far as known, and a decode covers the end that was reported.
 
         Noise after the end is then no pause of its own: its decode would delay those of other conversations. A dip
-        says that the detector has heard speech again.
+        says that the detector has heard speech again, and so does sound that lasts.
         """
-        until, spoken_again = self._final_until, self._dip is not None and self._dip > self._end_reported_at
+        until, end = self._final_until, self._end_reported_at
+        has_dip = self._dip is not None and self._dip > end
+        spoken_again = has_dip or self._fed - max(end, self._pause_until) >= _RESUMED_SAMPLES
         return 0 < self._recheck_until <= until and not spoken_again and self._fed - until <= _LACKING_SAMPLES
 
     @property

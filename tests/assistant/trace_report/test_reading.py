@@ -36,7 +36,8 @@ def test_unreadable_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_names_of_schema_2_are_read(tmp_path: Path) -> None:
-    old = demo_records()[0] | {"schema": 2, "told": ["hear 1"], "told_before": 3, "counters": {"invented_frames": 4}}
+    old = json.loads(DEMO.read_text(encoding="utf-8").splitlines()[0])
+    old |= {"schema": 2, "told": ["hear 1"], "told_before": 3, "counters": {"invented_frames": 4}}
     (record,) = read_records([write_trace(tmp_path / "old.jsonl", [old])], pytest.fail)
     assert (record["turn_events"], record["turn_events_before"]) == (["hear 1"], 3)
     assert record["counters"] == {"inserted_frames": 4}
@@ -46,7 +47,7 @@ def test_names_of_schema_2_are_read(tmp_path: Path) -> None:
 
 
 def test_records_are_read_unchanged(tmp_path: Path) -> None:
-    records = [record | {"schema": SCHEMA} for record in demo_records()]
+    records = [json.loads(line) | {"schema": SCHEMA} for line in DEMO.read_text(encoding="utf-8").splitlines()]
     assert list(read_records([write_trace(tmp_path / "a.jsonl", records)], pytest.fail)) == records
 
 

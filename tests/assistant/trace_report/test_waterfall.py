@@ -82,7 +82,7 @@ def test_nonzero_counters_are_shown() -> None:
     assert not any(record["counters"].values())
     assert not [line for line in waterfall(record) if line.startswith("counters")]
     record["counters"] |= {"underruns": 2, "inserted_frames": 1200}
-    assert "counters     underruns 2, inserted_frames 1,200" in waterfall(record)
+    assert "counters     inserted_frames 1,200, underruns 2" in waterfall(record)
 
 
 def test_turn_without_speech_counts_from_its_start() -> None:

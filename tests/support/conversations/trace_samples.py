@@ -14,7 +14,7 @@ from rich.console import Console
 from support.conversations.simulation import Simulation, Utterance
 
 from assistant.trace_report import commands as trace_commands
-from assistant.trace_report.reading import Record
+from assistant.trace_report.reading import Record, read_records
 
 RECORDINGS = Path(__file__).parents[2] / "assistant" / "recordings"
 DEMO = RECORDINGS / "demo.jsonl"
@@ -24,8 +24,8 @@ TIME = Utterance(1000, 1800, "what time is it")
 
 
 def demo_records() -> list[Record]:
-    """Returns the demo's records."""
-    return [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
+    """Returns the demo's records as they are read, with the present names."""
+    return [dict(record) for record in read_records([DEMO], lambda _warning: None)]
 
 
 def simulated_records(utterances: Sequence[Utterance], **more: object) -> list[Record]:

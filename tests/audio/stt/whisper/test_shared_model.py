@@ -1327,6 +1327,22 @@ def test_noise_after_a_decoded_end_is_not_decoded(*, spoken_again: bool) -> None
     asyncio.run(scene())
 
 
+def test_interim_transcripts_go_on_when_the_user_resumes_after_a_decoded_end() -> None:
+    async def scene() -> None:
+        stream = at_an_end()
+        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
+        await asyncio.sleep(0)
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.01)
+        await early
+        stream.feed(quiet(0.1))
+        stream.feed(loud(0.28))
+        assert stream.needed_decode(1) is None, "it may be a noise"
+        stream.feed(loud(0.02))
+        assert stream.needed_decode(1) == "interim"
+
+    asyncio.run(scene())
+
+
 def test_finished_segment_needs_no_decode() -> None:
     scheduler = DecodeScheduler()
     scheduler.expect_model()
