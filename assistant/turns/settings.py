@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile
+from audio.stt import MAX_TURN_S
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
 
 
@@ -300,7 +301,7 @@ class TurnSettings:
     hangover_ms: float = 400.0
     speculate_after_ms: float | None = None
     interrupt_after_ms: float = 300.0
-    max_turn_s: float = 60.0
+    max_turn_s: float = MAX_TURN_S
     stuck_after_s: float = 10.0
     pre_roll_ms: float = 300.0
     profile: EndOfTurnProfile | None = None

@@ -45,7 +45,6 @@ class RecognizerRequest:
         threads: Number of threads that it may use.
         spare_threads: Whether there are cores for as many threads again.
         hot_words: Names and terms to expect; "": none.
-        initial_prompt: Text before the words, which guides the spelling; "": none.
         lateness: Is told how late it is; None: nothing is.
     """
 
@@ -56,7 +55,6 @@ class RecognizerRequest:
     model_name: str = ""
     spare_threads: bool = False
     hot_words: str = ""
-    initial_prompt: str = ""
     lateness: "EngineLateness | None" = None
 
 

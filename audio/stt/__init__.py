@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 if TYPE_CHECKING:  # declarations of engines import this at every start, without numpy
     from audio.units import Pcm, Samples
 
+MAX_TURN_S = 60.0
+"""Longest turn of the user, in seconds: longer ones are a radio, noise or a forgotten key."""
+
 SegmentId = NewType("SegmentId", int)
 """A speech segment, identified by the stream position of its first sample."""
 

@@ -1,20 +1,19 @@
 """A recognizer whose engine recognizes the words of a whole segment at once."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, SharedRecognizer, Transcript
+from audio.stt import MAX_TURN_S, FirstWord, RecognitionStream, Recognizer, SegmentId, SharedRecognizer, Transcript
 from audio.thread_times import ThreadTimes
-from audio.threads.engine_thread import EngineHungError, EngineThread, ResultStream
+from audio.threads.engine_thread import EngineHungError, EngineThread, ResultStream, load_engine
 from audio.threads.shared_loading import SharedLoading
 from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 
-MAX_SAMPLES = samples_of_s(660)
-"""Longest segment: the longest turn that `turn.max_turn_s` allows, and a minute."""
+MAX_SAMPLES = samples_of_s(MAX_TURN_S + 60)
+"""Longest segment: the longest turn, and a minute of speech that has not become a turn yet."""
 
 MARGIN_SAMPLES = samples_of_ms(40)
 """Audio after the end of speech that a transcript covers, as one end in ten is dated too early (docs/lab/vad.md)."""
@@ -70,9 +69,11 @@ class SegmentRecognizer(SharedRecognizer):
 
     async def words(self, pcm: Pcm) -> str:
         """Returns the words of a segment. Safe to cancel. Raises SttError."""
-        thread = self._thread
-        if thread is None:
+        if self._thread is None:
             raise SttError(f"{self.name} is not loaded: load it first")
+        return await self._words(self._thread, pcm)
+
+    async def _words(self, thread: EngineThread[SegmentEngine], pcm: Pcm) -> str:
         results: ResultStream[str] = ResultStream(1, SttError(f"{self.name} answered twice"))
 
         def work(engine: SegmentEngine) -> None:
@@ -99,18 +100,22 @@ class SegmentRecognizer(SharedRecognizer):
         if self._thread is not None:
             self._thread.give_up()
             await self._thread.gone()
+            self._thread = None
         times = ThreadTimes()
 
         def loaded() -> SegmentEngine:
             with times.started_here(self.name):
                 return self._load_engine()
 
-        self._thread = EngineThread(self.name, await asyncio.to_thread(loaded), SttError, times)
+        thread, _ = await load_engine(self.name, loaded, SttError, times)
         try:
-            await self.words(np.zeros(MIC_RATE_HZ, np.int16))
-        except SttError as failure:
-            self._thread.give_up()
-            raise EngineLoadError(f"{self.name} cannot be used: {failure}") from failure
+            await self._words(thread, np.zeros(MIC_RATE_HZ, np.int16))
+        except BaseException as failure:
+            thread.give_up()
+            if isinstance(failure, SttError):
+                raise EngineLoadError(f"{self.name} cannot be used: {failure}") from failure
+            raise
+        self._thread = thread
 
 
 class _Recognizer(Recognizer):

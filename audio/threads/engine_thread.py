@@ -179,6 +179,36 @@ class EngineThread(Generic[E]):
         self._ended.set()
 
 
+async def load_engine(
+    name: str, load: Callable[[], E], failure: type[EngineError], times: ThreadTimes
+) -> tuple[EngineThread[E], E]:
+    """Loads an engine in a thread, and starts the thread that calls it. Raises what `load` raises.
+
+    If the caller is cancelled meanwhile, the loading goes on, and its engine is given up.
+    """
+    lock = threading.Lock()
+    loaded: list[tuple[EngineThread[E], E]] = []
+    cancelled = False
+
+    def work() -> None:
+        engine = load()
+        thread = EngineThread(name, engine, failure, times)
+        with lock:
+            loaded.append((thread, engine))
+            if cancelled:
+                thread.give_up()
+
+    try:
+        await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        with lock:
+            cancelled = True
+            for thread, _ in loaded:
+                thread.give_up()
+        raise
+    return loaded[0]
+
+
 class ResultStream(Generic[T]):
     """Passes the results of one job from the engine's thread to the event loop.
 

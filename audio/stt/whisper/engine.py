@@ -49,7 +49,6 @@ def settings_of(request: RecognizerRequest) -> "WhisperSettings":
         spare_worker=request.spare_threads,
         encoder_window=section.encoder_window,
         hot_words=request.hot_words,
-        initial_prompt=request.initial_prompt,
         name=request.model_name,
     )
 

@@ -90,7 +90,6 @@ class WhisperSettings:
         encoder_window: "full": always 30 s; "adaptive": as much as there is audio, at least 10 s; "dynamic": also less,
             for models that were tuned for it; see `encoder_frames`.
         hot_words: Names and terms that are likely to be said.
-        initial_prompt: Text that sets style and spelling, as if it had been said before.
         workers: Parallel decodes on a CPU; they share weights and threads. CUDA has one.
         spare_worker: Whether a CPU has another worker, with threads of its own; see `ModelWorkers.spare`.
     """
@@ -102,7 +101,6 @@ class WhisperSettings:
     cpu_threads: int = 2
     encoder_window: EncoderWindow = "adaptive"
     hot_words: str = ""
-    initial_prompt: str = ""
     workers: int = 1
     spare_worker: bool = False
     name: str = ""
@@ -418,9 +416,9 @@ class LoadedWhisper:
         return found if found != language and probability >= _OTHER_LANGUAGE_PROBABILITY else ""
 
     def _prompt(self, tokenizer: "Tokenizer", conversation: str = "") -> list[int]:
-        """Returns the tokens before the words. The conversation's own text replaces the initial prompt."""
+        """Returns the tokens before the words. `conversation`: the conversation's own text; "": none."""
         before: list[int] = []
-        for text in (self._settings.hot_words, conversation or self._settings.initial_prompt):
+        for text in (self._settings.hot_words, conversation):
             if text.strip():
                 before += tokenizer.encode(" " + text.strip())[:_PROMPT_TOKENS]
         return [*([tokenizer.sot_prev, *before] if before else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]

@@ -20,7 +20,7 @@ from audio.hang_detection import SPIN_FACTOR
 from audio.level import gain_for
 from audio.restart_backoff import RestartBackoff
 from audio.thread_times import ThreadTimes
-from audio.threads.engine_thread import EngineHungError, EngineThread, due_s
+from audio.threads.engine_thread import EngineHungError, EngineThread, due_s, load_engine
 from audio.tts import Chunk, WordMark
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.tts.speakable import speakable
@@ -153,9 +153,8 @@ class StreamedVoice(ThreadedVoice[EngineThread[M]], Generic[M]):
 
     async def _load(self) -> None:
         times = ThreadTimes()
-        model = await asyncio.to_thread(self.load_model, times)
+        thread, model = await load_engine(self.title, lambda: self.load_model(times), TtsError, times)
         detail = self.model_detail(model)
-        thread = EngineThread(self.title, model, TtsError, times)
         # TensorRT builds an engine for each new length of sentence.
         thread.hang.need_s = self._provider.load_timeout_s(0.0) / SPIN_FACTOR
         try:

@@ -107,6 +107,49 @@ def test_cancelled_request_that_has_not_begun_is_dropped() -> None:
     run(scene)
 
 
+class ProcessLikeEngine(Engine):
+    """An engine with a process of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = threading.Event()
+
+    def kill(self) -> None:
+        """Ends nothing: `words` returns by itself."""
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.mark.parametrize("in_trial", [False, True], ids=["loading", "trial"])
+def test_engine_whose_loading_was_stopped_is_closed(*, in_trial: bool) -> None:
+    async def scene() -> None:
+        engine, loads, go = ProcessLikeEngine(), threading.Event(), threading.Event()
+
+        def load() -> Engine:
+            loads.set()
+            assert go.wait(30)
+            return engine
+
+        shared = SegmentRecognizer("counter", load)
+        engine.go.clear()
+        loading = asyncio.create_task(shared.load())
+        assert await asyncio.to_thread(loads.wait, 30)
+        if in_trial:
+            go.set()
+            await asyncio.sleep(0.05)
+        assert not shared.works, "the engine is not tried yet"
+        await shared.aclose()
+        with pytest.raises(EngineLoadError, match="stopped"):
+            await loading
+        go.set()
+        engine.go.set()
+        assert await asyncio.to_thread(engine.closed.wait, 30)
+        assert not shared.works
+
+    asyncio.run(scene())
+
+
 def test_engine_that_fails_at_once_is_not_loaded() -> None:
     async def scene() -> None:
         engine = Engine()
@@ -124,7 +167,7 @@ def test_engine_that_fails_at_once_is_not_loaded() -> None:
 def test_segment_without_end_is_refused() -> None:
     async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
         stream = shared.transcriber().open(SegmentId(0), lambda _words: None)
-        with pytest.raises(SttError, match="longer than 660 s"):
+        with pytest.raises(SttError, match="longer than 120 s"):
             stream.feed(np.zeros(MAX_SAMPLES + 1, np.int16))
 
     run(scene)
