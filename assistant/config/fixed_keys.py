@@ -7,7 +7,6 @@ FIXED_KEYS: Mapping[str, str] = MappingProxyType(
     {
         "turn.max_turn_s": "60 s",
         "turn.pre_roll_ms": "300 ms",
-        "stt.initial_prompt": "no text; name the words in stt.hot_words",
         "llm.token_gap_timeout_s": "5 s",
         "llm.connect_timeout_s": "3 s",
         "cache.max_entries": "5000 answers",
@@ -35,3 +34,6 @@ FIXED_KEYS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The fixed value of each key, as the user reads it."""
+
+REPLACED_KEYS: Mapping[str, str] = MappingProxyType({"stt.initial_prompt": "name the words in stt.hot_words"})
+"""Keys of earlier versions without a fixed value, and what to do instead."""

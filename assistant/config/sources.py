@@ -17,7 +17,7 @@ from assistant.config.endpoint_settings import (
     problem_with_key,
 )
 from assistant.config.engine_sections import sections_of_broken_engines
-from assistant.config.fixed_keys import FIXED_KEYS
+from assistant.config.fixed_keys import FIXED_KEYS, REPLACED_KEYS
 from assistant.config.keys import Key, Value, keys_of
 from assistant.config.settings import FORMER_KEYS, KEYS, SECTIONS
 from assistant.config.toml_lines import lines_of_keys
@@ -50,7 +50,8 @@ def variable_of(dotted: str) -> str:
 
 _VARIABLES = {variable_of(dotted): dotted for dotted in _EVERY_KEY}
 _FORMER_VARIABLES = {variable_of(former): variable_of(dotted) for former, dotted in FORMER_KEYS.items()}
-_FIXED_VARIABLES = {variable_of(dotted): value for dotted, value in FIXED_KEYS.items()}
+_ENDED_KEYS = {**{dotted: f"it is fixed at {value}" for dotted, value in FIXED_KEYS.items()}, **REPLACED_KEYS}
+_ENDED_VARIABLES = {variable_of(dotted): clause for dotted, clause in _ENDED_KEYS.items()}
 _FORMER_SECTIONS = {dotted.rpartition(".")[0] for dotted in FIXED_KEYS} - set(SECTIONS)
 _FILE_LIMIT_BYTES = 1 << 20
 
@@ -109,19 +110,19 @@ def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[s
 
 
 def _unknown_variable(name: str) -> str:
-    if name in _FIXED_VARIABLES:
-        return _fixed(_FIXED_VARIABLES[name])
+    if name in _ENDED_VARIABLES:
+        return _ended(_ENDED_VARIABLES[name])
     return f"is now {_FORMER_VARIABLES[name]}" if name in _FORMER_VARIABLES else unknown(name, _VARIABLES)
 
 
-def _fixed(value: str) -> str:
-    return f"is no setting any more; it is fixed at {value}"
+def _ended(clause: str) -> str:
+    return f"is no setting any more; {clause}"
 
 
 def unknown_key(dotted: str) -> str:
     """Returns the problem with a key that does not exist."""
-    if dotted in FIXED_KEYS:
-        return _fixed(FIXED_KEYS[dotted])
+    if dotted in _ENDED_KEYS:
+        return _ended(_ENDED_KEYS[dotted])
     if dotted in FORMER_KEYS:
         section = FORMER_KEYS[dotted].rpartition(".")[0]
         return f"is now {FORMER_KEYS[dotted]}, in the section [{section}]"

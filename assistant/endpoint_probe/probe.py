@@ -90,7 +90,7 @@ async def _with_handshakes(found: EndpointMeasurement, endpoint: EndpointSection
 async def _check_before_question(
     endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool
 ) -> EndpointMeasurement:
-    """Checks the key, the address and, the list of models, if its kind has one. `asked`: whether questions follow."""
+    """Checks the key, the address and, if its kind has one, the list of models. `asked`: whether questions follow."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:
         problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; set it to the key"

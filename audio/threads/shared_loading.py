@@ -1,4 +1,4 @@
-"""Loads a voice once for all conversations that request it, even if some of them leave."""
+"""Loads an engine once for all conversations that request it, even if some of them leave."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from audio.errors import EngineLoadError
 
 LOAD_LIMIT_S = 300.0
-"""Timeout of loading, in seconds: the largest voice takes 4 s, on a machine ten times as slow from a cold disk 60 s."""
+"""Timeout of loading, in seconds: five times the 60 s that the largest voice is estimated to take from a cold disk on a
+machine ten times as slow as ours (4 s there). Engines of other packages may be larger."""
 
 
 class SharedLoading:

@@ -35,10 +35,10 @@ class ThreadedVoice(ABC, Generic[W]):
         return QueueWait() if self._thread is None else self._thread.queue_wait
 
     async def load(self) -> None:
-        """Loads the engine and synthesizes a text once to set the loudness.
+        """Loads the engine if it is not loaded, hangs or has failed, and synthesizes a text to set the loudness.
 
-        A loaded engine is reloaded only if it hangs or failed. Concurrent callers share the loading; it continues if
-        one of them is cancelled. Raises EngineLoadError.
+        espeak-ng does the second at each call. Concurrent callers share the loading; it continues if one of them is
+        cancelled. Raises EngineLoadError.
         """
         await self._loading.wait()
 

@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from types import MappingProxyType
 
@@ -17,6 +17,8 @@ from assistant.registry.installed import broken_engines, installed_engines
 from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
 from assistant.support.cpu import Cores, engine_threads
+from declarations.extra import installing
+from llm.protocols.protocol import LlmProtocol
 
 IMPORTS: Mapping[str, str] = MappingProxyType(
     {
@@ -51,12 +53,21 @@ def python_finding() -> CheckResult:
 
 async def versions(runner: ProbeRunner) -> ReportSection:
     """Checks that the packages are installed and can be imported. Never raises."""
-    imports = {**IMPORTS, **{name: module for one in installed_engines() for name, module in one.packages.items()}}
+    engines = installed_engines()
+    protocols = [one for one in engines if isinstance(one, LlmProtocol)]
+    imports = {**IMPORTS, **{name: module for one in engines for name, module in one.packages.items()}}
     imported = await runner.examine(f"imports {' '.join(imports.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
     required = {re.split(r"[^\w.-]", line)[0] for line in requires(PROGRAM) or () if ";" not in line}
     findings += [
-        package_finding(package, module, version_of(package), imported, required=package in required)
+        package_finding(
+            package,
+            module,
+            version_of(package),
+            imported,
+            required=package in required,
+            protocols=[one for one in protocols if package in one.packages],
+        )
         for package, module in imports.items()
     ]
     findings += [broken_finding(broken) for broken in broken_engines()]
@@ -79,10 +90,30 @@ def version_of(package: str) -> str:
 
 
 def package_finding(
-    package: str, module: str, installed: str, imported: ProbeResult, *, required: bool = True
+    package: str,
+    module: str,
+    installed: str,
+    imported: ProbeResult,
+    *,
+    required: bool = True,
+    protocols: Sequence[LlmProtocol] = (),
 ) -> CheckResult:
-    """Returns the result for one package. `required`: the program does not work without it, on any system."""
+    """Returns the result for one package.
+
+    Args:
+        package: The distribution.
+        module: Its module.
+        installed: Its version; "" if it is not installed.
+        imported: Times of the imports.
+        required: The program does not work without it, on any system.
+        protocols: The protocols of LLM endpoints that need it.
+    """
     facts: dict[str, Fact] = {"version": installed or None}
+    if not installed and not required and protocols:
+        kinds, extra = " and ".join(one.name for one in protocols), protocols[0].extra
+        text = f"not installed; LLM endpoints of kind {kinds} need it"
+        remedy = installing(extra) if extra else f"run `pip install {package}`"
+        return CheckResult("info", package, text, remedy=remedy, facts=facts)
     if not installed and not required:
         return CheckResult("info", package, "not installed; its engine is not used", facts=facts)
     if not installed:

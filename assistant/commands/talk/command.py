@@ -276,7 +276,7 @@ class _LocalConversation:
                     talking.create_task(self._announce(session, cards), name="ready")
                     beside = [
                         talking.create_task(self._end(session, cards), name="the end"),
-                        talking.create_task(_follow_card_latency(session, cards), name="patience"),
+                        talking.create_task(_follow_card_latency(session, cards), name="card profile"),
                     ]
                     await session.run()
                     for task in beside:

@@ -15,6 +15,7 @@ from assistant.commands.doctor.machine import (
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.loading import load_settings
+from assistant.registry.protocols import PROTOCOLS
 from assistant.support.cpu import Cores, cores, engine_threads
 
 
@@ -30,6 +31,10 @@ def test_packages_are_installed_missing_or_broken() -> None:
     assert (gone.level, gone.remedy) == ("fail", "run `make setup` again, or `pip install numpy`")
     optional = package_finding("py-nanotts", "py_nanotts", "", imported, required=False)
     assert (optional.level, optional.remedy) == ("info", "")
+    kinds = [one for one in PROTOCOLS.all() if "botocore" in one.packages]
+    protocol = package_finding("botocore", "botocore", "", imported, required=False, protocols=kinds)
+    assert protocol.text == "not installed; LLM endpoints of kind bedrock and sagemaker need it"
+    assert "'.[aws]'" in protocol.remedy
     broken = package_finding("httpx", "httpx", "0.28", imported)
     assert broken.level == "fail"
     assert "libsomething" in broken.text
