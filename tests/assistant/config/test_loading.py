@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -14,16 +15,33 @@ from hypothesis import strategies as st
 from support.generated import config_texts
 from support.programs.forbidden_folder import forbid
 
+from assistant.commands.read.command import PART_TIMEOUT_S
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.everyday_keys import EVERYDAY_KEYS
-from assistant.config.fixed_keys import FIXED_KEYS
+from assistant.config.fixed_keys import FIXED_KEYS, REPLACED_KEYS
 from assistant.config.llm_settings import LlmSection
 from assistant.config.loading import ConfigRow, Loaded, load_settings, render_effective
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import Option, variable_of
 from assistant.config.toml_lines import lines_of_keys
 from assistant.config.turn_settings import TurnSection
+from assistant.documents import MAX_FILE_MB
+from assistant.documents.reading import CONTEXT_CHARS
+from assistant.home.connection import REFRESH_S
+from assistant.setup.answering import answer_cache, services
+from assistant.setup.build import CLUSTER_DECODES
+from assistant.setup.voices.factory import VOLUME_DBFS
+from assistant.tools import ToolSettings
+from assistant.turns.settings import TurnSettings
+from assistant.weather.service import FORECAST_KEPT_S
+from audio.cluster import ray_connection
+from audio.cluster.ray_connection import application_of
+from audio.speaker import DUCK_DB
+from llm import chat
+from web.client_audio.client_speaker import AHEAD_MS
+from web.connections.socket_reader import MAX_MESSAGE_BYTES
+from web.services import KEEP_PER_BROWSER
 
 
 @pytest.fixture(autouse=True)
@@ -296,8 +314,9 @@ def test_key_that_moved_is_refused_with_its_new_name(
         ),
         ("", {"REPARTEE_TURN_PRE_ROLL_MS": "3"}, [], "REPARTEE_TURN_PRE_ROLL_MS: is no setting any more; it is fixed"),
         ("", {}, ["turn.pre_roll_ms=3"], "--set turn.pre_roll_ms: is no setting any more; it is fixed at 300 ms"),
+        ("[stt]\ninitial_prompt = 'Ada'\n", {}, [], "is no setting any more; name the words in stt.hot_words"),
     ],
-    ids=["file", "section", "environment", "flag"],
+    ids=["file", "section", "environment", "flag", "other remedy"],
 )
 def test_key_that_became_a_constant_is_refused_with_its_value(
     text: str, environ: dict[str, str], flags: list[str], said: str
@@ -312,8 +331,42 @@ def test_everyday_keys_exist_and_are_explained() -> None:
     assert [name for name in EVERYDAY_KEYS if f"`{name}`" not in guide] == []
 
 
+def test_fixed_values_are_those_of_the_constants() -> None:
+    turns, tools = TurnSettings(), ToolSettings()
+    meteo = {urlsplit(url).hostname for url in (services.FORECAST_URL, services.GEOCODING_URL)}
+    assert meteo == {"api.open-meteo.com", "geocoding-api.open-meteo.com"}
+    assert dict(FIXED_KEYS) == {
+        "turn.max_turn_s": f"{turns.max_turn_s:g} s",
+        "turn.pre_roll_ms": f"{turns.pre_roll_ms:g} ms",
+        "llm.token_gap_timeout_s": f"{chat.TOKEN_GAP_TIMEOUT_S:g} s",
+        "llm.connect_timeout_s": f"{chat.CONNECT_TIMEOUT_S:g} s",
+        "cache.max_entries": f"{answer_cache.MAX_ENTRIES} answers",
+        "home.timeout_s": f"{services.HOME_TIMEOUT_S:g} s",
+        "home.refresh_s": f"{REFRESH_S:g} s",
+        "weather.forecast_url": "the service of Open-Meteo",
+        "weather.geocoding_url": "the service of Open-Meteo",
+        "weather.timeout_s": f"{services.WEATHER_TIMEOUT_S:g} s",
+        "weather.cache_minutes": f"{FORECAST_KEPT_S / 60:g} minutes",
+        "tools.max_rounds": f"{tools.max_rounds} rounds",
+        "tools.max_result_chars": f"{tools.max_result_chars} characters",
+        "tools.background_timeout_s": f"{tools.background_timeout_s:g} s",
+        "tools.max_background": f"{tools.max_background} calls",
+        "documents.context_chars": f"{CONTEXT_CHARS} characters",
+        "documents.max_file_mb": f"{MAX_FILE_MB} MB",
+        "documents.timeout_s": f"{PART_TIMEOUT_S:g} s",
+        "tts.volume_dbfs": f"{VOLUME_DBFS:g} dBFS",
+        "speaker.duck_db": f"{DUCK_DB:g} dB",
+        "server.max_message_bytes": f"{MAX_MESSAGE_BYTES >> 20} MiB",
+        "server.ahead_ms": f"{AHEAD_MS:g} ms",
+        "server.keep_per_browser": f"{KEEP_PER_BROWSER} conversations",
+        "cluster.application": application_of("voice").removesuffix("-voice"),
+        "cluster.timeout_s": f"{ray_connection.CONNECT_TIMEOUT_S:g} s",
+        "cluster.decodes": f"{CLUSTER_DECODES} decodes",
+    }
+
+
 def test_no_setting_is_fixed() -> None:
-    assert FIXED_KEYS.keys() & KEYS.keys() == set()
+    assert (FIXED_KEYS.keys() | REPLACED_KEYS.keys()) & KEYS.keys() == set()
 
 
 def test_section_of_an_engine_is_read_from_every_source() -> None:
