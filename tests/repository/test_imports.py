@@ -95,6 +95,28 @@ MAX_FILES_BESIDE_ROOMS = 8
 MAX_FILES_OF_ROOM = 12
 """Modules that a reader takes in at a glance, without the `__init__`."""
 
+LARGE_ROOMS: Mapping[str, int] = {
+    "assistant/commands": 15,
+    "assistant/commands/doctor": 15,
+    "assistant/commands/talk": 21,
+    "assistant/config": 26,
+    "assistant/documents": 14,
+    "assistant/end_of_turn": 13,
+    "assistant/pipeline": 37,
+    "assistant/replay": 15,
+    "assistant/support": 14,
+    "assistant/text": 10,
+    "assistant/text/normalization": 30,
+    "assistant/tools": 15,
+    "assistant/trace_report": 17,
+    "audio": 46,
+    "audio/stt/whisper": 17,
+    "llm": 29,
+    "llm/aws": 16,
+    "llm/cache": 13,
+}
+"""Rooms with more modules, and how many. A number may only fall; a room that has become small leaves the table."""
+
 CLOCKS = frozenset({"time", "time_ns"})
 
 
@@ -300,12 +322,14 @@ def test_room_imports_what_its_sentence_permits(house: str) -> None:
     assert against_rooms(graph, house, permitted) == []
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_rooms_are_small(house: str) -> None:
-    folder = ROOT / house.replace(".", "/")
-    modules = {room: len([*room.glob("*.py")]) - 1 for room in (folder, *(folder / name for name in rooms_of(house)))}
-    assert modules.pop(folder) <= MAX_FILES_BESIDE_ROOMS
-    assert {room.name: count for room, count in modules.items() if count > MAX_FILES_OF_ROOM} == {}
+def test_rooms_are_small() -> None:
+    large = {}
+    for room in [file.parent for package in (*MAY_IMPORT, "bench") for file in (ROOT / package).rglob("__init__.py")]:
+        name, count = room.relative_to(ROOT).as_posix(), len([*room.glob("*.py")]) - 1
+        limit = MAX_FILES_BESIDE_ROOMS if [*room.glob("*/__init__.py")] else MAX_FILES_OF_ROOM
+        large |= {name: count} if count > limit else {}
+    assert {name: count for name, count in large.items() if count > LARGE_ROOMS.get(name, 0)} == {}
+    assert LARGE_ROOMS.keys() <= large.keys(), "these rooms are small now"
 
 
 def test_import_of_a_room_that_is_not_permitted_is_found() -> None:
