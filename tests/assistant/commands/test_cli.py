@@ -11,6 +11,8 @@ from support.conversations.trace_samples import DEMO
 from support.models.phrase_whisper import phrase_settings
 from support.programs.program import REPARTEE, repartee
 
+from assistant import program
+
 
 def test_help_names_the_commands() -> None:
     done = repartee("--help")
@@ -235,6 +237,13 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_console_script_of_an_older_installation_names_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 2
+    assert "run `make setup`" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

@@ -1,12 +1,18 @@
 """A loading shared by all conversations, with a timeout."""
 
 import asyncio
+import threading
 
+import numpy as np
 import pytest
 from support.clocks.virtual_time import run_virtual
 
 from audio.errors import EngineLoadError
+from audio.execution_provider import ProviderInUse, ProviderRequest
+from audio.thread_times import ThreadTimes
 from audio.threads.shared_loading import LOAD_LIMIT_S, SharedLoading
+from audio.tts.streaming.sentence_sound import Sound
+from audio.tts.streaming.whole_text_voice import WholeTextVoice
 
 
 class Slow:
@@ -72,3 +78,56 @@ def test_hanging_and_stopped_loading_are_reported() -> None:
             await slow.loading.wait()
 
     run_virtual(scene())
+
+
+class ProcessModel:
+    """A model with a process of its own."""
+
+    rate_hz = 24_000
+    provider: ProviderInUse = "cpu"
+    fallback = ""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+    def sound(self, text: str, speed: float) -> Sound:
+        return np.full(2400, 0.1, np.float32)
+
+    def kill(self) -> None:
+        """Ends nothing: `sound` returns by itself."""
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class SlowVoice(WholeTextVoice[ProcessModel]):
+    """Its model is loaded when `go` is set."""
+
+    name = title = "slow"
+
+    def __init__(self) -> None:
+        super().__init__(language="en", target_dbfs=-20.0, provider=ProviderRequest("", "cpu"), lateness=None)
+        self.model = ProcessModel()
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def load_model(self, times: ThreadTimes) -> ProcessModel:
+        self.begun.set()
+        assert self.go.wait(30)
+        return self.model
+
+    def model_detail(self, model: ProcessModel) -> str:
+        return ""
+
+
+def test_voice_whose_loading_was_stopped_closes_its_model() -> None:
+    async def scene() -> None:
+        voice = SlowVoice()
+        loading = asyncio.create_task(voice.load())
+        assert await asyncio.to_thread(voice.begun.wait, 30)
+        await voice.aclose()
+        with pytest.raises(EngineLoadError, match="stopped"):
+            await loading
+        voice.go.set()
+        assert await asyncio.to_thread(voice.model.closed.wait, 30)
+
+    asyncio.run(scene())
