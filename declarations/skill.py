@@ -21,11 +21,13 @@ class Skill:
         package: The package with a file LANGUAGE.yaml of each language: its sentences and its answers.
         languages: Codes of these languages.
         settings: Dataclass of its section [skills.NAME], with a `KeyInfo` for each field.
-        needs: Services that it uses. Without one of them in the configuration, the skill is not used.
+        needs: Services that it uses. Without one of them in the configuration, the skill is not used. One that needs
+            the home is asked for users of the home only, not for telephone callers and client secrets.
         before_llm: Whether it answers before a language model. If not, it answers where there is no language model.
         shares_sentences: Whether its sentences are in one table with those of the other skills that share them: they
             are matched together, and refer to each other's lists and rules.
-        order: Skills are asked, and named in the answer to "What can you do?", in ascending order.
+        order: Skills are asked, and named in the answer to "What can you do?", in ascending order, those of other
+            packages after those of the program.
     """
 
     name: str

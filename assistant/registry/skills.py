@@ -7,8 +7,8 @@ SKILLS = Registry("repartee.skills", Skill)
 
 
 def skills_in_order() -> tuple[Skill, ...]:
-    """Returns the skills in the order in which they are asked."""
-    return tuple(sorted(SKILLS.all(), key=lambda skill: skill.order))
+    """Returns the skills in the order in which they are asked: those of the program first."""
+    return tuple(sorted(SKILLS.all(), key=lambda skill: (not SKILLS.is_of_program(skill.name), skill.order)))
 
 
 def shared_skills() -> tuple[Skill, ...]:

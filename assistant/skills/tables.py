@@ -17,7 +17,7 @@ from assistant.skills.dialog.references import refer
 from assistant.skills.dialog.requests import spoken_answer
 from assistant.skills.dialog.several import joint_pattern
 from assistant.skills.dialog.words import DialogWords, dialog_words
-from assistant.skills.kinds import LEFT_TO_MODEL, Match, SentenceSkill, fixed_reply
+from assistant.skills.kinds import LEFT_TO_MODEL, IntentReply, Match, SentenceSkill, fixed_reply
 from assistant.skills.languages.language import DIALOG, Language, ability_of, language_with, read_skill, shared_files
 from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
 
@@ -35,6 +35,7 @@ class SentenceTables:
         sentences: Their templates, and those of dialogs.
         skills: The skills, in order.
         by_intent: The skill of each intent.
+        replies: The name in traces and the reply of each intent that has one.
         words: The words around requests.
         joint: Matches what stands between two requests.
     """
@@ -43,6 +44,7 @@ class SentenceTables:
     sentences: SentenceTemplates
     skills: tuple[SentenceSkill, ...]
     by_intent: Mapping[str, SentenceSkill]
+    replies: Mapping[str, tuple[str, IntentReply]]
     words: DialogWords
     joint: re.Pattern[str]
 
@@ -62,7 +64,7 @@ class SentenceTables:
         if found.answer is not None:
             name = found.intent if skill.declaration.shares_sentences else skill.declaration.name
             return Match(name, fixed_reply(found.answer), found.missing, found.open_ended, before_llm=before_llm)
-        name, bind = skill.replies[found.intent]
+        name, bind = self.replies[found.intent]
         reply = bind(found, self.language)
         if reply is None:
             return None
@@ -75,10 +77,9 @@ class SentenceTables:
 
     def reply_to(self, found: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
         """See `Requests`."""
-        skill = self.by_intent.get(found.intent)
-        if skill is None:  # of a skill that shares no sentences
+        if found.intent not in self.by_intent:  # of a skill that shares no sentences
             return None
-        name, bind = skill.replies[found.intent]
+        name, bind = self.replies[found.intent]
         reply = bind(found, self.language)
         return None if reply is None else spoken_answer(reply(context), name, found)
 
@@ -106,17 +107,25 @@ def sentence_tables(
     language: Language,
     files: Sequence[tuple[SentenceSkill, Mapping[str, Any]]],
     rules: Sequence[Mapping[str, Any]] = (),
+    prefix: str = "",
 ) -> SentenceTables:
     """Builds the tables of skills, each with the content of its file in this language. It blocks.
 
-    `rules`: rules and lists of others that the sentences, and those of dialogs, may use.
+    Args:
+        language: The language.
+        files: The skills and their files.
+        rules: Rules and lists of others that the sentences, and those of dialogs, may use.
+        prefix: Beginning of the intents in the files, which the skills' replies lack.
     """
     own = (file for _skill, file in files)
     sentences = SentenceTemplates(language, [*rules, *own, read_skill(DIALOG, language.code)])
-    intents = ((intent, skill) for skill, file in files for intent in (*file.get("intents", {}), *skill.replies))
+    replies = {prefix + intent: (skill, reply) for skill, _file in files for intent, reply in skill.replies.items()}
+    by_intent = {intent: skill for skill, file in files for intent in file.get("intents", {})}
+    by_intent |= {intent: skill for intent, (skill, _reply) in replies.items()}
     words = dialog_words(language.code)
     skills = tuple(skill for skill, _file in files)
-    return SentenceTables(language, sentences, skills, dict(intents), words, joint_pattern(words.joints))
+    by_name = {intent: reply for intent, (_skill, reply) in replies.items()}
+    return SentenceTables(language, sentences, skills, by_intent, by_name, words, joint_pattern(words.joints))
 
 
 def unknown_names(expressions: Iterable[Expression], intents: Intents) -> list[str]:
@@ -149,7 +158,7 @@ class SeparateSentences:
         self._skill = skill
         self._declaration = skill.declaration
         self._prefix = f"{self._declaration.name}."
-        skill.replies = {self._prefix + intent: reply for intent, reply in skill.replies.items()}
+        self._needs_home = "home" in skill.declaration.needs
         self._tables: dict[str, SentenceTables] = {}
         self._has_failed = False
 
@@ -167,13 +176,15 @@ class SeparateSentences:
         file = read_skill(self._declaration.package, code)
         named = {**file, "intents": {self._prefix + intent: data for intent, data in file["intents"].items()}}
         rules = [{**shared, "intents": {}} for shared in shared_files(code)]
-        tables = sentence_tables(language_with(self._declaration.package, code), [(self._skill, named)], rules)
+        tables = sentence_tables(
+            language_with(self._declaration.package, code), [(self._skill, named)], rules, self._prefix
+        )
         intents = tables.sentences.intents
         for name, intent in intents.intents.items():
             for block in intent.data:
                 if unknown := unknown_names([sentence.expression for sentence in block.sentences], intents):
                     raise ValueError(f"{name} names {', '.join(unknown)} in {code}.yaml, which is not there")
-                if name not in self._skill.replies and "answer" not in (block.metadata or {}):
+                if name not in tables.replies and "answer" not in (block.metadata or {}):
                     raise ValueError(f"{name} has neither a reply nor an answer in {code}.yaml")
         self._tables[code] = tables
 
@@ -184,17 +195,19 @@ class SeparateSentences:
         if match is None:
             return None
         reply = match.reply
-        return replace(match, reply=lambda context: self._tried(lambda: reply(context)))
+        return replace(match, reply=lambda context: self._tried(lambda: reply(context)), at_home=self._needs_home)
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
         """See `MatchingSkill`."""
+        if self._needs_home and not context.at_home:
+            return None
         tables = self._tables.get(code)
         question = context.memory.heard_question(context.last_reply, code)
         found = getattr(question, "found", None)
         if tables is None or question is None or found is None or found.intent not in tables.by_intent:
             return None
         answer = self._tried(lambda: tables.answer_in_dialog(text, context, question, ()))
-        return None if answer is None else Match(answer.skill, lambda _context: answer)
+        return None if answer is None else Match(answer.skill, lambda _context: answer, at_home=self._needs_home)
 
     def ability(self, code: str) -> str:
         """See `MatchingSkill`."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support.engines.scripted_engines import SequenceModel
 
-from assistant.registry.skills import SKILLS, shared_skills
-from assistant.skills.answers import Asking, Reply, SkillAnswer, SkillContext
+from assistant.registry.skills import SKILLS, shared_skills, skills_in_order
+from assistant.skills.answers import Asking, Reply, Said, SkillAnswer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.dialog.memory import Confirm, Memory
 from assistant.skills.installed import sentence_skills
@@ -24,7 +24,7 @@ from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.skills import Skills
 from assistant.skills.tables import SeparateSentences
 from declarations.settings import NoSettings
-from declarations.skill import Skill
+from declarations.skill import Service, Skill
 from llm.chat import ChatEvent, Message, Token
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -48,17 +48,27 @@ def hammer(found: TemplateMatch, language: Language) -> Reply:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
-    """Returns what makes a skill of another package, with English sentences and one reply."""
+def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Skill]:
+    """Returns what declares a skill of another package, with English sentences."""
     monkeypatch.syspath_prepend(tmp_path)
 
-    def made(sentences: str = SENTENCES, *, before_llm: bool = True, reply: object = hammer) -> SeparateSentences:
+    def made(sentences: str = SENTENCES, *, before_llm: bool = True, needs: frozenset[Service] = frozenset()) -> Skill:
         name = f"tin_{tmp_path.name.replace('-', '_')}_{len(sys.modules)}"
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").touch()
         (tmp_path / name / "en.yaml").write_text(sentences)
-        declared = Skill("tin", lambda _request: None, "", name, ("en", "it"), before_llm=before_llm)
-        return SeparateSentences(SentenceSkill(declared, {"tin": {"time": reply}}))  # type: ignore[dict-item]
+        return Skill("tin", lambda _request: None, "", name, ("en", "it"), needs=needs, before_llm=before_llm)
+
+    return made
+
+
+@pytest.fixture
+def package(declared: Callable[..., Skill]) -> Package:
+    """Returns what makes such a skill, with one reply."""
+
+    def made(sentences: str = SENTENCES, *, reply: object = hammer, **declaration: object) -> SeparateSentences:
+        skill = SentenceSkill(declared(sentences, **declaration), {"tin": {"time": reply}})  # type: ignore[dict-item]
+        return SeparateSentences(skill)
 
     return made
 
@@ -133,6 +143,45 @@ def test_its_question_is_answered_in_the_next_turn(package: Package) -> None:
     answer = ask(skills, "yes please", last_reply=asked.text, memory=memory)
     assert answer is not None
     assert answer.text == "Hammered."
+
+
+def test_one_skill_object_may_be_used_twice(declared: Callable[..., Skill]) -> None:
+    one = SentenceSkill(declared(), {"tin": {"time": hammer}})
+    for skills in (loaded(SeparateSentences(one)), loaded(SeparateSentences(one))):
+        asked = ask(skills, "hammer the tin")
+        assert asked is not None
+        assert asked.text == "Should I hammer?"
+
+
+@pytest.mark.parametrize(("needs", "is_answered"), [({"home"}, False), ({"weather"}, True)], ids=["home", "weather"])
+def test_skill_that_needs_the_home_does_not_answer_telephone_callers(
+    package: Package, needs: set[Service], *, is_answered: bool
+) -> None:
+    replied: list[str] = []
+
+    def noted(found: TemplateMatch, language: Language) -> Reply:
+        def reply(context: SkillContext) -> Said:
+            replied.append("")
+            return hammer(found, language)(context)
+
+        return reply
+
+    skills = loaded(package(reply=noted, needs=frozenset(needs)))
+    asked = ask(skills, "hammer the tin")
+    assert asked is not None
+    memory = Memory(question=asked.question, question_text=asked.question_text)
+    assert ask(skills, "yes please", last_reply=asked.text, memory=memory) is not None
+    replied.clear()
+    assert (ask(skills, "hammer the tin", at_home=False) is not None) == is_answered
+    answer = ask(skills, "yes please", at_home=False, last_reply=asked.text, memory=memory)
+    assert (answer is not None) == is_answered
+    assert bool(replied) == is_answered
+
+
+def test_skills_of_the_program_are_asked_before_those_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Skill("tin", lambda _request: None, "", "tin", ("en",), order=-1)
+    monkeypatch.setattr(SKILLS, "all", lambda: (first, *(SKILLS.get(name) for name in ("weather", "clock"))))
+    assert [skill.name for skill in skills_in_order()] == ["clock", "weather", "tin"]
 
 
 def test_skill_that_does_not_answer_before_the_model_answers_without_one(package: Package) -> None:
