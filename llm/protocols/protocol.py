@@ -85,7 +85,7 @@ class LlmProtocol:
     Attributes:
         name: The `kind` of its endpoints; also the name of the entry point.
         make: Returns the client of an endpoint, not loaded yet. It imports the libraries. Raises ValueError, in one
-            line with the endpoint and the remedy, for settings that cannot be used.
+            line with "llm endpoint 'NAME'" and the remedy, for settings that cannot be used.
         about: One clause for the list of kinds.
         settings: Dataclass of its own keys in [[llm.endpoints]], with a `KeyInfo` for each field.
         chosen_keys: Other keys that its endpoints have.

@@ -15,6 +15,7 @@ import wave
 from collections.abc import Generator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import httpx
 import numpy as np
@@ -24,6 +25,8 @@ from audio.engines.voice import VoiceRequest
 from audio.pronunciation import Pronunciations
 from audio.tts import Chunk
 from audio.units import REPLY_RATE_HZ
+from llm.chat import ChatEvent, RequestSent, Token
+from llm.errors import LlmBroken
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(200)]
 
@@ -73,13 +76,18 @@ def serving(environ: dict[str, str], folder: Path, *settings: str) -> Generator[
             reader.join()
 
 
-def test_beeps_follow_each_other_at_the_configured_speed() -> None:
-    spec = importlib.util.spec_from_file_location("repartee_beeps", ROOT / "examples/voice/repartee_beeps.py")
+def module_of(file: str) -> ModuleType:
+    """Returns a module of examples/ that is not installed."""
+    spec = importlib.util.spec_from_file_location(Path(file).stem, ROOT / "examples" / file)
     assert spec is not None
     assert spec.loader is not None
-    beeps = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(beeps)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
+
+def test_beeps_follow_each_other_at_the_configured_speed() -> None:
+    beeps = module_of("voice/repartee_beeps.py")
     asked = VoiceRequest(beeps.BeepSettings(300), "en", "", None, 2.0, -20.0, 1, None, Pronunciations())
 
     async def spoken() -> list[Chunk]:
@@ -157,6 +165,43 @@ def test_installed_engines_are_listed_and_checked(environ: dict[str, str], tmp_p
     assert "draws playing cards (en, de)" in listed
     report = json.loads(output("doctor", "--json", "--set", "tts.engine=beeps"))
     assert "tts beeps" in json.dumps(report)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"a\n\xff\n\n", "another encoding: set encoding"),
+        (b"a\n" + b"x" * 70_000 + b"\n\n", "a line over 64 KiB"),
+        (b"a\n", "ends without an empty line"),
+        (b"a\nb", "ends without an empty line"),
+    ],
+    ids=["encoding", "long line", "no end", "cut line"],
+)
+def test_broken_lines_are_an_error_of_the_endpoint(sent: bytes, told: str) -> None:
+    lines = module_of("protocol/repartee_lines.py")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(sent)
+        writer.close()
+
+    async def scene() -> tuple[list[ChatEvent], LlmBroken]:
+        events = []
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            url = f"lines://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            endpoint = SimpleNamespace(name="near", url=url, own=lines.LineSettings())
+            limits = {"connect_timeout_s": 9, "first_token_timeout_s": 9, "token_gap_timeout_s": 9}
+            chat = lines.LineChat(SimpleNamespace(endpoint=endpoint, options=limits))
+            try:
+                async for event in chat.stream(()):
+                    events.append(event)  # noqa: PERF401 - those before the error count
+            except LlmBroken as error:
+                return events, error
+        raise AssertionError("it is no error")
+
+    events, error = asyncio.run(scene())
+    assert events == [RequestSent(None), Token("a")]
+    assert told in str(error)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.registry.packages import lacking_package
+from assistant.registry.protocols import PROTOCOLS
 from assistant.support.cpu import cores, half_of_cores
 from llm.chat import CONNECT_TIMEOUT_S, TOKEN_GAP_TIMEOUT_S, ChatModel
 from llm.protocols.request import ClientOptions, ClientRequest
@@ -20,8 +21,8 @@ def model_of(
 
     `instructions`: system message of the conversations, which a local model computes in advance.
 
-    Raises ValueError, in one line with the endpoint and the remedy, if a key or an extra is missing or a setting is
-    invalid.
+    Raises ValueError, in one line with the endpoint and the remedy, if a key or an extra is missing, a setting is
+    invalid, or the protocol's package fails.
     """
     key = environ.get(endpoint.api_key_env) if endpoint.api_key_env else None
     if endpoint.api_key_env and not key:
@@ -42,19 +43,29 @@ def model_of(
     )
     if lacking := lacking_package(protocol):
         raise ValueError(f"llm endpoint {endpoint.name!r}: {lacking}")
-    return protocol.make(
-        ClientRequest(
-            endpoint,
-            options,
-            api_key=key or None,
-            model=model,
-            threads=half_of_cores(cores()),
-            instructions=instructions,
-            history_tokens=settings.max_history_tokens,
-            is_alone=len(settings.endpoints) <= 1,
-            now=_local_now,
-        )
+    request = ClientRequest(
+        endpoint,
+        options,
+        api_key=key or None,
+        model=model,
+        threads=half_of_cores(cores()),
+        instructions=instructions,
+        history_tokens=settings.max_history_tokens,
+        is_alone=len(settings.endpoints) <= 1,
+        now=_local_now,
     )
+    try:
+        return protocol.make(request)
+    except Exception as error:
+        names_endpoint = isinstance(error, ValueError) and f"endpoint {endpoint.name!r}" in str(error)
+        is_own_fault = PROTOCOLS.is_of_program(protocol.name) and not isinstance(error, ImportError)
+        if names_endpoint or is_own_fault:
+            raise
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(
+            f"llm endpoint {endpoint.name!r}: its protocol {protocol.name} cannot be used ({cause}); "
+            "install its package again, or set another kind."
+        ) from error
 
 
 def model_need(endpoint: EndpointSection) -> Need | None:

@@ -101,6 +101,28 @@ def test_package_that_cannot_be_loaded_is_named_where_it_is_used(
 
 
 @pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        ("__import__('nothing_of_this_name')", "cannot be used (ModuleNotFoundError: No module named 'nothing_of"),
+        ("int('x')", "cannot be used (ValueError: invalid literal"),
+        ("{}['key']", "cannot be used (KeyError: 'key'); install its package again, or set another kind."),
+        ("request.endpoint.check_pause()", "cannot be used (AttributeError: "),
+    ],
+)
+def test_protocol_that_fails_to_make_its_client_is_one_line(
+    tmp_path: Path, install: Install, make: str, told: str
+) -> None:
+    install("echo_protocol", ECHO.replace("request: None", f"request: {make}"), "repartee.llm", "echo")
+    said = printed(
+        tmp_path,
+        f"{READ}\nllm = read(TABLE).llm\n"
+        "try:\n    model_of(llm.endpoints[0], llm, {})\nexcept ValueError as error:\n    print(error)",
+    )
+    (line,) = said.splitlines()
+    assert line.startswith(f"llm endpoint 'a': its protocol echo {told}")
+
+
+@pytest.mark.parametrize(
     ("kind", "url", "provider"),
     [
         ("openai", "https://api.openai.com/v1", "openai"),

@@ -136,6 +136,13 @@ def test_missing_package_names_its_extra(module: str, kind: str, extra: str, mon
     assert f".venv/bin/pip install -e '.[{extra}]'" in refusal(table_of(kind, "http://127.0.0.1:9"))
 
 
+def test_import_that_fails_in_a_protocol_of_the_program_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llm.tgi.chat", None)
+    told = refusal(table_of("tgi", "http://127.0.0.1:9"))
+    assert "its protocol tgi cannot be used (" in told
+    assert told.endswith("install its package again, or set another kind.")
+
+
 def test_missing_certificate_file_is_named() -> None:
     told = refusal(table_of("grpc", "grpcs://127.0.0.1:9", 'ca_file = "gone.pem"'))
     assert "ca_file gone.pem cannot be read" in told
