@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from llm.answer_text.answer_calls import completed_calls
 from llm.answer_text.answer_filter import AnswerFilter
 from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.answer_values import END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS
 from llm.chat import CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, LIMIT_REASONS, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, printable
-from llm.openai.stream import END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS
 from llm.surrogates import Surrogates
 from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from llm.answer_state import AnswerEvent, AnswerState
+from llm.answer_values import count_of
 from llm.aws.errors import AwsRefusals, fault_of_frame, fields_of
 from llm.aws.frames import EventStreamMessage, EventStreamReader
 from llm.http_errors import error_report_of, refused_in_stream
-from llm.openai.stream import count_of
 
 JsonObject = dict[str, object]
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
+from llm.answer_values import DONE_REASON
 from llm.cache.english import ENGLISH
 from llm.cache.form import MAX_REQUEST_CHARS, has_symbols, normalized_words, rewritten, without_frame
 from llm.cache.french import FRENCH
 from llm.cache.german import GERMAN
 from llm.cache.lexicon import Lexicon
-from llm.openai.stream import DONE_REASON
 
 LEXICONS: Mapping[str, Lexicon] = MappingProxyType({"en": ENGLISH, "de": GERMAN, "fr": FRENCH})
 """Languages whose requests can be compared. In others, nothing is cached: no words tell what depends on time."""

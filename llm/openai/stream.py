@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from llm.answer_text.answer_calls import completed_calls
 from llm.answer_text.answer_filter import AnswerFilter
 from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.answer_values import DONE_REASON, END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS, count_of
 from llm.chat import CallExtra, CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
@@ -18,21 +19,6 @@ from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
 from llm.token_probability import mean_probability
-
-MAX_ANSWER_CHARS = 256 * 1024
-"""Maximum length of an answer, about five hours of speech; anything longer is a fault."""
-
-MAX_CALLS = 16
-"""Maximum number of function calls in one answer."""
-
-DONE_REASON = "done"
-"""Finish reason for a service that ends with `[DONE]` and gives no finish_reason."""
-
-END_MARK_REASON = "stop_sequence"
-"""Finish reason of an answer whose text has the mark that ends the model's turn; the word is TGI's."""
-
-MAX_TOKEN_COUNT = 1_000_000_000
-"""Larger token counts are ignored as invalid."""
 
 _NO_REASON = frozenset({"", "null", "None"})
 """Values of finish_reason that some services send before the end."""
@@ -298,8 +284,3 @@ class OpenAIStream:
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
         spoken = spoken or (SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY)
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
-
-
-def count_of(value: object) -> int | None:
-    """Returns a token count, or None for an invalid value."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKEN_COUNT else None

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
 from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.answer_values import DONE_REASON, count_of
 from llm.empty_answer import CUT_SHORT
 from llm.http_errors import error_report_of, refused_in_stream
-from llm.openai.stream import DONE_REASON, count_of
 from llm.sse import Event, SseReader, StreamFormatError
 
 TEXT_OUTPUT = "text_output"

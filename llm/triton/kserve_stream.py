@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
 from llm.answer_text.reasoning_habit import ReasoningHabit
+from llm.answer_values import DONE_REASON
 from llm.empty_answer import CUT_SHORT
-from llm.openai.stream import DONE_REASON
 from llm.triton.generate_stream import NOT_FINISHED, TEXT_OUTPUT
 from llm.triton.grpc_failure import failed_in_stream
 from llm.triton.kserve_messages import KserveFormatError, KserveResponse, response_of

@@ -32,10 +32,13 @@ NAME_ENGINES = frozenset(
         "assistant.setup.answering.services",
         "assistant.setup.answering.user_files",
         "audio.cluster.voice",
+        "llm.aws.payload",
+        "llm.aws.sagemaker",
+        "llm.local.protocol",
     }
 )
 """Modules that may name engines: those of a conversation; the catalogue for diagnosis; timers; home
-and weather; engines on a cluster."""
+and weather; engines on a cluster; services and a server that speak OpenAI's protocol."""
 
 LAYERS = (
     "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills",
@@ -46,10 +49,11 @@ LAYERS = (
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
-ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
+PROTOCOL_PACKAGES = ("llm.openai", "llm.tgi", "llm.triton", "llm.aws", "llm.local")
+ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", *PROTOCOL_PACKAGES, "llm", "assistant.skills")
 ENGINE_FOLDERS = (
     *("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn"),
-    *("llm.openai.", "llm.tgi.", "llm.triton.", "llm.aws.", "llm.local."),
+    *(f"{package}." for package in PROTOCOL_PACKAGES),
 )
 """Packages of engines and protocols, each of which has its own name in its declaration."""
 
@@ -418,6 +422,9 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         ("web.app", "import llm.openai.chat", 1),
         ("repartee.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.whisper.model", "from audio.vad.webrtc.detector import WebrtcVad", 1),
+        ("llm.tgi.stream", "from llm.openai.stream import OpenAIStream", 1),
+        ("llm.answer_state", "from llm.openai.stream import OpenAIStream", 1),
+        ("llm.tgi.stream", "from llm.sse import Event", 0),
         ("assistant.setup.build", "from audio.vad.webrtc.detector import WebrtcVad", 0),
         ("assistant.setup.engine_catalog", "from audio.vad.webrtc.detector import WebrtcVad", 0),
         ("audio.vad.cascade.detector", "from audio.vad.webrtc.detector import WebrtcVad", 0),
@@ -429,6 +436,9 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         "llm module",
         "skills",
         "recognizer names a VAD",
+        "protocol names another",
+        "shared module names a protocol",
+        "protocol uses a shared module",
         "setup may",
         "catalogue may",
         "same package may",
