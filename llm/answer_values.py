@@ -1,4 +1,4 @@
-"""What the parsers of all protocols share: limits of an answer, finish reasons, token counts."""
+"""Values that the parsers of all protocols share: limits of an answer, finish reasons, token counts."""
 
 MAX_ANSWER_CHARS = 256 * 1024
 """Maximum length of an answer, about five hours of speech; anything longer is a fault."""

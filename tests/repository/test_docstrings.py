@@ -10,8 +10,9 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+from support.packages import PACKAGES
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 
 IDENTIFIER = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\))?`")
 WORD = re.compile(r"\w+")

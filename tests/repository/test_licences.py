@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import packages
 from support.generated import licence_table
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,7 @@ def test_no_cell_is_empty(rows: list[list[str]]) -> None:
 
 
 def test_exactly_the_shipped_recordings_are_listed() -> None:
-    folders = [ROOT / name for name in ("assistant", "audio", "bench", "docs", "llm", "repartee", "tests", "web")]
+    folders = [ROOT / name for name in (*packages.PACKAGES, "bench", "docs", "tests")]
     sounds = [path for folder in folders for path in folder.rglob("*.wav")] + list(SHIPPED.glob("*.flac"))
     found = {path.relative_to(ROOT).as_posix() for path in sounds}
     assert len(found) > 5

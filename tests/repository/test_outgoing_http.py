@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.packages import PACKAGES
 
 from assistant.models.hub import hub_client
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 
 HUB = "assistant/models/hub.py"
 """The only module that follows redirects: files of models are stored elsewhere. Its requests have no key."""

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.packages import PACKAGES
 
 from declarations.extra import installing
 
@@ -154,7 +155,7 @@ def test_two_simultaneous_setups_install_once(copy: Path) -> None:
 
 def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     """An extra is installed from the clone."""
-    tops = ("assistant", "audio", "bench", "deploy", "docs", "examples", "llm", "repartee", "tests", "web")
+    tops = (*PACKAGES, "bench", "deploy", "docs", "examples", "tests")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""(?<!un)install\s+['"]?repartee\b""")
     texts += [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("*.toml")]
@@ -177,7 +178,7 @@ def test_extra_is_installed_with_the_tool_that_installed_the_program(
 
 
 _FILE = re.compile(
-    r"(?<![\w/.-])(?:assistant|audio|declarations|llm|repartee|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
+    rf"(?<![\w/.-])(?:{'|'.join(PACKAGES)}|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
 )
 
 
@@ -187,14 +188,14 @@ def files_named(text: str) -> set[str]:
 
 def test_files_named_in_documents_and_docstrings_exist() -> None:
     pages = [*ROOT.glob("docs/**/*.md"), *(ROOT / top / "README.md" for top in (".", "bench", "examples"))]
-    sources = [
-        file
-        for top in ("assistant", "audio", "declarations", "llm", "repartee", "web", "bench")
-        for file in ROOT.glob(f"{top}/**/*.py")
-    ]
+    sources = [file for top in (*PACKAGES, "bench") for file in ROOT.glob(f"{top}/**/*.py")]
     named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}
     assert len(named) > 50
     assert {(where, name) for where, name in named if not (ROOT / name).exists()} == set()
+
+
+def test_wheel_has_every_package_but_the_benches() -> None:
+    assert {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"bench"} == {*PACKAGES}
 
 
 def test_architecture_page_names_every_assistant_package() -> None:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support.packages import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("assistant", "audio", "declarations", "llm", "repartee", "web")
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
 ADDED: Mapping[str, str] = HATCH["build"]["targets"]["wheel"]["force-include"]
 """Files from outside of the packages, and their names in the wheel."""

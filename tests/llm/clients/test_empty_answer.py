@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Protocol
 
 import pytest
+from support.packages import PACKAGES, ROOT
 from support.texts.text_cases import text_cases
 
 from llm.answer_state import AnswerEvent, AnswerState
@@ -99,9 +99,8 @@ def test_visible_characters_are_kept(text: str) -> None:
 
 
 def test_error_texts_do_not_point_to_own_log() -> None:
-    root = Path(__file__).parents[3]
     told = re.compile(r"(see|look (in|at)) the server's log")
-    places = [root / name for name in ("assistant", "audio", "llm", "repartee", "web")]
+    places = [ROOT / name for name in PACKAGES]
     found = [
         path
         for place in places

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.packages import PACKAGES
 
 from web.access.rate_limits import Kind
 
@@ -16,7 +17,7 @@ PAGE = ROOT / "docs" / "security.md"
 HEAD = ("asset", "attack", "defence", "test")
 
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
-MODULE = re.compile(r"`((?:assistant|audio|llm|web|deploy)/[\w/]+(?:\.py)?)`")
+MODULE = re.compile(rf"`((?:{'|'.join(PACKAGES)}|deploy)/[\w/]+(?:\.py)?)`")
 LIMITING = re.compile(r"Limits?\b")
 """Beginning of the docstring of a module that is there to limit something."""
 
@@ -36,7 +37,7 @@ def functions_of(file: Path) -> frozenset[str]:
 
 
 def limiting_modules() -> Iterator[str]:
-    for package in ("assistant", "audio", "llm", "repartee", "web"):
+    for package in PACKAGES:
         for file in sorted((ROOT / package).rglob("*.py")):
             text = file.read_text(encoding="utf-8")
             if text.startswith('"""Limit') and LIMITING.match(ast.get_docstring(ast.parse(text)) or ""):
