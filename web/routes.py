@@ -1,4 +1,4 @@
-"""Builds the HTTP endpoints of OpenAI's API."""
+"""Builds the HTTP endpoints: those of OpenAI's API and those of the page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

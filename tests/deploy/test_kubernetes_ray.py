@@ -129,8 +129,9 @@ def test_workers_download_the_models_of_their_replicas() -> None:
         (models,) = group["template"]["spec"]["initContainers"]
         environment = {variable["name"]: variable["value"] for variable in models["env"]}
         assert unknown_variables(environment, OTHER_VARIABLES) == []
+        assert environment["REPARTEE_TTS_ENGINE"] == "auto", "as the replicas choose it"
         wanted = needs(load_settings(CONFIG, environment, []).settings)
-        assert {need.kind for need in wanted if need.name} >= {"whisper", "piper", "smart-turn"}
+        assert {need.kind for need in wanted if need.name} >= {"whisper", "smart-turn"}
 
 
 def test_groups_have_room_to_grow() -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import version
 from pathlib import Path
 
@@ -160,6 +161,16 @@ def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path:
     assert done.stderr.startswith("repartee: ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_guide_shows_the_waterfall_as_it_is_printed() -> None:
+    root = Path(__file__).parents[3]
+    example = (root / "docs" / "traces.md").read_text(encoding="utf-8").partition("    $ repartee ")[2]
+    command, _, rest = example.partition("\n")
+    done = repartee(*command.split(), cwd=root)
+    printed = textwrap.indent(done.stdout, "    ")
+    assert len(printed.splitlines()) > 20
+    assert rest.startswith(printed)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])

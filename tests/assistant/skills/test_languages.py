@@ -475,11 +475,14 @@ def test_answer_is_in_the_conversation_language(language: str, said: str, text: 
 
 
 @pytest.mark.parametrize("code", OTHERS)
-def test_answer_without_a_model_names_the_remedy(code: str) -> None:
-    language, english = load_language(code), load_language("en")
-    for sentence in ("no_model", "no_words"):
-        assert language.say(sentence) != english.say(sentence)
-        assert "repartee" not in language.say(sentence)
+def test_answer_without_a_model_is_in_the_language_or_english(skills: Skills, code: str) -> None:
+    def refused(said: str, language: str) -> str:
+        return skills.refusal(said, SkillContext(NOW, language=language)).text
+
+    assert refused("x", code) == load_language(code).say("no_model")
+    assert "repartee" not in refused("x", code)
+    assert refused(" ", code) != refused(" ", "en")
+    assert refused(" ", "it") == refused(" ", "en")
 
 
 @pytest.mark.parametrize("code", OTHERS)

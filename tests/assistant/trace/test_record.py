@@ -74,6 +74,10 @@ def described(title: str) -> set[str]:
     return {name for row in rows.splitlines() for name in re.findall("`([^`]+)`", row.split("|")[1])}
 
 
+def test_page_names_the_version() -> None:
+    assert f"(`schema: {SCHEMA}`)" in PAGE.read_text(encoding="utf-8")
+
+
 def test_every_outcome_and_every_event_is_described() -> None:
     assert described("`outcome`") == set(get_args(Outcome))
     assert described("event") == set(get_args(EventName))
