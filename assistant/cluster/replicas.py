@@ -31,7 +31,6 @@ from assistant.setup.voices.factory import make_voice
 from assistant.support.cpu import cores
 from audio.cluster import ReplicaInfo
 from audio.cluster.wire import received_pcm, sent_chunk, sent_info
-from audio.end_of_turn.smart_turn.network import SmartTurn
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import SHOWN, fallback_of
 from audio.hang_detection import HangDetector
@@ -45,7 +44,7 @@ HEALTH_CHECK_S = 5.0
 """Interval of the health checks, in seconds."""
 
 MAX_BATCH = 8
-"""Silences that Smart Turn judges in one run of its network."""
+"""Silences that the end-of-turn estimator judges in one run."""
 
 
 class WatchedThread:
@@ -194,17 +193,19 @@ class VoiceReplica(Replica):
 
 
 class TurnEndReplica(Replica):
-    """Smart Turn. What waits is judged in one batch."""
+    """The end-of-turn estimator. What waits is judged in one batch."""
 
     def __init__(self, settings: Settings, version: str) -> None:
-        """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
-        need = _turn_end_need()
-        times = ThreadTimes()
-        with times.started_here("Smart Turn"):
-            self._network = network = SmartTurn(build.place_of(need), provider=turn_provider(settings))
+        """Loads the estimator and runs it once. Raises EngineLoadError, EngineError."""
+        engine, times = turn_end_engine(), ThreadTimes()
+        if engine.replica is None or engine.models is None:
+            raise EngineLoadError(f"{engine.label} does not run on a cluster.")
+        need = Need(engine.models.catalogue[0].name, engine.models.name, engine.models.purpose)
+        with times.started_here(engine.label):
+            self._network = network = engine.replica(build.place_of(need), turn_provider(settings))
         batches = "in batches" if network.use_batches() else "one at a time"
         silence = np.zeros(MIC_RATE_HZ, np.int16)
-        self._thread = WatchedThread("Smart Turn", partial(network.probability, silence), times)
+        self._thread = WatchedThread(engine.label, partial(network.probabilities, [silence]), times)
         super().__init__(version, f"{need.name}, {batches}, {network.fallback or SHOWN[network.provider]}")
 
     async def check_health(self) -> None:
@@ -238,12 +239,6 @@ def local_settings(settings: Settings) -> Settings:
         turn=replace(settings.turn, smart_turn="auto"),
         engines=settings.engines,
     )
-
-
-def _turn_end_need() -> Need:
-    models = turn_end_engine().models
-    assert models is not None, "a replica has the model of its own machine"
-    return Need(models.catalogue[0].name, models.name, models.purpose)
 
 
 def _voice(settings: Settings) -> tuple[Voice, str]:

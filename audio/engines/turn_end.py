@@ -1,16 +1,37 @@
 """Declaration of an end-of-turn estimator: what its package offers as an entry point of the group `repartee.turn`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from declarations.models import ModelKind
 
 if TYPE_CHECKING:
     from audio.end_of_turn import TurnEndModel
-    from audio.execution_provider import ProviderRequest
+    from audio.execution_provider import ProviderInUse, ProviderRequest
+    from audio.units import Pcm
+
+
+class ReplicaTurnEnd(Protocol):
+    """A loaded estimator in a replica of a cluster. Its methods block.
+
+    Attributes:
+        provider: Where it computes.
+        fallback: See `OpenedSession.fallback`.
+    """
+
+    provider: "ProviderInUse"
+    fallback: str
+
+    def probabilities(self, pcms: "Sequence[Pcm]") -> list[float]:
+        """Returns the probability, 0..1, after each of several sounds. Raises EngineError."""
+        ...
+
+    def use_batches(self) -> bool:
+        """Judges several sounds in one run from now on, if the results are the same. Returns whether."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +46,7 @@ class TurnEndEngine:
         rank: How much it is preferred; the highest whose packages are installed is used.
         models: Its models; the first of the catalogue is used. None: it needs none.
         packages: Distributions that it needs, with the module of each.
+        replica: Loads the model at a path in a replica. Blocks. Raises EngineLoadError. None: it runs on no cluster.
     """
 
     name: str
@@ -34,3 +56,4 @@ class TurnEndEngine:
     rank: int
     models: ModelKind | None = None
     packages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    replica: "Callable[[Path, ProviderRequest], ReplicaTurnEnd] | None" = None

@@ -25,13 +25,12 @@ OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
 NAME_ENGINES = frozenset(
     {
-        "assistant.cluster.replicas",
         "assistant.setup.answering.answer_cache",
         "assistant.setup.build",
         "assistant.setup.engine_catalog",
         "assistant.setup.answering.services",
         "assistant.setup.answering.user_files",
-        "audio.cluster.voice",
+        "audio.cluster.turn_end",
         "llm.aws.payload",
         "llm.aws.sagemaker",
         "llm.local.protocol",
@@ -50,7 +49,10 @@ LAYERS = (
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
 PROTOCOL_PACKAGES = ("llm.openai", "llm.tgi", "llm.triton", "llm.aws", "llm.local")
-ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", *PROTOCOL_PACKAGES, "llm", "assistant.skills")
+ENGINE_PACKAGES = (
+    *("audio.vad", "audio.stt", "audio.tts", "audio.end_of_turn.smart_turn"),
+    *(*PROTOCOL_PACKAGES, "llm", "assistant.skills"),
+)
 ENGINE_FOLDERS = (
     *("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn"),
     *(f"{package}." for package in PROTOCOL_PACKAGES),
@@ -419,6 +421,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
     [
         ("assistant.pipeline.session", "from audio.vad.webrtc.detector import WebrtcVad", 1),
         ("assistant.pipeline.session", "from audio.vad.webrtc import detector", 1),
+        ("assistant.cluster.replicas", "from audio.end_of_turn.smart_turn.network import SmartTurn", 1),
         ("web.app", "import llm.openai.chat", 1),
         ("repartee.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.whisper.model", "from audio.vad.webrtc.detector import WebrtcVad", 1),
@@ -433,6 +436,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
     ids=[
         "class",
         "module",
+        "replica names an estimator",
         "llm module",
         "skills",
         "recognizer names a VAD",

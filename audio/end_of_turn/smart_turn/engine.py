@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from audio.end_of_turn import TurnEndModel
 from audio.end_of_turn.smart_turn.catalogue import MODELS
-from audio.engines.turn_end import TurnEndEngine
+from audio.engines.turn_end import ReplicaTurnEnd, TurnEndEngine
 from audio.execution_provider import ProviderRequest
 
 
@@ -17,6 +17,13 @@ def make(model: Path | None, provider: ProviderRequest) -> TurnEndModel:
     return SmartTurnService(model, provider=provider)
 
 
+def replica(model: Path, provider: ProviderRequest) -> ReplicaTurnEnd:
+    """Returns the network of a replica. Raises EngineLoadError."""
+    from audio.end_of_turn.smart_turn.network import SmartTurn  # noqa: PLC0415 - as above
+
+    return SmartTurn(model, provider=provider)
+
+
 ENGINE = TurnEndEngine(
     name="smart-turn",
     label="Smart Turn",
@@ -25,4 +32,5 @@ ENGINE = TurnEndEngine(
     rank=50,
     models=MODELS,
     packages=MappingProxyType({"onnxruntime": "onnxruntime"}),
+    replica=replica,
 )
