@@ -1,7 +1,7 @@
 """All settings: one frozen dataclass per section of config.toml, checked on construction.
 
-The annotation of each field holds its description and allowed values. The comments in config.toml, the table in
-docs/configuration.md and the error texts come from here (tests/support/generated/config_texts.py writes the first two).
+The annotation of each field holds its description and allowed values. The comments in config.toml and the error texts
+come from here (tests/support/generated/config_texts.py writes config.toml).
 """
 
 from collections.abc import Mapping

@@ -88,11 +88,6 @@ def test_shipped_file_matches_the_settings() -> None:
     assert config_texts.CONFIG_FILE.read_text(encoding="utf-8") == config_texts.config_toml()
 
 
-def test_documentation_matches_the_settings() -> None:
-    page = config_texts.DOCS_FILE.read_text(encoding="utf-8")
-    assert page == config_texts.docs_with(config_texts.markdown_tables(), page)
-
-
 def test_shipped_file_has_every_key_in_order_with_its_default() -> None:
     table = tomllib.loads(config_texts.CONFIG_FILE.read_text(encoding="utf-8"))
     named = []

@@ -1,11 +1,10 @@
-"""Generates config.toml and the table in docs/configuration.md from assistant/config/settings.py.
+"""Generates config.toml from assistant/config/settings.py.
 
-`python tests/support/generated/config_texts.py` in the repository's root writes both; tests/assistant/config/ compares
-them.
+`python tests/support/generated/config_texts.py` in the repository's root writes it; tests/assistant/config/ compares
+it.
 """
 
 import textwrap
-from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
@@ -21,9 +20,6 @@ from assistant.registry.protocols import PROTOCOLS, protocol_of
 ROOT = Path(__file__).parents[3]
 CONFIG_FILE = ROOT / "config.toml"
 DOCS_FILE = ROOT / "docs" / "configuration.md"
-
-TABLE_BEGINS = "<!-- Written by tests/support/generated/config_texts.py: -->\n"
-TABLE_ENDS = "<!-- End. -->\n"
 
 _HEAD = (
     "Repartee's settings: every key with its meaning and its default. Write what you want to change into your own "
@@ -66,13 +62,12 @@ class EndpointKey:
 
     @property
     def default(self) -> str:
-        """The key with its default, or with the kinds that require it."""
-        name = self.key.name
-        spared = [kind for kind in self.kinds if name not in needed_keys(kind)]
+        """A sentence with the default, or with the kinds that require the key."""
+        spared = [kind for kind in self.kinds if self.key.name not in needed_keys(kind)]
         if not spared:
-            return f"`{name}` (required)"
-        exception = f" (required, except for {' and '.join(spared)})" if len(spared) < len(self.kinds) else ""
-        return f"`{name}={spelled(defaults_of(spared[0])[name])}`{exception}"
+            return "Required."
+        exception = f"Required, except for {' and '.join(spared)}. " if len(spared) < len(self.kinds) else ""
+        return f"{exception}Default: {spelled(defaults_of(spared[0])[self.key.name])}."
 
     @property
     def text(self) -> str:
@@ -113,41 +108,11 @@ def config_toml() -> str:
     return "".join(parts)
 
 
-def markdown_tables() -> str:
-    """Returns the table of docs/configuration.md: the keys of each section with their defaults."""
-    rows = ["| section | keys and their defaults |\n", "|---|---|\n"]
-    for section in SECTIONS:
-        values = DEFAULTS.section(section)
-        keys = (f"`{key.name}={_shortened(spelled(getattr(values, key.name)))}`" for key in keys_of(type(values)))
-        rows.append(_row(f"[{section}]", keys))
-        if section == "llm":
-            groups = dict.fromkeys(one.kinds for one in all_endpoint_keys())
-            for kinds in sorted(groups, key=lambda kinds: -len(kinds)):
-                told = (one.default for one in all_endpoint_keys() if one.kinds == kinds)
-                rows.append(
-                    _row("[[llm.endpoints]]", told, "" if kinds == PROTOCOLS.names else f", {', '.join(kinds)}")
-                )
-        if section == "tools":
-            defaults = _TOOL_SERVER_DEFAULTS.items()
-            keys = (f"`{name}` (required)" if one is MISSING else f"`{name}={spelled(one)}`" for name, one in defaults)
-            rows.append(_row("[[tools.servers]]", keys))
-    return "".join(rows)
-
-
-def docs_with(tables: str, page: str) -> str:
-    """Returns the page with its table replaced."""
-    before, begins, rest = page.partition(TABLE_BEGINS)
-    _, ends, after = rest.partition(TABLE_ENDS)
-    assert begins
-    assert ends
-    return f"{before}{begins}\n{tables}{ends}{after}"
-
-
 def _endpoint_examples() -> str:
     parts = ["\n", _comment(_ENDPOINTS_HEAD)]
     for one in all_endpoint_keys():
         kinds = "" if one.of_all else f" ({', '.join(one.kinds)})"
-        parts.append(_comment(f"  {one.key.name}{kinds}: {_about(one.key, one.text)}"))
+        parts.append(_comment(f"  {one.key.name}{kinds}: {_about(one.key, one.text)} {one.default}"))
     for example in _EXAMPLES:
         values, defaults = values_of(example), defaults_of(example.kind)
         told = [name for name, value in values.items() if name == "kind" or value != defaults.get(name)]
@@ -158,7 +123,10 @@ def _endpoint_examples() -> str:
 
 def _tool_server_examples() -> str:
     parts = ["\n", _comment(_TOOL_SERVERS_HEAD)]
-    parts += [_comment(f"  {key.name}: {_about(key)}") for key in TOOL_SERVER_KEYS.values()]
+    for name, key in TOOL_SERVER_KEYS.items():
+        default = _TOOL_SERVER_DEFAULTS[name]
+        told = "Required." if default is MISSING else f"Default: {spelled(default)}."
+        parts.append(_comment(f"  {name}: {_about(key)} {told}"))
     for example in _TOOL_SERVER_EXAMPLES:
         values = {name: getattr(example, name) for name in TOOL_SERVER_KEYS}
         lines = [f"{name} = {_value(one)}" for name, one in values.items() if one != _TOOL_SERVER_DEFAULTS[name]]
@@ -193,15 +161,5 @@ def _meaning(section: type) -> str:
     return (section.__doc__ or "").partition("\n")[0]
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 40 else f'{text[:36]}…"'
-
-
-def _row(section: str, keys: Iterable[str], whose: str = "") -> str:
-    return f"| `{section}`{whose} | {', '.join(keys)} |\n"
-
-
 if __name__ == "__main__":
     CONFIG_FILE.write_text(config_toml(), encoding="utf-8")
-    page = DOCS_FILE.read_text(encoding="utf-8")
-    DOCS_FILE.write_text(docs_with(markdown_tables(), page), encoding="utf-8")
