@@ -99,7 +99,8 @@ def cluster(settings: Settings) -> "ClusterConnection":
 
 
 CLUSTER_DECODES = 4
-"""Segments that one gateway has decoded at the same time: a GPU decodes four in the time of one."""
+"""Segments that one gateway has decoded at the same time. An estimate, not measured: a GPU decodes four in about the
+time of one."""
 
 
 def cluster_recognizer(settings: Settings, connection: "ClusterConnection") -> SharedRecognizer:

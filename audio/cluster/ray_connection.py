@@ -35,7 +35,7 @@ DIRECT_BYTES = 1_000_000
 """Arguments up to this size are sent with the request; larger ones cost another message through the object store."""
 
 CONNECT_TIMEOUT_S = 30.0
-"""Longest wait for the connection, in seconds. Starting Ray's processes of a new node takes up to ten."""
+"""Longest wait for the connection, in seconds. An estimate, not measured: Ray's start on a new node may take ten."""
 
 NAMESPACE = "repartee"
 

@@ -16,7 +16,8 @@ conversations on two cores it lowers the event loop's lag (docs/lab/load-schedul
 MANY = 16
 """Conversations from which the event loop needs about half of a processor; eight take a quarter. With fewer of them the
 engines keep the priority of other programs, beside which they would get a third of their share: eight conversations
-waited longer for their words (docs/lab/load-scheduling.md). Nobody but root can raise it again."""
+waited longer for their words, in one pair of runs with 40 turns each (docs/lab/load-scheduling.md). Nobody but root can
+raise it again."""
 
 LOWEST = 19
 """The niceness beyond which Linux has no lower priority."""
