@@ -186,10 +186,9 @@ def section(run: LoadRun) -> str:
     return (
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores. Settings: {settings}.\n\n"
         f"{figures_table(run)}\n\n"
-        "Clients, the language model (100 ms to the first token) and the server share the cores. All figures are as "
-        "measured: nothing is subtracted for what other programs took. *CPU s per minute* is for each minute of each "
-        "conversation; *MB each* is the growth of the server's memory from its start to its peak, divided by the "
-        "conversations; *client late* says how late the clients sent their own sound, for the worst connection."
+        "Clients, the language model (100 ms to the first token) and the server share the cores; nothing is subtracted."
+        " *MB each*: growth of the server's memory to its peak, for each conversation. *Client late*: how late the "
+        "clients sent their sound, for the worst connection."
     )
 
 
