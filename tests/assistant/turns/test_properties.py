@@ -1,6 +1,6 @@
 """Property tests: invariants of turn taking under any order of events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -73,6 +73,31 @@ def frames_of(stretches: list[tuple[int, int]], sure: list[float]) -> list[float
     """Returns the speech probability of each frame. Speech stretches take their values from `sure` in sequence."""
     course = zip(stretches, cycle(sure), strict=False)
     return [frame for (voiced, silent), voice in course for frame in [voice] * voiced + [0.0] * silent]
+
+
+SILENT_FRAMES = 4000
+"""80 s after everything that is scripted: longer than every deadline."""
+
+SCRIPTED_FRAMES = 801
+"""The client, the timers and the key do nothing at this frame or later."""
+
+COMMITTED_FRAMES = 100
+"""Where only the client ends turns, it does so this many frames after the last speech."""
+
+SETTLED_FRAMES = 150
+"""3 s in which nothing is open: longer than every wait in silence."""
+
+
+def simulated_frames(session: SimulatedSession, count: int, last_scripted: int) -> Iterator[int]:
+    """Yields the numbers of the frames to simulate: all until the session is settled, then those with due events."""
+    number, settled = -1, 0
+    while (number := number + 1) < count:
+        yield number
+        settled = settled + 1 if number > last_scripted and session.is_settled else 0
+        if settled == SETTLED_FRAMES:
+            if not session.is_waiting:
+                return
+            number, settled = max(number, session.next_due // FRAME_SAMPLES - 1), 0
 
 
 stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
@@ -193,10 +218,12 @@ def test_invariants_hold_for_any_session(
         PushToTalk() if ends == "held" else None,
     )
     pressed, released = {first for first, _ in keys}, {first + length for first, length in keys}
-    frames = frames_of(stretches, sure) + [0.0] * 4000  # 80 s: longer than every deadline
+    scripted = frames_of(stretches, sure)
+    frames = scripted + [0.0] * SILENT_FRAMES
     edge, began, voiced_before = Samples(0), Samples(0), False
     held = hold  # silent frames after which the VAD reports the offset
-    for number, spoken in enumerate(frames):
+    for number in simulated_frames(session, len(frames), max(len(scripted) + COMMITTED_FRAMES, SCRIPTED_FRAMES)):
+        spoken = frames[number]
         muted = any(first <= number < first + length for first, length in mutes)
         voiced = session.is_speech(Samples(number * FRAME_SAMPLES), voiced=spoken > 0 and not muted)
         if voiced != voiced_before:
@@ -228,7 +255,7 @@ def test_invariants_hold_for_any_session(
             session.key.release(end)
         if number in pressed:
             session.press()
-        if ends == "manual" and number == len(frames) - 3900:
+        if ends == "manual" and number == len(scripted) + COMMITTED_FRAMES:
             session.handle(InputCommitted(end))  # otherwise the turn stays open
         if number in rings:
             session.handle(ReplyRequested(end, "announcement", "a timer rings"))
