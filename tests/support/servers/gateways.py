@@ -54,7 +54,12 @@ def loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
 
 @asynccontextmanager
 async def gateway(
-    engines: ScriptedEngineLoader, url: str, *, behind: str = "", timeout_s: float = PATIENT_S
+    engines: ScriptedEngineLoader,
+    url: str,
+    *,
+    behind: str = "",
+    timeout_s: float = PATIENT_S,
+    claim_s: float = PATIENT_S,
 ) -> AsyncGenerator[SessionServer]:
     """Runs one gateway.
 
@@ -63,12 +68,13 @@ async def gateway(
         url: Address of Redis.
         behind: The host name of the proxy in front of it, whose clients need the token; "": there is none.
         timeout_s: Time limit of its calls to Redis.
+        claim_s: How long its claims hold that are not confirmed.
     """
     async with session_server(
         engines,
         SECRET if behind else None,
         [behind] if behind else [],
-        make_handovers=lambda metrics: handovers(url, metrics, timeout_s=timeout_s),
+        make_handovers=lambda metrics: handovers(url, metrics, timeout_s=timeout_s, claim_s=claim_s),
     ) as server:
         yield server
 

@@ -18,6 +18,8 @@ from support.servers.session_server import RecordingClient, SessionServer, event
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 
+from web.handover.store import CLAIM_S
+
 QUESTION, ANSWER = "what time is it?", "It is ten o'clock."
 
 both_proxies = pytest.mark.parametrize("kind", ["nginx", "haproxy"])
@@ -115,8 +117,8 @@ async def ask(client: RecordingClient) -> None:
 @asynccontextmanager
 async def both(folder: Path, url: str, *assignments: str) -> AsyncGenerator[list[SessionServer]]:
     async with (
-        gateway(loader(folder / "a", *assignments), url, behind=HOST) as a,
-        gateway(loader(folder / "b", *assignments), url, behind=HOST) as b,
+        gateway(loader(folder / "a", *assignments), url, behind=HOST, claim_s=CLAIM_S) as a,
+        gateway(loader(folder / "b", *assignments), url, behind=HOST, claim_s=CLAIM_S) as b,
     ):
         yield [a, b]
 
