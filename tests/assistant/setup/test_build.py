@@ -46,8 +46,13 @@ async def end_of_turn_model(loader: EngineLoader) -> AudioEndOfTurnModel | None:
     return await load_end_of_turn_model(loader, loader._connection)
 
 
+AUTO_VOICE = "tts.engine=auto"
+
+
 def loader_of(*overrides: str, environ: dict[str, str] | None = None) -> EngineLoader:
-    return EngineLoader(load_settings(None, {}, overrides).settings, environ or {})
+    """Returns a loader; espeak-ng speaks, which is loaded at once, unless the overrides say something of the voice."""
+    voice = () if any(one.startswith("tts.") for one in overrides) else ("tts.engine=espeak-ng",)
+    return EngineLoader(load_settings(None, {}, [*voice, *overrides]).settings, environ or {})
 
 
 def endpoint(url: str, **more: str) -> str:
@@ -82,7 +87,7 @@ def asked(loader: EngineLoader, messages: Sequence[Message]) -> tuple[str, str]:
 
 @pytest.mark.slow
 def test_skills_answer_as_a_fallback_without_endpoints() -> None:
-    loader = loader_of()
+    loader = loader_of(AUTO_VOICE)
     by, text = asked(loader, WHAT_TIME)
     assert by == "skills"
     assert text.startswith("It's ")
@@ -104,7 +109,7 @@ def test_skills_by_choice_are_no_fallback() -> None:
 def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    loader = loader_of()
+    loader = loader_of(AUTO_VOICE)
     asked(loader, WHAT_TIME)
     by_stage = {chosen.stage: chosen for chosen in loader.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
@@ -194,7 +199,7 @@ def test_other_voice_of_the_engine_speaks_if_its_default_is_missing(
 
 @pytest.mark.parametrize("language", ["en", "en-GB"])
 def test_hibari_speaks_english_by_default(language: str) -> None:
-    chosen = chosen_voice(f"assistant.language={language}")
+    chosen = chosen_voice(AUTO_VOICE, f"assistant.language={language}")
     assert (chosen.name, chosen.detail, chosen.fallback) == ("hibari", "heart (en_US), speed 1", False)
 
 
