@@ -37,7 +37,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         self._sockets = sockets
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
+        # Most loops have only the pipe that wakes them up, about which the kernel need not be asked.
+        ready = super().select(0) if len(self.get_map()) > 1 else []
         if ready or timeout == 0:
             return ready
         if self._sockets and (timeout is None or timeout > NOTICED_S):
