@@ -82,7 +82,7 @@ SCRIPTED_FRAMES = 801
 """The client, the timers and the key do nothing at this frame or later."""
 
 COMMITTED_FRAMES = 100
-"""Where only the client ends turns, it does so this many frames after the last speech."""
+"""Frames from the last speech to the commit of a client that ends all turns."""
 
 SETTLED_FRAMES = 150
 """3 s in which nothing is open: longer than every wait in silence."""
