@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,11 @@ def page_server(
     A fake service gives each turn its answer, or else the skills answer.
     """
     running: list[Running] = []
+    loops: list[asyncio.AbstractEventLoop] = []
     ready, stop = threading.Event(), asyncio.Event()
 
     async def main() -> None:
+        loops.append(asyncio.get_running_loop())
         async with AsyncExitStack() as stack:
             url, also = "", assignments
             if answers:
@@ -130,13 +132,15 @@ def page_server(
         finally:
             ready.set()
 
-    thread = threading.Thread(target=run, name="server")
+    thread = threading.Thread(target=run, name="server", daemon=True)
     thread.start()
     try:
         assert ready.wait(READY_WITHIN_S), "the server does not start"
         assert running, "the server did not start"
         yield running[0]
     finally:
-        if running:
-            running[0].loop.call_soon_threadsafe(stop.set)
+        # A server that is still starting stops once it has started; pytest must not wait for its thread.
+        with suppress(RuntimeError):  # its loop has ended, because it failed
+            for loop in loops:
+                loop.call_soon_threadsafe(stop.set)
         thread.join(READY_WITHIN_S)

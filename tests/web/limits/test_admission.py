@@ -120,7 +120,7 @@ def test_figure_must_fall_clearly_below_its_limit_to_end_a_refusal() -> None:
     assert reasons == [False, True, True, True, False, False]
 
 
-def test_latency_must_fall_clearly_into_the_band_to_end_a_refusal_for_the_engines() -> None:
+def test_refusal_for_the_engines_ends_clearly_inside_the_latency_band() -> None:
     policy = AdmissionPolicy(LIMITS)
     reasons = []
     for latency_s in (0.79, 0.81, 0.79, 0.68, 0.79):

@@ -12,7 +12,7 @@ A_SENT = ReplySent(A, "One. Two.", None, None, None, None)
 CANCEL, CLEAR = CancelResponse("e1", None), ClearOutput("e2")
 
 
-def test_client_gets_the_reply_that_still_plays_again_after_a_later_one_was_retracted() -> None:
+def test_playing_reply_is_sent_again_after_a_later_one_was_retracted() -> None:
     replies = ClientReplies()
     for event in (A_STARTED, ChunkSpoken(A, "One."), B_STARTED, ChunkSpoken(A, "Two."), A_SENT):
         replies.on_event(event)
