@@ -1,15 +1,16 @@
-# make run: talk (sets up what is missing first).   make test: everything that CI checks.
+# make run: talk (sets up what is missing first).   make test thorough: everything that CI checks.
 
 PYTHON ?=
 LLM ?=
 BIN := .venv/bin
 export PYTHON LLM
 
-.PHONY: help setup setup-dev run test check quick search portable bench audit lock clean
+.PHONY: help setup setup-dev run test thorough check quick search portable bench audit lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
-	@echo "make test     format, lint, types and all tests"
+	@echo "make test     format, lint, types and the tests"
+	@echo "make thorough the long tests: a soak, more browsers, clients of others, tests on Ray"
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
 	@echo "make search   the property tests and those with random faults, with many more examples"
@@ -37,23 +38,30 @@ unexport PYTHONDONTWRITEBYTECODE
 # sound card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last,
 # what measures latency alone. All run, whatever the ones before find. Three processes share two cores, and browsers and
 # sound servers fail by themselves now and then: a test that fails is repeated with nothing beside it, and that result
-# counts. Both are printed.
+# counts. Both are printed. `thorough` runs what `test` leaves out: long runs, more browsers and clients of others.
 
 THREE := -n 3 --dist loadfile --no-loadscope-reorder
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 PYTEST = $(BIN)/python -m pytest -o cache_dir=.pytest_cache/$(1)
 ALONE = --last-failed --last-failed-no-failures=none
 
+# Phase $(1), tests $(2) in files $(3), in processes $(4).
+PHASE = $(call PYTEST,$(1)) $(4) -m "$(2)" $(3) || $(call PYTEST,$(1)) $(ALONE) || status=$$?
+
 test: check
 	@status=0; \
-	$(call PYTEST,computing) $(THREE) -m "not (real_time or calm or alone)" || \
-	    $(call PYTEST,computing) $(ALONE) || status=$$?; \
-	$(call PYTEST,real_time) $(THREE) -m "real_time and not (calm or alone)" $(call MARKED,real_time) || \
-	    $(call PYTEST,real_time) $(ALONE) || status=$$?; \
-	$(call PYTEST,calm) $(THREE) -m "calm and not alone" $(call MARKED,calm) || \
-	    $(call PYTEST,calm) $(ALONE) || status=$$?; \
-	$(call PYTEST,alone) -m alone $(call MARKED,alone) || \
-	    $(call PYTEST,alone) $(ALONE) || status=$$?; \
+	$(call PHASE,computing,not (thorough or real_time or calm or alone),,$(THREE)); \
+	$(call PHASE,real_time,real_time and not (thorough or calm or alone),$(call MARKED,real_time),$(THREE)); \
+	$(call PHASE,calm,calm and not (thorough or alone),$(call MARKED,calm),$(THREE)); \
+	$(call PHASE,alone,alone and not thorough,$(call MARKED,alone),); \
+	exit $$status
+
+thorough: check
+	@status=0; \
+	$(call PHASE,computing,thorough and not (real_time or calm or alone),$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,real_time,thorough and real_time and not (calm or alone),$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,calm,thorough and calm and not alone,$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,alone,thorough and alone,$(call MARKED,thorough),); \
 	exit $$status
 
 check: setup-dev
@@ -62,7 +70,7 @@ check: setup-dev
 	$(BIN)/mypy --strict
 
 quick: setup-dev
-	$(BIN)/python -m pytest $(THREE) -m "not slow"
+	$(BIN)/python -m pytest $(THREE) -m "not (slow or thorough)"
 
 search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 \

@@ -82,6 +82,7 @@ def test_usage_of_this_process_is_measured() -> None:
     assert usage.threads >= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.real_time
