@@ -7,9 +7,9 @@ or `ReplyStopped`. Audio is not an event: it goes to the speaker.
 from dataclasses import dataclass
 from typing import Literal
 
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import FunctionCallItem, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall
-from assistant.history.spoken_transcript import TimedWord
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.record import TurnRecord

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import assert_never
 
+from assistant.history.cut_to_heard import SpokenTranscript, Stretch
 from assistant.history.images import with_newest_images
 from assistant.history.items import (
     ROOT,
@@ -33,7 +34,6 @@ from assistant.history.mcp_items import (
     called,
 )
 from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt, tokens_of
-from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.history.summary import Summary, SummaryRequest, items_to_summarize, summary_request
 from assistant.turns.events import ReplyId
 from audio.units import ReplySamples

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assistant.history.spoken_transcript import Stretch
+from assistant.history.cut_to_heard import Stretch
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span, Stage
 from audio.level import OnsetFinder

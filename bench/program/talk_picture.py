@@ -24,8 +24,8 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import ItemId
-from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.engines import EngineChoice
 from assistant.trace.latency import STAGES, Stage, StageShare
 from assistant.trace.record import SCHEMA, Outcome, TurnRecord

@@ -22,7 +22,7 @@ from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
 from web.http_api.subtitles import srt, vtt
-from web.session.session_settings import logprobs_of
+from web.session.session_update import logprobs_of
 from web.wire.incoming.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS, MAX_PROMPT_CHARS
 from web.wire.items.items import JsonObject
 from web.wire.values.fields import (

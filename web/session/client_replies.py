@@ -17,7 +17,7 @@ from assistant.events import (
     TurnFinished,
     WordsTimed,
 )
-from assistant.history.spoken_transcript import TimedWord
+from assistant.history.cut_to_heard import TimedWord
 from assistant.turns.events import ReplyId
 from web.wire.incoming.commands import CancelResponse, ClearOutput, Command
 

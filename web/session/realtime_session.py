@@ -34,7 +34,7 @@ from web.session.kept_conversation import ConversationKeeper
 from web.session.mcp_session import McpSession
 from web.session.response_requests import OnEnd, OutOfBand, ResponseRequests
 from web.session.session_choices import SessionChoices, choosing
-from web.session.session_settings import apply_settings, logprobs_of
+from web.session.session_update import apply_settings, logprobs_of
 from web.wire.incoming.base64_steps import STEP_CHARS
 from web.wire.incoming.commands import (
     Append,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assistant.commands.talk.text import CUT, printable
-from assistant.history.spoken_transcript import TimedWord
+from assistant.history.cut_to_heard import TimedWord
 
 PASSAGE_CHARS = 280
 """Characters after which a chunk starts a new passage. Redrawing for every word stays cheap, and the passage being

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from assistant.history.cut_to_heard import SpokenTranscript
 from assistant.history.history import History
 from assistant.history.items import (
     AssistantMessage,
@@ -16,7 +17,6 @@ from assistant.history.items import (
     ToolUse,
     UserMessage,
 )
-from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.turns.events import ReplyId
 from audio.tts import WordMark
 from audio.units import ReplySamples

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.history.cut_to_heard import SpokenTranscript
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, ItemId, ToolUse
 from assistant.history.prompt_limits import tokens_of
-from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.history.written_reply import MAX_CHARS, WrittenReply
 from assistant.text.chunker import Chunker
 from assistant.text.markup.notes import block_notes

@@ -7,9 +7,9 @@ import pytest
 from support.conversations.simulation import WORD_MS, ScriptedModel, Simulation, SimulationResult, Utterance
 from support.engines.scripted_tools import CallingModel, ScriptedTools, calls, looked_up
 
+from assistant.history.cut_to_heard import SpokenTranscript
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage
-from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.pipeline.engines import SessionSettings
 from assistant.setup.derived_settings import FALLBACK_NOTICES
 from assistant.turns.events import ReplyId

@@ -28,8 +28,8 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
-from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of

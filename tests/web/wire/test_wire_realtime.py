@@ -25,8 +25,8 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import AssistantMessage, FunctionCallItem, Item, ItemId, UserMessage
-from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
 from web.wire.incoming.commands import (
     Append,

@@ -33,9 +33,9 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
-from assistant.history.spoken_transcript import TimedWord
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId

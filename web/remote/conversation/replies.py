@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from assistant.events import ChunkSpoken, MarkupWritten, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
+from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import ItemId
-from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.remote.conversation.effects import Effect, Sound, SoundEnded, StopPlayback

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from assistant.events import ReplySent, ReplyStopped
-from assistant.history.spoken_transcript import TimedWord
+from assistant.history.cut_to_heard import TimedWord
 from assistant.pipeline.full_history import HISTORY_FULL
 from assistant.skills.lists.items import ListItem, items_of, list_names
 from assistant.skills.ringing.shown_timers import ShownTimer

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.commands.talk.words import MAX_WAITING, PASSAGE_CHARS, HighlightedWord, ReplyWords
-from assistant.history.spoken_transcript import TimedWord
+from assistant.history.cut_to_heard import TimedWord
 
 
 def words(text: str, start_ms: float = 0.0) -> list[TimedWord]:

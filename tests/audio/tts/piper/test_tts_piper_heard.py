@@ -10,7 +10,7 @@ import pytest
 import soxr
 from support.models.installed_model import JOE_FILE, TINY_EN_FOLDER
 
-from assistant.history.spoken_transcript import SpokenTranscript
+from assistant.history.cut_to_heard import SpokenTranscript
 from assistant.text.normalization.alignment import align
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts import Chunk

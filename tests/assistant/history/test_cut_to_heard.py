@@ -1,6 +1,6 @@
 """Tests of the mapping from played samples to heard words."""
 
-from assistant.history.spoken_transcript import SpokenTranscript
+from assistant.history.cut_to_heard import SpokenTranscript
 from assistant.text.normalization.alignment import align
 from audio.tts import WordMark
 from audio.units import ReplySamples

@@ -1,4 +1,4 @@
-"""Applies a client's settings to its running session."""
+"""Applies the settings of a `session.update` to the running session."""
 
 from dataclasses import asdict, replace
 

@@ -1,4 +1,4 @@
-"""Maps positions in a reply's audio to words, to determine which words were heard.
+"""Cuts a reply to the words that were heard: maps positions in its audio to words.
 
 A reply is spoken chunk by chunk. The transcript collects each chunk's text when its audio is made, with the position of
 every word. `History.set_heard` cuts a reply to the words that this transcript reports as heard.
