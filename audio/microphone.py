@@ -63,22 +63,14 @@ class Microphone(Protocol):
     """A source of frames: a sound card, a socket, a recording.
 
     Attributes:
+        clock: Maps positions of this microphone to loop time.
         batches_silence: Set by the consumer: nobody speaks, so room noise may be delivered late, up to 160 ms at once.
             Louder audio is delivered at once, with everything batched before it. With long blocks, up to one block
             later.
     """
 
+    clock: StreamClock
     batches_silence: bool
-
-    @property
-    def clock(self) -> StreamClock:
-        """Maps positions of this microphone to loop time."""
-        ...
-
-    @property
-    def inserted_frames(self) -> int:
-        """Number of silent frames inserted because no audio arrived."""
-        ...
 
     def frames(self) -> AsyncGenerator[Frame]:
         """Yields gapless frames from position 0 until the source ends. Use it with aclosing; iterate once.
@@ -101,7 +93,6 @@ class MicrophoneLine:
 
     Attributes:
         clock: Maps positions to the loop time at which they were captured.
-        inserted_frames: Number of silent frames inserted by `idle` and `fill`.
         inserted_silence: All inserted silence, including the part that only completes a frame.
     """
 
@@ -115,7 +106,6 @@ class MicrophoneLine:
                 100 ms without one, silence is inserted.
         """
         self.clock = clock or StreamClock()
-        self.inserted_frames = 0
         self.inserted_silence = InsertedSilence()
         self._arrivals = arrivals
         self._rate_hz = rate_hz
@@ -232,7 +222,6 @@ class MicrophoneLine:
         frames = self._finish_sound() if due >= self._next_start + FRAME_SAMPLES else []
         while due >= self._next_start + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
             frames.append(self._make_frame(self._silence, inserted=True))
-        self.inserted_frames += sum(frame.is_inserted for frame in frames)
         if frames:
             self._origin, self._in_sound = self._next_start, False
         self.clock.hold(now_s)
@@ -251,7 +240,6 @@ class MicrophoneLine:
             samples -= part
         whole, rest = divmod(samples, FRAME_SAMPLES)
         frames += [self._make_frame(self._silence, inserted=True) for _ in range(whole)]
-        self.inserted_frames += whole
         if rest:
             self.inserted_silence.add(Samples(self._next_start + self._partial_samples), rest)
             self._store_partial(self._silence[:rest])

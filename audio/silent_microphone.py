@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, MIC_RATE_HZ
@@ -16,17 +15,8 @@ class SilentMicrophone:
         """Begins when `frames` is iterated."""
         self.batches_silence = False
         self._line = MicrophoneLine(MIC_RATE_HZ)
+        self.clock = self._line.clock
         self._ended = asyncio.Event()
-
-    @property
-    def clock(self) -> StreamClock:
-        """See `Microphone`."""
-        return self._line.clock
-
-    @property
-    def inserted_frames(self) -> int:
-        """See `Microphone`."""
-        return self._line.inserted_frames
 
     def end(self) -> None:
         """Ends the silence. Idempotent."""

@@ -7,7 +7,6 @@ from contextlib import closing
 import numpy as np
 import numpy.typing as npt
 
-from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.recording import Recording
@@ -19,6 +18,7 @@ class WavMicrophone:
 
     Attributes:
         recording: The recording.
+        clock: Maps positions to loop time.
         batches_silence: See `Microphone`; audio of a recording is never delivered late.
     """
 
@@ -37,22 +37,13 @@ class WavMicrophone:
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)
+        self.clock = self._line.clock
         self._begun = False
-
-    @property
-    def clock(self) -> StreamClock:
-        """Maps positions to loop time."""
-        return self._line.clock
 
     @property
     def leading_silence(self) -> Samples:
         """Silence before the recording's first sample, at 16 kHz: see `MicrophoneLine`."""
         return self._line.leading_silence
-
-    @property
-    def inserted_frames(self) -> int:
-        """Always 0: a recording has no gaps."""
-        return self._line.inserted_frames
 
     async def frames(self) -> AsyncGenerator[Frame]:
         """Yields the frames. Iterate once. Raises AudioFileError if the file is damaged.

@@ -29,7 +29,6 @@ from assistant.setup.loading import close_engine
 from assistant.support.atomic_file import is_among
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
-from audio.clock import StreamClock
 from audio.errors import AudioFileError, EngineLoadError
 from audio.frame import Frame
 from audio.noisy_libraries import hushed
@@ -52,17 +51,10 @@ class _TapedMicrophone:
     """A microphone whose frames are also written to the left channel of the tape."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
+        self.clock = microphone.clock
         self.batches_silence = False
         self._microphone = microphone
         self._tape = tape
-
-    @property
-    def clock(self) -> StreamClock:
-        return self._microphone.clock
-
-    @property
-    def inserted_frames(self) -> int:
-        return self._microphone.inserted_frames
 
     async def frames(self) -> AsyncGenerator[Frame]:
         async with aclosing(self._microphone.frames()) as frames:

@@ -76,6 +76,7 @@ class Recorder:
     _speaking: bool = False
     _overheard_continues: bool = False  # overheard speech continues after its segment
     _overheard: int = 0
+    _inserted_frames: int = 0
     _position: Samples = Samples(0)
 
     def __post_init__(self) -> None:
@@ -86,6 +87,7 @@ class Recorder:
     def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""
         self._position = frame.end
+        self._inserted_frames += frame.is_inserted
         self._speaking = vad_result.speaking
         if not self._speaking:
             self._end_overheard()
@@ -331,12 +333,15 @@ class Recorder:
             self.event_log.forget()
         # Without a single frame the sample clock does not run yet: any zero point will do.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
+        counters = {**self.counters(), "inserted_frames": self._inserted_frames}
+        if self._overheard:
+            counters["overheard"] = self._overheard
         record = trace.record(
             ConversationTimeline(self.conversation_id, self._wall_clock_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
             engines={**self.engines, **self.in_use()},
             fallbacks=tuple(self.fallbacks),
-            counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
+            counters=counters,
             assistant_words=heard if self.keep_words else None,
             turn_events=self.event_log.drain(),
         )

@@ -82,6 +82,7 @@ class CardMicrophone:
     """Implements `Microphone`. Delivers silence while there is no device or it is muted.
 
     Attributes:
+        clock: Maps positions to the loop time of their capture.
         muted: Whether the stream is closed until `mute(False)`.
         batches_silence: See `Microphone`.
     """
@@ -104,7 +105,8 @@ class CardMicrophone:
         """
         self.muted = False
         self.batches_silence = False
-        self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
+        self.clock = StreamClock(_WINDOW_S)
+        self._line = MicrophoneLine(MIC_RATE_HZ, self.clock)
         self._clean = clean
         self._supervisor = StreamSupervisor(
             "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
@@ -118,16 +120,6 @@ class CardMicrophone:
         self._begun = self._ended = False
         self._loop: asyncio.AbstractEventLoop
         self._timer: asyncio.TimerHandle
-
-    @property
-    def clock(self) -> StreamClock:
-        """Maps positions to the loop time of their capture."""
-        return self._line.clock
-
-    @property
-    def inserted_frames(self) -> int:
-        """Number of inserted silent frames."""
-        return self._line.inserted_frames
 
     @property
     def opened(self) -> Opened | None:
@@ -218,7 +210,7 @@ class CardMicrophone:
         self._levels_dbfs.append(rms_dbfs(frame.pcm))
         if self._clean is None:
             return frame
-        return replace(frame, pcm=self._clean.clean(frame.pcm, self._line.clock.to_loop_s(frame.start)))
+        return replace(frame, pcm=self._clean.clean(frame.pcm, self.clock.to_loop_s(frame.start)))
 
     def _monotonic(self, loop_s: float) -> float:
         """Makes capture times monotonic: they vary a little, the line's time never decreases."""

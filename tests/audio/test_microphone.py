@@ -50,7 +50,6 @@ def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, s
     assert len(frames) * FRAME_SAMPLES <= leading_silence + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())
     check_gapless(frames)
-    assert line.inserted_frames == 0
     assert not any(frame.is_inserted for frame in frames)
     length = leading_silence + round(pushed * 16_000 / rate_hz + 1e-9)
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
@@ -188,7 +187,7 @@ def test_silence_is_inserted_after_100_ms_in_real_time() -> None:
     frames += first + tick(line, 11.12, 13.0)
     check_gapless(frames)
     assert len(frames) == pytest.approx((12.98 - 10.02) / 0.02, abs=1)
-    assert line.inserted_frames == len(frames) - 50
+    assert sum(frame.is_inserted for frame in frames) == len(frames) - 50
     assert not any(frame.pcm.any() for frame in frames[50:])
 
 
@@ -248,7 +247,7 @@ def test_no_silence_is_inserted_between_long_blocks() -> None:
     for n in range(1, 20):  # a client that sends 170 ms at a time
         frames += kept(line.push(np.full(4_096, 7, np.int16), 10.0 + n * 4_096 / 24_000))
         frames += tick(line, 10.0 + n * 4_096 / 24_000 + 0.02, 10.0 + (n + 1) * 4_096 / 24_000)
-    assert line.inserted_frames == 0
+    assert not any(frame.is_inserted for frame in frames)
     check_gapless(frames)
 
 
@@ -277,7 +276,6 @@ def test_audio_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[t
         now_s += wait_s
         frames += kept(line.idle(now_s) if idle else line.push(np.zeros(size, np.int16), now_s))
     check_gapless(frames)
-    assert line.inserted_frames == sum(frame.is_inserted for frame in frames)
     for one, other in pairwise(frames):
         assert one.end == other.start
 

@@ -7,7 +7,6 @@ is complete. Blocks at the pace of real time mean that the audio in between is l
 from dataclasses import dataclass, field
 
 from audio.arrivals import JITTER_S, Arrivals
-from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.frame_batching import FrameBatcher
 from audio.microphone import MicrophoneLine
@@ -68,26 +67,18 @@ class ClientLine:
 
     Attributes:
         arrivals: Statistics of the client's block lengths and arrival times.
+        clock: Maps positions to loop time.
     """
 
     def __init__(self, rate_hz: int) -> None:
         """Creates a line whose first blocks have this sample rate."""
         self.arrivals = Arrivals()
         self._line = MicrophoneLine(rate_hz, arrivals=self.arrivals)
+        self.clock = self._line.clock
         self._batcher = FrameBatcher()
         self._gap: _Gap | None = None
         self._last_s: float | None = None
         self._silent = True  # silence was inserted since the last block
-
-    @property
-    def clock(self) -> StreamClock:
-        """The clock that maps positions to loop time."""
-        return self._line.clock
-
-    @property
-    def inserted_frames(self) -> int:
-        """Number of inserted silent frames."""
-        return self._line.inserted_frames
 
     @property
     def received_ms(self) -> float:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from assistant.events import SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
-from audio.clock import StreamClock
 from audio.errors import AudioError
 from audio.frame import Frame
 from audio.frame_batching import MAX_BATCH_S
@@ -59,6 +58,7 @@ class ClientMicrophone:
     from a late block. In the user's turn it waits longer, because silence that nobody sent would end the turn.
 
     Attributes:
+        clock: Maps positions to the loop time at which the audio arrived.
         batches_silence: See `Microphone`.
         tape: Gets each frame, to keep the user's sound; None: it is not kept.
         noise_reduction: The kind of microphone whose noise is removed, from the next frame on; None: nothing is.
@@ -81,6 +81,7 @@ class ClientMicrophone:
         self.on_problem: Callable[[str], None] = lambda _what: None
         self._reducer: NoiseReduction | None = None
         self._line = ClientLine(rate_hz)
+        self.clock = self._line.clock
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
         self._changed = asyncio.Event()
@@ -94,16 +95,6 @@ class ClientMicrophone:
         self._credit_at_s = 0.0
         self._is_held = False
         self._silence_timer: asyncio.TimerHandle
-
-    @property
-    def clock(self) -> StreamClock:
-        """The clock that maps positions to the loop time at which the audio arrived."""
-        return self._line.clock
-
-    @property
-    def inserted_frames(self) -> int:
-        """Number of inserted silent frames."""
-        return self._line.inserted_frames
 
     @property
     def received_ms(self) -> float:

@@ -75,7 +75,6 @@ def session(
         speech_end_bias_ms=engines.vad.end_bias_ms,
         counters=lambda: {
             "clock_steps": microphone.clock.steps,
-            "inserted_frames": microphone.inserted_frames,
             "dropped_records": trace.dropped,
             "dropped_exports": 0 if export is None else export.dropped,
             **counters(),

@@ -69,7 +69,6 @@ class ScriptedMicrophone:
 
     def __init__(self, utterances: Sequence[Utterance], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
         self.clock = StreamClock()
-        self.inserted_frames = 0
         self.muted = False
         self.batches_silence = False
         self._utterances = utterances

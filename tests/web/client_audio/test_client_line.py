@@ -114,7 +114,6 @@ def hear(
     keep(line.finish())
     starts = [frame.start for _, frame in frames]
     assert starts == [n * FRAME_SAMPLES for n in range(len(frames))]
-    assert line.inserted_frames == sum(frame.is_inserted for _, frame in frames)
     return Heard(frames, line)
 
 
@@ -276,7 +275,7 @@ def test_commit_during_stall_includes_all_received_audio() -> None:
     frames += line.settle()
     assert len(frames) == 75
     assert line.received_ms == pytest.approx(1500, abs=1)
-    assert line.inserted_frames == 0
+    assert not any(frame.is_inserted for frame in frames)
 
 
 def test_lost_connection_becomes_silence_at_once() -> None:

@@ -583,7 +583,7 @@ def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> No
     took_ms: list[int] = []
     harness = run_scene(scene)
     assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
-    assert harness.talk.microphone.inserted_frames == 0
+    assert harness.talk.microphone.inserted_ms(17_000) < 25  # the ends of the sound, but no frame
 
 
 def test_empty_commit_is_refused() -> None:
