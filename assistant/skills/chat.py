@@ -9,6 +9,7 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from typing import TypedDict, Unpack
 
 from assistant.skills.answers import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Memory, Remember
@@ -20,20 +21,26 @@ from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions
 from llm.errors import LlmBroken
 
 
-def _none_running() -> Running:
-    return Running()
-
-
 def _always() -> bool:
     return True
 
 
-def _nothing_remembered() -> Memory:
-    return Memory()
+class SkillInputs(TypedDict, total=False):
+    """What the skills get of a conversation besides its words.
 
+    Attributes:
+        running: Returns the timers and alarms that are set. Called once per answer.
+        rng: Random number generator for coins and dice.
+        at_home: Returns whether the user may use the home. Called once per answer.
+        memory: Returns what the conversation remembers of its last turns. Called once per answer.
+        lists: Returns the items of the user's lists and notes. Called once per answer.
+    """
 
-def _no_lists() -> tuple[ListItem, ...]:
-    return ()
+    running: Callable[[], Running]
+    rng: random.Random
+    at_home: Callable[[], bool]
+    memory: Callable[[], Memory]
+    lists: Callable[[], tuple[ListItem, ...]]
 
 
 class SkillQuery:
@@ -43,13 +50,9 @@ class SkillQuery:
         skills: Shared between conversations.
         now: Returns the local time with its time zone. Called once per answer.
         language: BCP 47 tag of the conversation.
-        running: Returns the timers and alarms that are set. Called once per answer.
-        rng: Random number generator for coins and dice.
         alone: Whether no tool of a language model can do what is missing here, so that the skills answer it.
         refuses: Whether there is no language model, so that the skills answer what they do not understand.
-        at_home: Returns whether the user may use the home. Called once per answer.
-        memory: Returns what the conversation remembers of its last turns. Called once per answer.
-        lists: Returns the items of the user's lists and notes. Called once per answer.
+        inputs: See `SkillInputs`.
     """
 
     def __init__(
@@ -57,25 +60,21 @@ class SkillQuery:
         skills: Skills,
         now: Callable[[], datetime],
         language: str,
-        running: Callable[[], Running],
-        rng: random.Random,
         *,
         alone: bool,
         refuses: bool = False,
-        at_home: Callable[[], bool] = _always,
-        memory: Callable[[], Memory] = _nothing_remembered,
-        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
+        **inputs: Unpack[SkillInputs],
     ) -> None:
-        self._at_home = at_home
-        self._memory = memory
-        self._lists = lists
+        self.language = language
         self._skills = skills
         self._now = now
-        self.language = language
-        self._running = running
-        self._rng = rng
         self._alone = alone
         self._refuses = refuses
+        self._running = inputs.get("running", Running)
+        self._rng = inputs.get("rng") or random.SystemRandom()
+        self._at_home = inputs.get("at_home", _always)
+        self._memory = inputs.get("memory", Memory)
+        self._lists = inputs.get("lists", tuple)
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
@@ -103,14 +102,9 @@ class SkillQuery:
         self._latest = (messages, answer)
         return answer
 
-    async def events(self, messages: Sequence[Message]) -> tuple[ChatEvent, ...]:
-        """Returns the skills' answer; without one, none. Raises LlmBroken."""
-        answer = self.answer(messages)
-        return () if answer is None else _spoken_events(await looked_up(answer), self.language)
-
     @property
     def has_services(self) -> bool:
-        """Whether a skill uses a service."""
+        """Whether a skill uses a service, so that `warm` is of use."""
         return self._skills.has_services
 
     def refresh(self) -> None:
@@ -118,7 +112,7 @@ class SkillQuery:
         self._skills.refresh()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """Returns the effect of the answer to `messages`."""
+        """Returns the effect to apply when the turn with `messages` is committed; None for most turns."""
         answer = self.answer(messages)
         if answer is None:
             return None
@@ -136,80 +130,37 @@ class SkillQuery:
         )
 
 
-class SkillsChat:
-    """A ChatModel without a language model: skills answer, or a sentence says that there is no model.
-
-    Args:
-        skills: Shared between conversations.
-        now: Returns the local time with its time zone. Called once per answer.
-        language: BCP 47 tag of the conversation.
-        running: Returns the timers and alarms that are set. Called once per answer.
-        rng: Random number generator for coins and dice.
-        at_home: Returns whether the user may use the home. Called once per answer.
-        memory: Returns what the conversation remembers of its last turns. Called once per answer.
-        lists: Returns the items of the user's lists and notes. Called once per answer.
-    """
+class SkillsChat(SkillQuery):
+    """A ChatModel without a language model: skills answer, or a sentence says that there is no model."""
 
     name = "skills"
 
     def __init__(
-        self,
-        skills: Skills,
-        now: Callable[[], datetime],
-        language: str = "en",
-        *,
-        running: Callable[[], Running] = _none_running,
-        rng: random.Random | None = None,
-        at_home: Callable[[], bool] = _always,
-        memory: Callable[[], Memory] = _nothing_remembered,
-        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
+        self, skills: Skills, now: Callable[[], datetime], language: str = "en", **inputs: Unpack[SkillInputs]
     ) -> None:
-        random_numbers = rng or random.SystemRandom()
-        self._query = SkillQuery(
-            skills,
-            now,
-            language,
-            running,
-            random_numbers,
-            alone=True,
-            refuses=True,
-            at_home=at_home,
-            memory=memory,
-            lists=lists,
-        )
+        super().__init__(skills, now, language, alone=True, refuses=True, **inputs)
 
     @property
     def detail(self) -> str:
         """One line for the screen."""
         return "built-in skills, no language model"
 
-    async def load(self) -> None:
-        """Builds the sentence tables."""
-        await self._query.load()
-
-    @property
-    def has_services(self) -> bool:
-        """Whether a skill uses a service, so that `warm` is of use."""
-        return self._query.has_services
-
     async def warm(self) -> None:
         """Prepares for a question that may follow."""
-        self._query.refresh()
-
-    def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """Returns the effect to apply when the turn with `messages` is committed; None for most turns."""
-        return self._query.effect_of(messages)
+        self.refresh()
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields the skill's answer, or the sentence that there is no language model. Raises LlmBroken."""
-        for event in await self._query.events(messages):
-            yield event
+        answer = self.answer(messages)
+        if answer is not None:
+            for event in _spoken_events(await looked_up(answer), self.language):
+                yield event
 
     async def aclose(self) -> None:
         """Does nothing; there is nothing to close."""
 
 
-class SkillsFirst:
+class SkillsFirst(SkillQuery):
     """A ChatModel that tries the skills before the language model.
 
     Args:
@@ -217,14 +168,10 @@ class SkillsFirst:
         model: Answers what no skill understands or can do. It may have tools.
         now: Returns the local time with its time zone. Called once per answer.
         language: BCP 47 tag of the conversation.
-        running: Returns the timers and alarms that are set. Called once per answer.
-        rng: Random number generator for coins and dice.
         model_has_tools: Whether the model may have a tool for what the skills know but cannot do, such as playing
             music. Without tools, a small model would claim that it is done.
-        at_home: Returns whether the user may use the home. Called once per answer.
-        memory: Returns what the conversation remembers of its last turns. Called once per answer.
-        lists: Returns the items of the user's lists and notes. Called once per answer.
         prefill: Computes messages in advance, for a model that runs on this machine; None: nothing is computed.
+        inputs: See `SkillInputs`.
     """
 
     name = "skills"
@@ -236,26 +183,11 @@ class SkillsFirst:
         now: Callable[[], datetime],
         language: str = "en",
         *,
-        running: Callable[[], Running] = _none_running,
-        rng: random.Random | None = None,
         model_has_tools: bool = True,
-        at_home: Callable[[], bool] = _always,
-        memory: Callable[[], Memory] = _nothing_remembered,
-        lists: Callable[[], tuple[ListItem, ...]] = _no_lists,
         prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
+        **inputs: Unpack[SkillInputs],
     ) -> None:
-        random_numbers = rng or random.SystemRandom()
-        self._query = SkillQuery(
-            skills,
-            now,
-            language,
-            running,
-            random_numbers,
-            alone=not model_has_tools,
-            at_home=at_home,
-            memory=memory,
-            lists=lists,
-        )
+        super().__init__(skills, now, language, alone=not model_has_tools, **inputs)
         self._model = model
         self._prefill = prefill
         self._unseen: tuple[Message, ...] = ()  # a conversation whose last turn a skill answered
@@ -267,29 +199,25 @@ class SkillsFirst:
 
     async def load(self) -> None:
         """Builds the sentence tables and loads the model."""
-        await self._query.load()
+        await super().load()
         await self._model.load()
 
     async def warm(self) -> None:
         """Prepares the model for a question that may follow: its connections, and the turns that it has not seen."""
-        self._query.refresh()
+        self.refresh()
         await self._model.load()
         unseen, self._unseen = self._unseen, ()
         if unseen and self._prefill is not None:
             await self._prefill(unseen)
 
-    def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """Returns the effect to apply when the turn with `messages` is committed; None for the model's replies."""
-        return self._query.effect_of(messages)
-
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
-        answer = self._query.answer(messages)
+        answer = self.answer(messages)
         if answer is not None and not (answer.missing and options.functions):
             yield AnsweringEndpoint(self.name)
             answer = await looked_up(answer)
             self._unseen = (*messages, Message("assistant", answer.text))
-            for spoken in _spoken_events(answer, self._query.language):
+            for spoken in _spoken_events(answer, self.language):
                 yield spoken
             return
         named = False
