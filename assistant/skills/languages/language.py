@@ -15,6 +15,7 @@ import yaml
 from assistant.registry.skills import shared_skills
 from assistant.skills.languages.measures import Dimension, MeasureUnit
 from assistant.skills.languages.numerals import Numerals
+from assistant.skills.languages.say import NumberMarks, write_number
 from assistant.skills.languages.unit_names import UnitName, load_unit_names
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -80,16 +81,31 @@ class Phrases(Protocol):
     other_repeat: re.Pattern[str]
     """End of a task that is a repetition without weekdays: "every other", "every month"."""
 
+    marks: NumberMarks
+    """The marks of numbers."""
+
+    weekdays: tuple[str, ...]
+    """The weekdays, from Monday."""
+
+    months: tuple[str, ...]
+    """The months, from January."""
+
+    and_word: str
+    """Joins the last two parts of a list."""
+
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
         """Returns a number: "about 1.4142"."""
+        return write_number(value, self.marks)
 
     def count(self, value: int) -> str:
         """Returns a small number before timers, alarms or dice: "3"."""
+        return self.marks.whole(value)
 
     def join(self, parts: list[str]) -> str:
-        """Joins the parts of a list: "a, b, and c"."""
+        """Joins the parts of a list: "a, b und c"."""
+        return f" {self.and_word} ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Returns a duration, to the second: "1 hour and 30 minutes"."""
@@ -122,12 +138,15 @@ class Phrases(Protocol):
 
     def year(self, year: int) -> str:
         """Returns a year: "2026"."""
+        return str(year)
 
     def month(self, month: int) -> str:
         """Returns the month 1 to 12: "November"."""
+        return self.months[month - 1]
 
     def weekday(self, weekday: int) -> str:
         """Returns the weekday 0 to 6: "Friday"."""
+        return self.weekdays[weekday]
 
     def day(self, name: DayName) -> str:
         """Returns the name of a day: "Christmas", "Friday", "March 3, 2028"."""

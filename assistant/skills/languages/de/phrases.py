@@ -2,7 +2,6 @@
 
 import re
 from datetime import date, datetime, time
-from fractions import Fraction
 
 from assistant.skills.languages.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.languages.say import NumberMarks, title, write_number
@@ -17,30 +16,19 @@ _SMALL = frozenset(("in", "auf", "den", "der"))
 _HALF_ENDING = {"m": "er", "f": "e", "n": "es"}
 
 
-_NUMBERS = NumberMarks(thousands=".", grouped_from=1000, point=",", about="etwa")
-
-
 class German(Phrases):
     """German phrases."""
 
     plural_endings = ("n", "en", "er", "e", "s")
+    marks = NumberMarks(thousands=".", grouped_from=1000, point=",", about="etwa")
+    weekdays = _WEEKDAYS
+    months = _MONTHS
+    and_word = "und"
     other_repeat = re.compile(
         r"\b(jede[nrsm]?|alle)(\s+(zweite[nr]?|zwei|drei|\d+))?(\s+(stunden?|minuten?|tage?|wochen?|monate?|jahre?))?(\s+am)?$"
     )
 
     # ---- numbers and lengths ----
-
-    def number(self, value: Fraction) -> str:
-        """Example: "etwa 1,4142"."""
-        return write_number(value, _NUMBERS)
-
-    def count(self, value: int) -> str:
-        """Example: "3"."""
-        return _NUMBERS.whole(value)
-
-    def join(self, parts: list[str]) -> str:
-        """Example: "a, b und c"."""
-        return " und ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "eine Stunde und 30 Minuten"."""
@@ -88,18 +76,6 @@ class German(Phrases):
     def on_date(self, day: date) -> str:
         """Example: "Freitag, den 20. November", after "fällt auf"."""
         return f"{self.weekday(day.weekday())}, den {_day_of_month(day.month, day.day)}"
-
-    def year(self, year: int) -> str:
-        """Example: "2026"."""
-        return str(year)
-
-    def month(self, month: int) -> str:
-        """Example: "November"."""
-        return _MONTHS[month - 1]
-
-    def weekday(self, weekday: int) -> str:
-        """Example: "Freitag"."""
-        return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
         """Example: "Weihnachten", "Freitag", "der 3. März 2028"."""
@@ -183,7 +159,7 @@ def _quantity(quantity: Quantity) -> str:
         return f"{article} halb{_HALF_ENDING[unit.gender] if article == 'ein' else 'e'} {unit.one}"
     if value == 1 and not unit.symbol:
         return f"{article} {unit.one}"
-    number = write_number(value, _NUMBERS, decimals=quantity.decimals)
+    number = write_number(value, German.marks, decimals=quantity.decimals)
     return f"{number} {unit.symbol or (unit.one if value == -1 else unit.many)}"
 
 

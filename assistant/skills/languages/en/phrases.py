@@ -14,9 +14,6 @@ _MONTHS = tuple("January February March April May June July August September Oct
 _LENGTHS = {3600: "hour", 60: "minute", 1: "second"}
 
 
-_NUMBERS = NumberMarks(thousands=",", grouped_from=1000, point=".", about="about")
-
-
 def write_time(moment: time) -> str:
     """Returns "10:43 PM", "7 AM", "noon". No dots in "PM", because a dot would end the sentence."""
     if moment.minute == 0 and moment.hour in (0, 12):
@@ -29,19 +26,15 @@ class English(Phrases):
     """English phrases."""
 
     plural_endings = ("s",)
+    marks = NumberMarks(thousands=",", grouped_from=1000, point=".", about="about")
+    weekdays = _WEEKDAYS
+    months = _MONTHS
+    and_word = "and"
     other_repeat = re.compile(
         r"\b(every|each)(\s+(other|second|two|three|\d+))?(\s+(hours?|minutes?|days?|weeks?|months?|years?))?(\s+on)?$"
     )
 
     # ---- numbers and lengths ----
-
-    def number(self, value: Fraction) -> str:
-        """Example: "about 1.4142"."""
-        return write_number(value, _NUMBERS)
-
-    def count(self, value: int) -> str:
-        """Example: "3"."""
-        return _NUMBERS.whole(value)
 
     def join(self, parts: list[str]) -> str:
         """Example: "a, b, and c"; "a and b"."""
@@ -94,18 +87,6 @@ class English(Phrases):
     def on_date(self, day: date) -> str:
         """Example: "on Friday, November 20"."""
         return f"on {self.full_date(day)}"
-
-    def year(self, year: int) -> str:
-        """Example: "2026"."""
-        return str(year)
-
-    def month(self, month: int) -> str:
-        """Example: "November"."""
-        return _MONTHS[month - 1]
-
-    def weekday(self, weekday: int) -> str:
-        """Example: "Friday"."""
-        return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
         """Example: "Christmas", "Friday", "March 3, 2028"."""
@@ -166,7 +147,7 @@ def _quantity(quantity: Quantity) -> str:
     if quantity.is_half:
         article = "an" if unit.one[0] in "aeio" or unit.one == "hour" else "a"
         return f"half {article} {unit.one}"
-    number = write_number(quantity.value, _NUMBERS, decimals=quantity.decimals)
+    number = write_number(quantity.value, English.marks, decimals=quantity.decimals)
     return f"{number} {unit.symbol or (unit.one if abs(quantity.value) == 1 else unit.many)}"
 
 

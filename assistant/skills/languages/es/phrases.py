@@ -2,7 +2,6 @@
 
 import re
 from datetime import date, datetime, time
-from fractions import Fraction
 
 from assistant.skills.languages.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.languages.say import NARROW_SPACE, NumberMarks, title, write_number
@@ -29,31 +28,20 @@ _SMALL = frozenset(("en", "de", "la", "el"))
 _PARTS_OF_DAY = ((6, "de la madrugada"), (12, "de la mañana"), (20, "de la tarde"), (24, "de la noche"))
 
 
-_NUMBERS = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="aproximadamente")
-
-
 class Spanish(Phrases):
     """Spanish phrases."""
 
     plural_endings = ("s", "es")
+    marks = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="aproximadamente")
+    weekdays = _WEEKDAYS
+    months = _MONTHS
+    and_word = "y"
     other_repeat = re.compile(
         r"\b(cada|todos los|todas las)(\s+(dos|tres|\d+))?"
         r"(\s+(horas?|minutos?|días?|semanas?|mes|meses|años?))?(\s+el)?$"
     )
 
     # ---- numbers and lengths ----
-
-    def number(self, value: Fraction) -> str:
-        """Example: "aproximadamente 1,4142"."""
-        return write_number(value, _NUMBERS)
-
-    def count(self, value: int) -> str:
-        """Example: "3"."""
-        return _NUMBERS.whole(value)
-
-    def join(self, parts: list[str]) -> str:
-        """Example: "a, b y c"."""
-        return " y ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "una hora y 30 minutos"."""
@@ -100,18 +88,6 @@ class Spanish(Phrases):
     def on_date(self, day: date) -> str:
         """Example: "el viernes, 25 de diciembre"."""
         return f"el {self.full_date(day)}"
-
-    def year(self, year: int) -> str:
-        """Example: "2026"."""
-        return str(year)
-
-    def month(self, month: int) -> str:
-        """Example: "noviembre"."""
-        return _MONTHS[month - 1]
-
-    def weekday(self, weekday: int) -> str:
-        """Example: "viernes"."""
-        return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
         """Example: "Navidad", "el viernes", "el 3 de marzo de 2028"."""
@@ -178,7 +154,7 @@ def _quantity(quantity: Quantity) -> str:
         return f"{'media' if unit.gender == 'f' else 'medio'} {unit.one}"
     if value == 1 and not unit.symbol:
         return f"{'una' if unit.gender == 'f' else 'un'} {unit.one}"
-    number = write_number(value, _NUMBERS, decimals=quantity.decimals)
+    number = write_number(value, Spanish.marks, decimals=quantity.decimals)
     return f"{number} {unit.symbol or (unit.one if abs(value) == 1 else unit.many)}"
 
 

@@ -2,7 +2,6 @@
 
 import re
 from datetime import date, datetime, time
-from fractions import Fraction
 
 from assistant.skills.languages.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.languages.say import NARROW_SPACE, NumberMarks, title, write_number
@@ -38,31 +37,20 @@ _TO = {"le ": "au ", "la ": "à la ", "l'": "à l'"}
 _SMALL = frozenset(("à", "au", "aux", "en", "de", "du", "la"))
 
 
-_NUMBERS = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="environ")
-
-
 class French(Phrases):
     """French phrases."""
 
     plural_endings = ("s", "x")
+    marks = NumberMarks(thousands=NARROW_SPACE, grouped_from=10_000, point=",", about="environ")
+    weekdays = _WEEKDAYS
+    months = _MONTHS
+    and_word = "et"
     other_repeat = re.compile(
         r"\b(chaque|tous les|toutes les|un)(\s+(deux|trois|\d+))?"
         r"(\s+(heures?|minutes?|jours?|semaines?|mois|ans?|(\w+ )?sur deux))?(\s+le)?$"
     )
 
     # ---- numbers and lengths ----
-
-    def number(self, value: Fraction) -> str:
-        """Example: "environ 1,4142"."""
-        return write_number(value, _NUMBERS)
-
-    def count(self, value: int) -> str:
-        """Example: "3"."""
-        return _NUMBERS.whole(value)
-
-    def join(self, parts: list[str]) -> str:
-        """Example: "a, b et c"."""
-        return " et ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "une heure et 30 minutes"."""
@@ -109,18 +97,6 @@ class French(Phrases):
     def on_date(self, day: date) -> str:
         """Example: "le vendredi 20 novembre"."""
         return f"le {self.full_date(day)}"
-
-    def year(self, year: int) -> str:
-        """Example: "2026"."""
-        return str(year)
-
-    def month(self, month: int) -> str:
-        """Example: "novembre"."""
-        return _MONTHS[month - 1]
-
-    def weekday(self, weekday: int) -> str:
-        """Example: "vendredi"."""
-        return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
         """Example: "Noël", "vendredi", "le 3 mars 2028"."""
@@ -194,7 +170,7 @@ def _quantity(quantity: Quantity) -> str:
         return f"{article} demi-{unit.one}"
     if value == 1 and not unit.symbol:
         return f"{article} {unit.one}"
-    number = write_number(value, _NUMBERS, decimals=quantity.decimals)
+    number = write_number(value, French.marks, decimals=quantity.decimals)
     return f"{number} {unit.symbol or (unit.one if abs(value) < 2 else unit.many)}"
 
 
