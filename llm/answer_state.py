@@ -11,8 +11,7 @@ from llm.chat import CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, LIMIT_REASONS, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, printable
-from llm.surrogates import Surrogates
-from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
+from llm.text_pieces import MoreText, Surrogates, pause_after, pieces_of, tokens_of
 
 AnswerEvent = Token | CallInProgress | FunctionCall | Finished | MoreText
 

@@ -1,5 +1,7 @@
 """Values that the parsers of all protocols share: limits of an answer, finish reasons, token counts."""
 
+import math
+
 MAX_ANSWER_CHARS = 256 * 1024
 """Maximum length of an answer, about five hours of speech; anything longer is a fault."""
 
@@ -14,6 +16,23 @@ END_MARK_REASON = "stop_sequence"
 
 MAX_TOKEN_COUNT = 1_000_000_000
 """Larger token counts are ignored as invalid."""
+
+
+def probability_of(log_probability: object) -> float | None:
+    """Returns the probability for its natural logarithm as a service reports it; None if it is invalid."""
+    if isinstance(log_probability, bool) or not isinstance(log_probability, int | float):
+        return None
+    return math.exp(min(0.0, log_probability)) if not math.isnan(log_probability) else None
+
+
+def mean_probability(logprobs: object) -> float | None:
+    """Returns the mean probability in the `logprobs` of a chat-completion choice; None if it has none."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    entries = (
+        [entry.get("logprob") for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+    )
+    known = [one for one in map(probability_of, entries) if one is not None]
+    return sum(known) / len(known) if known else None
 
 
 def count_of(value: object) -> int | None:

@@ -11,12 +11,12 @@ Texts of users, tools and the model are data: control tokens in them are broken 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from llm.chat import ChatOptions, FunctionCall, Message, texts_of
-from llm.control_tokens import ControlTokens, control_tokens_in
 from llm.errors import LlmRefused
 from llm.http_errors import SPOKEN_REQUEST, quoted, refuse_functions
 from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
@@ -39,6 +39,45 @@ _SYSTEM, _QUESTION, _ANSWER, _LATER_SYSTEM, _NEXT_QUESTION = (
     f"zq{word}zq" for word in ("one", "two", "three", "four", "five")
 )
 """Words that templates are tested with; no template contains them."""
+
+
+_BARRED = r"<[|｜][^<>|｜\s]{1,60}[|｜]>"
+"""`<|name|>`: most tokenizers reserve this form, whether or not the template uses the particular token."""
+
+_TAGGED = r"<</?[A-Z]{2,20}>>|</?[A-Za-z][\w.-]{0,40}>|\[/?[A-Z][A-Z_]{1,40}\]"
+"""`<s>`, `<end_of_turn>`, `[INST]`, `<<SYS>>`: control tokens only if the model's own files name them."""
+
+_ANY = re.compile(f"{_BARRED}|{_TAGGED}")
+
+MIN_TOKEN_CHARS = 3
+"""Shorter tokens are punctuation."""
+
+
+def control_tokens_in(source: str) -> frozenset[str]:
+    """Returns the texts in a template or prompt that have the form of a control token."""
+    return frozenset(_ANY.findall(source))
+
+
+class ControlTokens:
+    """The control tokens of one model."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        """Compiles the pattern. `tokens`: as the model's files name them; those with spaces are ignored."""
+        # `<|name|>` tokens are matched by their form: a tokenizer may have hundreds of them.
+        known = {token for token in tokens if _is_control(token) and not re.fullmatch(_BARRED, token)}
+        either = "|".join([_BARRED, *map(re.escape, sorted(known))])
+        first = "".join(sorted({"<", *(token[0] for token in known)}))
+        # The test of the first character keeps the search fast. One space breaks all tokens that begin at the same
+        # position, and matching one character at a time also finds a token that begins inside another.
+        self._pattern = re.compile(f"(?=[{re.escape(first)}])(?={either})(.)")
+
+    def break_up(self, text: str) -> str:
+        """Returns `text` without any complete control token."""
+        return self._pattern.sub(r"\1 ", text)
+
+
+def _is_control(token: str) -> bool:
+    return len(token) >= MIN_TOKEN_CHARS and not re.search(r"\s", token)
 
 
 def load_template(endpoint: str, template: str, *, now: datetime | None = None) -> "ChatTemplate":

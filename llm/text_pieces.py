@@ -3,6 +3,7 @@
 A service may send its whole answer at once, and 1,000 characters of marks take filter and chunker up to 20 ms.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,25 @@ from llm.chat import Token
 
 PIECE_CHARS = 256
 """Length of a piece; a token has about four characters."""
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Surrogates:
+    """Holds back the first half of a surrogate pair until the second half arrives."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        """Returns the complete characters so far; a half without its counterpart becomes U+FFFD."""
+        text, self._half = self._half + text, ""
+        if text.isascii() or not _SURROGATE.search(text):
+            return text
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from llm.answer_state import AnswerEvent, AnswerState
 from llm.answer_text.reasoning_habit import ReasoningHabit
-from llm.answer_values import DONE_REASON, count_of
+from llm.answer_values import DONE_REASON, count_of, probability_of
 from llm.chat import Function
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG
 from llm.http_errors import error_report_of, quoted, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
-from llm.token_probability import probability_of
 
 
 class TokenStream:

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from assistant.config.cluster_settings import ClusterSection
-from assistant.config.document_settings import DocumentsSection
 from assistant.config.engine_sections import EngineSections, default_sections
 from assistant.config.home_settings import HomeSection, WeatherSection
 from assistant.config.keys import ConfigSection, Key, keys_of
@@ -19,7 +17,7 @@ from assistant.config.llm_settings import CacheSection, LlmSection
 from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
-from assistant.config.tool_settings import ToolsSection
+from assistant.config.tool_settings import DocumentsSection, ToolsSection
 from assistant.config.turn_settings import TurnSection, VadSection
 from assistant.registry.listening import recognizer_choices
 from assistant.registry.voices import AUTO, engine_choices
@@ -31,6 +29,45 @@ _INSTRUCTIONS = (
     "units as one says them. If you do not know or cannot do something, say so, and never that it is done. Answer in "
     "the language you are spoken to in."
 )
+
+
+_ADDRESS = r"auto|[A-Za-z0-9._-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSection(ConfigSection):
+    """Speech engines on a Ray cluster, for engines that are set to ray (docs/cluster.md)."""
+
+    address: Annotated[
+        str,
+        KeyInfo(
+            "Head of the Ray cluster, of which this machine must be a node; auto: the cluster of this machine.",
+            pattern=_ADDRESS,
+            form="auto, or host:port as in 127.0.0.1:6379",
+        ),
+    ] = "auto"
+    min_replicas: Annotated[
+        int, KeyInfo("Replicas of each engine that always run.", unit="replicas", low=1, high=1000)
+    ] = 1
+    max_replicas: Annotated[
+        int,
+        KeyInfo("Replicas of each engine to which the cluster grows under load.", unit="replicas", low=1, high=1000),
+    ] = 4
+    replica_cpus: Annotated[
+        float,
+        KeyInfo(
+            "CPU cores that are reserved for one replica; it has as many threads, unless stt.threads is set.",
+            unit="cores",
+            low=0,
+            high=64,
+        ),
+    ] = 1.0
+    stt_gpus: Annotated[
+        float, KeyInfo("GPUs that are reserved for one replica of the recognizer.", unit="GPUs", low=0, high=8)
+    ] = 0.0
+    tts_gpus: Annotated[
+        float, KeyInfo("GPUs that are reserved for one replica of the voice.", unit="GPUs", low=0, high=8)
+    ] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

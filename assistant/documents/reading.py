@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from assistant.config.document_settings import DocumentsSection
 from assistant.config.settings import Settings
+from assistant.config.tool_settings import DocumentsSection
 from assistant.documents import Part, SplitDocument
 from assistant.documents.budget import ReadingLimits, Selection, select
 from assistant.documents.fan_out import Answers, ask

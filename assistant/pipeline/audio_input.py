@@ -11,13 +11,13 @@ from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.events import InterimWords, Problem
-from assistant.pipeline.cancelled_tasks import cancel_task
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.listening_sounds import ListeningSounds
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
+from assistant.pipeline.side_tasks import cancel_task
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.support.notice import notice
 from assistant.turns.effects import CloseSegment, EndSegment, OpenSegment, RequestTranscript

@@ -1,9 +1,29 @@
 """Stands in for a speech recognizer whose model is not downloaded: the conversation goes on with typed text."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 from audio.stt import SegmentId, Transcript
+from audio.tts import Chunk
 from audio.units import Pcm, Samples
+
+
+class NoVoice:
+    """Speaks nothing. Implements `Voice`."""
+
+    name = "no voice"
+    detail = ""
+
+    async def load(self) -> None:
+        """Does nothing."""
+
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
+        """Yields nothing."""
+        nothing: tuple[Chunk, ...] = ()
+        for chunk in nothing:
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Does nothing."""
 
 
 class NoRecognizer:

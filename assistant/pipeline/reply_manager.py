@@ -19,7 +19,6 @@ from assistant.events import (
 from assistant.history.history import HeardReply, History
 from assistant.history.items import UserMessage
 from assistant.pipeline.answer_reports import AnswerReports
-from assistant.pipeline.cancelled_tasks import cancel_task
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
@@ -38,6 +37,7 @@ from assistant.pipeline.reply_production import ReplyProduction
 from assistant.pipeline.reply_source import GUESSED, ReplySource
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
+from assistant.pipeline.side_tasks import cancel_task
 from assistant.support.notice import notice
 from assistant.text.failure_sentences import failure_sentence
 from assistant.tools.rounds import ReplyEvent

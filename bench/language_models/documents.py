@@ -17,10 +17,10 @@ from pathlib import Path
 from assistant.commands.read.command import reading_settings, without_microphone
 from assistant.commands.read.opening import ReadingOpening
 from assistant.commands.read.written import WrittenConversation
-from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings, TraceSection, TtsSection
+from assistant.config.tool_settings import DocumentsSection
 from assistant.documents import Document, SplitDocument
 from assistant.documents.reading import reading_of
 from assistant.documents.splitting import split

@@ -9,16 +9,14 @@ from collections.abc import Iterator, Sequence
 from llm.answer_text.answer_calls import completed_calls
 from llm.answer_text.answer_filter import AnswerFilter
 from llm.answer_text.reasoning_habit import ReasoningHabit
-from llm.answer_values import DONE_REASON, END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS, count_of
+from llm.answer_values import DONE_REASON, END_MARK_REASON, MAX_ANSWER_CHARS, MAX_CALLS, count_of, mean_probability
 from llm.chat import CallExtra, CallInProgress, Finished, Function, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
 from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
 from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, ErrorReport, error_report_of, printable, refused_in_stream
 from llm.openai.calls import CallAssembler, PartialCall
 from llm.sse import Event, SseReader, StreamFormatError
-from llm.surrogates import Surrogates
-from llm.text_pieces import MoreText, pause_after, pieces_of, tokens_of
-from llm.token_probability import mean_probability
+from llm.text_pieces import MoreText, Surrogates, pause_after, pieces_of, tokens_of
 
 _NO_REASON = frozenset({"", "null", "None"})
 """Values of finish_reason that some services send before the end."""

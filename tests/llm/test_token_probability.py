@@ -5,11 +5,11 @@ import math
 import pytest
 from support.services.llm_server import DONE, event
 
+from llm.answer_values import mean_probability, probability_of
 from llm.chat import ChatOptions, Token
 from llm.openai.messages import options_json
 from llm.openai.stream import OpenAIStream
 from llm.tgi.chat import TgiStream
-from llm.token_probability import mean_probability, probability_of
 
 
 @pytest.mark.parametrize(

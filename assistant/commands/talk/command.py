@@ -9,8 +9,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from assistant.commands.talk.card_profile import adapt_to_card
-from assistant.commands.talk.cards import Cards, chime, open_cards
+from assistant.commands.talk.cards import Cards, adapt_to_card, chime, open_cards
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.resumed import resumed
 from assistant.commands.talk.stage import Stage, perform, stage_of

@@ -19,7 +19,7 @@ from assistant.commands.demo_screen import COLOURS
 from assistant.commands.talk import panels
 from assistant.commands.talk.controls import Controls, DeviceChoice, Status
 from assistant.commands.talk.dialogs import Devices, Help
-from assistant.commands.talk.held_key import HeldKey
+from assistant.commands.talk.keys import HeldKey
 from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.style import (
     AIRY_ROWS,

@@ -1,15 +1,23 @@
 """Loads the voice into onnxruntime and synthesizes one sentence at a time, which can be stopped. Not thread-safe."""
 
+import zlib
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+import orjson
+from hibari.g2p import G2P
+from hibari.g2p.lexicon import Lexicon
+from hibari.g2p.oov import OOV
+from hibari.g2p.tagger import Tagger
+from hibari.g2p.tokenize import Tokenizer
 
 from audio import onnx_messages as onnx
 from audio.errors import EngineLoadError
 from audio.execution_provider import OpenedSession, ProviderInUse, ProviderRequest, open_session
 from audio.tts.hibari.files import REMEDY, HibariFiles, read_files
 from audio.tts.hibari.phonemizer import Phonemizer
-from audio.tts.hibari.reader import Reader
 from audio.tts.hibari.vocoder import HOP_SAMPLES, RATE_HZ, Spectra, sound_pieces
 from audio.tts.streaming.phonemes import Phonemes
 from audio.tts.streaming.sentence_sound import SentenceSound, StopSwitch, checked, failure_of
@@ -27,6 +35,39 @@ Measured: the energy fits the vowels best 4 frames earlier, 6 at half and 3 at d
 
 SLOWEST, FASTEST = 0.5, 2.0
 """Speeds that the voice is made for."""
+
+
+_GZIP = 31
+"""zlib's window size for the gzip format."""
+
+
+class Reader(G2P):  # type: ignore[misc]  # it ships without types
+    """Reads American English. Not thread-safe."""
+
+    def __init__(self, folder: Path, unknown_words: object) -> None:
+        """Reads the tables. Holds the interpreter lock for up to 60 ms at a time.
+
+        Args:
+            folder: Folder of the package's files.
+            unknown_words: Session of the network for words outside of the lexicon.
+
+        Raises:
+            OSError: A table cannot be read.
+            ValueError: A table is damaged.
+        """
+        self.lexicon = Lexicon(_table(folder, "lexicon_us_gold"), _table(folder, "lexicon_us_silver"), british=False)
+        self.tokenizer = Tokenizer(orjson.loads((folder / "tokenizer_exceptions.json").read_bytes()))
+        self.tagger = Tagger(_table(folder, "tagger"))
+        self.british = False
+        self.unk = ""
+        self._oov = OOV(str(folder / "oov.onnx"), unknown_words)
+
+
+def _table(folder: Path, name: str) -> object:
+    try:
+        return orjson.loads(zlib.decompress((folder / f"{name}.json.gz").read_bytes(), _GZIP))
+    except zlib.error as damaged:
+        raise ValueError(str(damaged)) from damaged
 
 
 class HibariModel:

@@ -7,10 +7,10 @@ import pytest
 from support.clocks.virtual_time import run_virtual
 from support.engines.scripted_parts import PartModel, reading_of, unreachable
 
-from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.config.tool_settings import DocumentsSection
 from assistant.documents import Part, SplitDocument
 from assistant.documents import reading as module
 from assistant.documents.fan_out import MAX_FAILURES

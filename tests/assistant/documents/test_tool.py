@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from support.engines.scripted_parts import PART_CHARS, PartModel, text_of
 
-from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
-from assistant.config.tool_settings import ToolsSection
+from assistant.config.tool_settings import DocumentsSection, ToolsSection
 from assistant.documents.tool import NAME, DocumentTools
 from assistant.setup.answering import services
 from assistant.tools import ToolError

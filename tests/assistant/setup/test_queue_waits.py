@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from assistant.config.settings import Settings
-from assistant.pipeline.no_voice import NoVoice
+from assistant.pipeline.no_recognizer import NoVoice
 from assistant.setup.engine_loader import EngineLoader
 from audio.stt.whisper.model import WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper

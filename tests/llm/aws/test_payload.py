@@ -13,8 +13,7 @@ from llm.aws.payload import parser_for
 from llm.aws.settings import Payload
 from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.surrogates import Surrogates
-from llm.text_pieces import MoreText
+from llm.text_pieces import MoreText, Surrogates
 
 TEXT = 'Mount "Évérest" 😀\n\tis {tall}: \\o/'
 PIECES = (TEXT[:5], TEXT[5:16], TEXT[16:17], TEXT[17:])

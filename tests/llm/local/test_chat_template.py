@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from support.services.chat_templates import DATED, FORGETFUL, GEMMA, HERMES, MISTRAL
 
 from llm.chat import PLAIN, ChatOptions, Function, FunctionCall, Message, Role
-from llm.chat_template import BUILT_IN, ChatTemplate, load_template
-from llm.control_tokens import control_tokens_in
+from llm.chat_template import BUILT_IN, ChatTemplate, control_tokens_in, load_template
 from llm.errors import LlmRefused
 from llm.template_file import TemplateError, TemplateSource
 

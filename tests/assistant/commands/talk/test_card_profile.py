@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.card_profile import MIN_CEILING_MS, adapt_to_card
+from assistant.commands.talk.cards import MIN_CEILING_MS, adapt_to_card
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT
 
 

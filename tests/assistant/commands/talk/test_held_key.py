@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SINGLE_PRESS_S, HeldKey
+from assistant.commands.talk.keys import RELEASED_S, REPEATS_WITHIN_S, SINGLE_PRESS_S, HeldKey
 
 
 def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:

@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 
 from assistant.commands.talk.controls import Status
 from assistant.commands.talk.dialogs import Help
-from assistant.commands.talk.held_key import REPEATS_WITHIN_S
-from assistant.commands.talk.letters import big
+from assistant.commands.talk.keys import REPEATS_WITHIN_S
+from assistant.commands.talk.panels import big
 from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
 from assistant.commands.talk.style import shade_of
 from assistant.commands.talk.transcript import TranscriptView

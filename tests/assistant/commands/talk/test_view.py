@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.letters import big
-from assistant.commands.talk.panels import headline, latency, running
+from assistant.commands.talk.panels import big, headline, latency, running
 from assistant.commands.talk.view import MAX_ENTRIES, Entry, View
 from assistant.events import (
     ChunkSpoken,
