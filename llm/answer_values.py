@@ -1,4 +1,4 @@
-"""Values that the parsers of all protocols share: limits of an answer, finish reasons, token counts."""
+"""Values that the parsers of all protocols share: limits of an answer, finish reasons, token counts, probabilities."""
 
 import math
 

@@ -59,7 +59,13 @@ def control_tokens_in(source: str) -> frozenset[str]:
 
 
 class ControlTokens:
-    """The control tokens of one model."""
+    """The control tokens of one model. Breaks them up in texts of users, tools and models.
+
+    A service reads a prompt as one text. A pasted "<|im_end|>" would otherwise end its message and could begin a system
+    message. A space is inserted after the first character of every control token: the tokenizer then reads plain text,
+    and the model can still read it. Formats that mark roles by words ("USER:", "### Instruction:") cannot be protected
+    in this way, because they cannot be distinguished from prose.
+    """
 
     def __init__(self, tokens: Iterable[str]) -> None:
         """Compiles the pattern. `tokens`: as the model's files name them; those with spaces are ignored."""

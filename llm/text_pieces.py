@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Surrogates:
-    """Holds back the first half of a surrogate pair until the second half arrives."""
+    """Holds back the first half of a surrogate pair, `\\ud83d`, until the second half arrives in the next token."""
 
     def __init__(self) -> None:
         self._half = ""

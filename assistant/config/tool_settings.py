@@ -1,4 +1,4 @@
-"""Sections of config.toml for tools; see `assistant/config/settings.py`."""
+"""Sections of config.toml for tools and documents; see `assistant/config/settings.py`."""
 
 import shlex
 from dataclasses import dataclass

@@ -11,7 +11,6 @@ from itertools import takewhile
 from typing import assert_never
 
 from assistant.history.cut_to_heard import SpokenTranscript, Stretch
-from assistant.history.images import with_newest_images
 from assistant.history.items import (
     ROOT,
     AssistantMessage,
@@ -24,6 +23,7 @@ from assistant.history.items import (
     UserMessage,
     answer_messages,
     call_messages,
+    with_newest_images,
 )
 from assistant.history.mcp_items import (
     McpApprovalRequest,

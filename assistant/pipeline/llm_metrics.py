@@ -1,4 +1,4 @@
-"""Records LLM metrics on the turn trace: waiting times, tokens, and the audio made of them."""
+"""Records LLM metrics on the turn trace: the wait for the first text chunk, tokens, and the audio made of them."""
 
 from dataclasses import dataclass
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""Stands in for a speech recognizer whose model is not downloaded: the conversation goes on with typed text."""
+"""Stand in for a recognizer whose model is missing, and for a voice where replies are text only."""
 
 from collections.abc import AsyncGenerator, Callable
 

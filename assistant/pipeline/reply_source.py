@@ -8,9 +8,9 @@ from assistant.events import FunctionCalled
 from assistant.history.history import History
 from assistant.history.untrusted_results import sources_of
 from assistant.history.written_reply import WrittenReply
+from assistant.pipeline.broken_answer import refused_reply
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
-from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.markup_output import MarkupOutput
 from assistant.pipeline.mcp_calls import McpCalls
 from assistant.pipeline.reply_production import ReplyProduction

@@ -13,7 +13,7 @@ from web.limits.session_acceptor import held_back
 from web.observation.metrics import Metrics
 from web.process.fair_share import FairShare
 from web.session.realtime_session import RealtimeSession
-from web.sockets.hang_up import has_hung_up
+from web.sockets.websocket_backpressure import has_hung_up
 from web.wire.incoming.event_limits import (
     ANSWER_SHARE,
     COSTLY_BYTES,

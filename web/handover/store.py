@@ -12,12 +12,12 @@ call has a time limit.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import math
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from declarations.extra import installing
-from web.handover.loop_time_limit import loop_time_limit
 from web.handover.sealing import token_hash
 
 PREFIX = "repartee:conversation:"
@@ -94,6 +94,43 @@ _DROP = f"""{_OWNED}
 redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
 return redis.call('DEL', KEYS[1])
 """
+
+
+STEP_S = 0.05
+"""The limit is counted in steps of this length. A step counts no more than that, however late the loop is."""
+
+
+@asynccontextmanager
+async def loop_time_limit(limit_s: float, progress: Callable[[], int] = lambda: 0) -> AsyncGenerator[None]:
+    """Limits the time of the block. Raises TimeoutError.
+
+    A loop that is held for longer than the limit reads an answer that has arrived meanwhile, where `asyncio.timeout`
+    cancels the block first.
+
+    Args:
+        limit_s: The limit.
+        progress: Returns a count. When it has changed, the limit begins again.
+    """
+    loop = asyncio.get_running_loop()
+    steps = max(1, math.ceil(limit_s / STEP_S))
+    timer: asyncio.TimerHandle | None = None
+
+    def wait(left: int, before: int) -> None:
+        nonlocal timer
+        made = progress()
+        if made != before:
+            left = steps
+        timer = loop.call_later(STEP_S, wait, left - 1, made) if left else None
+        if not left:
+            limit.reschedule(loop.time())
+
+    async with asyncio.timeout(None) as limit:
+        wait(steps, progress())
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 class StoreError(Exception):

@@ -19,7 +19,7 @@ class AdmissionSettings:
         loop_lag_s: Lag of the event loop, p99. A client's jitter buffer covers 60 ms.
         queue_wait_s: Time that jobs wait for an engine, p95: three quarters of `engine_latency_s`.
         min_turns: Turns from which latencies decide, and jobs from which their waits do. One or two slow ones do not
-            decide (web/observation/rolling_estimate.py).
+            decide (web/observation/load_estimate.py).
         min_lags: Measurements of the lag from which it decides: 10 s of them.
         always_admitted: Conversations that are admitted whatever is measured: so few are not the cause of the load.
         settling_s: Time after its beginning in which a conversation's load is not yet in the figures: about two turns.

@@ -9,6 +9,8 @@ Here it is parsed in pieces, and data that cannot be taken yet stays unparsed. C
 """
 
 import asyncio
+import select
+import socket
 from collections.abc import Callable
 from functools import cached_property
 
@@ -47,6 +49,25 @@ HANDSHAKE_HEADERS = ("connection", "upgrade", "sec-websocket-")
 _ABORT = "repartee.abort"
 _TRANSPORT = "repartee.transport"
 _LIMIT_MESSAGES = "repartee.limit_messages"
+
+
+_HUNG_UP = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0) | getattr(select, "POLLERR", 0)
+"""POLLRDHUP exists on Linux only. Elsewhere an orderly close is detected only after everything before it was read."""
+
+
+def has_hung_up(scope: Scope) -> bool:
+    """Returns whether the client has closed this connection, or it broke, although nothing is read from its socket."""
+    transport = transport_of(scope)
+    if transport is None:
+        return False
+    if transport.is_closing():
+        return True
+    one: socket.socket | None = transport.get_extra_info("socket")
+    if one is None or one.fileno() < 0 or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(one.fileno(), _HUNG_UP)
+    return bool(poll.poll(0))
 
 
 def abort_of(scope: Scope) -> Callable[[], None]:

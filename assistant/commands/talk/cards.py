@@ -37,6 +37,8 @@ _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: audible but not disturbing
 
 
 PROMISED_MS = 500.0
+"""Profiles that promise a reply within this time leave 40 ms of it for frames and output (docs/lab/turn-taking.md). A
+desktop's sound server alone takes 60 ms, so the excess is subtracted from the ceiling of the silence timeout."""
 
 MIN_CEILING_MS = 380.0
 """Lower limit in ms. A Bluetooth headset's 250 ms cannot be compensated without cutting users off."""

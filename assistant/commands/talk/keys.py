@@ -20,13 +20,11 @@ MAX_PENDING_ACTIONS = 20
 """Maximum number of pending actions that take time. If there are more, the sound system hangs, which has been
 reported."""
 
-
 REPLY_BEGINS_S = 1.0
 """Seconds within which the reply to a typed text begins; a server may be that far away."""
 
 REPLY_ENDS_S = 60.0
 """Seconds after which the next text typed during the start is sent, although the reply to the one before goes on."""
-
 
 REPEATS_WITHIN_S = 1.0
 """Keyboards begin to repeat 0.25–0.7 s after the press: a second press within this time may be a repetition."""
@@ -39,7 +37,10 @@ RELEASED_S = 0.15
 
 
 class HeldKey:
-    """State of the key.
+    """State of a push-to-talk key whose release is not reported. No I/O, no clock.
+
+    A terminal reports only presses. One press starts recording, the next one ends it. A key that is held down is
+    recognized by the repeated presses that the keyboard then sends.
 
     Attributes:
         talking: Whether speech is currently recorded.

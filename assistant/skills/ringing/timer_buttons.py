@@ -1,4 +1,4 @@
-"""Makes the effects of the buttons of timers, alarms and reminders. Pure."""
+"""Makes the effects of the buttons of timers, alarms and reminders, and of "snooze". Pure."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -5,12 +5,34 @@ every other file is checked against the hub's data during the download.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
-from audio.stt.whisper.model_folder import VOCABULARIES, lacking
 from declarations.models import HubFile, Model, ModelKind, Wheel, is_hub_name
 
 KIND = "whisper"
+
+
+_NEEDED = ("model.bin", "config.json", "tokenizer.json")
+"""Required files. Without tokenizer.json faster-whisper would download one."""
+
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+"""Vocabulary files, of which CTranslate2 needs one; conversions differ in which they contain."""
+
+
+def lacking(folder: Path) -> list[str]:
+    """Returns the required model files that are missing or empty in a folder."""
+    found = [name for name in _NEEDED if not _is_there(folder / name)]
+    if not any(_is_there(folder / name) for name in VOCABULARIES):
+        found.append(VOCABULARIES[0])
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:  # no permission
+        return False
 
 
 def multilingual_of(name: str) -> str:

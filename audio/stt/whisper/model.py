@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from audio.errors import EngineLoadError
 from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation, TokenProbability
+from audio.stt.whisper.catalogue import lacking
 from audio.stt.whisper.encoder_window import WINDOW_S, encoder_frames, first_word_frames
 from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
@@ -29,7 +30,6 @@ from audio.stt.whisper.hallucination_filter import (
     plain,
     without_loop,
 )
-from audio.stt.whisper.model_folder import lacking
 from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.stt.whisper.recent_tokens import token_probabilities
 from audio.stt.whisper.recent_tokens import with_times as times_of_words

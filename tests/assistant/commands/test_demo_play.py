@@ -12,8 +12,8 @@ from rich.console import Console
 from support.clocks.virtual_time import run_virtual
 from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
-from assistant.commands import demo_play
-from assistant.commands.demo_play import play_tape
+from assistant.commands import demo
+from assistant.commands.demo import play_tape
 from audio.card.speaker import CardSpeaker
 from audio.devices import Device
 from audio.units import Pcm
@@ -31,11 +31,11 @@ def tape(tmp_path: Path) -> Path:
 def played(tape: Path, monkeypatch: pytest.MonkeyPatch, *devices: Device) -> tuple[Pcm, str]:
     """Returns what the loudspeaker played and what was printed."""
     out, blocks = io.StringIO(), [np.zeros(0, np.int16)]
-    monkeypatch.setattr(demo_play, "list_devices", lambda: devices)
+    monkeypatch.setattr(demo, "list_devices", lambda: devices)
 
     async def run() -> None:
         library = FakeLibrary(*devices)
-        monkeypatch.setattr(demo_play, "CardSpeaker", partial(CardSpeaker, library=library))
+        monkeypatch.setattr(demo, "CardSpeaker", partial(CardSpeaker, library=library))
         async with asyncio.TaskGroup() as tasks:
             card = tasks.create_task(run_card(library, playback(lambda pcm, _at_s: blocks.append(pcm.copy()))))
             await play_tape(tape, "", Console(file=out, width=200))

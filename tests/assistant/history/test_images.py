@@ -3,8 +3,7 @@
 import pytest
 
 from assistant.history.history import History
-from assistant.history.images import MAX_IMAGE_CHARS, MAX_IMAGES
-from assistant.history.items import ItemId, SoundPart, TextPart, UserMessage
+from assistant.history.items import MAX_IMAGE_CHARS, MAX_IMAGES, ItemId, SoundPart, TextPart, UserMessage
 from assistant.history.prompt_limits import tokens_of
 from assistant.storage.store_format import item_lines, parse_conversation
 from llm.chat import MAX_IMAGE_TOKENS, MIN_IMAGE_TOKENS, Image, Message

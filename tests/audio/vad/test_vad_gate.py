@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio.vad.gate import NoiseGate
+from audio.vad.speech_tracker import NoiseGate
 
 MARGIN_DB = 6.0
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.history import images, prompt_limits
+from assistant.history import items, prompt_limits
 from assistant.pipeline import out_of_band, reply_production
 from assistant.support import background_writer
 from audio.stt.whisper import stream
@@ -37,7 +37,7 @@ BOUNDS = {
     ),
     "history": (
         f"{prompt_limits.MAX_ITEMS:,} items or {prompt_limits.MAX_ITEMS_PER_TURN} for each turn of the prompt, "
-        f"{prompt_limits.MAX_TOKENS:,} tokens; {images.MAX_IMAGES} images, {images.MAX_IMAGE_CHARS:,} characters"
+        f"{prompt_limits.MAX_TOKENS:,} tokens; {items.MAX_IMAGES} images, {items.MAX_IMAGE_CHARS:,} characters"
     ),
     "sound of items": f"{mib(item_sounds.MAX_BYTES)}, {item_sounds.MAX_ITEMS} items",
     "text of a reply that waits for the voice": f"{reply_production.MAX_QUEUED_CHUNKS} chunks, `llm.max_tokens` tokens",

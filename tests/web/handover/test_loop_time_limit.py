@@ -7,7 +7,7 @@ import time
 import pytest
 from support.clocks.virtual_time import run_virtual
 
-from web.handover.loop_time_limit import loop_time_limit
+from web.handover.store import loop_time_limit
 
 
 def test_block_that_takes_too_long_ends_with_an_error() -> None:

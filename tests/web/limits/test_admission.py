@@ -15,9 +15,8 @@ from audio.machine_load import MachineLoad
 from audio.queue_wait import QueueWait
 from web.limits.admission import UPDATE_EVERY_S, Admission
 from web.limits.admission_policy import AdmissionPolicy, AdmissionSettings
-from web.observation.load_estimate import WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
+from web.observation.load_estimate import MIN_AT_LEAST, WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
 from web.observation.metrics import Metrics
-from web.observation.rolling_estimate import MIN_AT_LEAST
 
 LIMITS = AdmissionSettings()
 SLOW = LoadFigures(turns=8, response_latency_s=0.812, engine_latency_s=0.410)

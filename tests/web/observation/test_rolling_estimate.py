@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from web.observation.rolling_estimate import MAX_SAMPLES, RollingEstimate
+from web.observation.load_estimate import MAX_SAMPLES, RollingEstimate
 
 
 def test_estimate_without_samples_is_unknown() -> None:

@@ -14,7 +14,7 @@ from assistant.history.items import ItemId, UserMessage
 from assistant.turns.settings import EndsTurn, TurnSettings
 from web.session.client_settings import turn_settings
 from web.wire.incoming.commands import UpdateSession
-from web.wire.outgoing.stable_transcript import StableTranscript
+from web.wire.outgoing.input_events import StableTranscript
 from web.wire.realtime import Realtime
 from web.wire.values.session_config import Delay, SemanticVad, ServerVad, SessionConfig
 

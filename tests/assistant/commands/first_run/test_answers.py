@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.commands.first_run.microphone import judge
+from assistant.commands.init import judge
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.settings import DEFAULTS, Settings
