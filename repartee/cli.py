@@ -26,10 +26,15 @@ from assistant.commands.safe_errors import SafeErrorGroup
 from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
 from assistant.commands.uninstall.cli import uninstall
+from assistant.config.errors import ConfigError
+from assistant.models.errors import ModelError
 from assistant.support import process_limits
-from assistant.support.console import guarded, write_error
+from assistant.support.console import guarded, terminal, write_error
 from assistant.support.exception_groups import first_of
+from assistant.support.paths import HomeError
 from assistant.support.signals import as_ctrl_c
+from audio.errors import AudioError
+from llm.errors import LlmError
 
 HELP_OPTIONS = ["-h", "--help"]
 
@@ -96,7 +101,6 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     """Run a conversation with a recorded user, in real time, and write its sound and trace."""
     from assistant.commands.demo import demo as run_demo
     from assistant.config.sources import Option
-    from assistant.support.console import terminal
 
     engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
     loaded = settings_of(config, overrides, engines)
@@ -127,7 +131,6 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.first_run.hint import show_hint
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
-    from assistant.support.console import terminal
     from web.serve import replace_process
     from web.serve import serve as run_server
 
@@ -185,9 +188,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk through this machine's microphone and loudspeaker."""
-    from assistant.config.errors import ConfigError
     from assistant.config.sources import Option
-    from assistant.support.console import terminal
 
     given = [
         Option("--mode", "talk.mode", mode),
@@ -237,8 +238,6 @@ def read(  # noqa: PLR0917 - each is an option of the command
     """Summarize documents aloud, part by part, and answer questions about them."""
     from assistant.commands.read.command import ReadOptions
     from assistant.commands.read.command import read as run_read
-    from assistant.config.errors import ConfigError
-    from assistant.support.console import terminal
 
     if text and out is not None:
         raise ConfigError(["--text: leave out --out; text has no sound to write"])
@@ -259,7 +258,6 @@ def config(
 
     from assistant.config.everyday_keys import EVERYDAY_KEYS
     from assistant.config.loading import render_effective
-    from assistant.support.console import terminal
 
     loaded = settings_of(config, overrides)
     console, every_row = terminal(), render_effective(loaded)
@@ -296,7 +294,6 @@ def devices(
     """List microphones and loudspeakers, and test them. Exit status 1: there is none."""
     from assistant.commands.devices import DevicesOptions
     from assistant.commands.devices import devices as run_devices
-    from assistant.support.console import terminal
 
     wanted = DevicesOptions(microphone, loudspeaker, meter, tone, as_json)
     sys.exit(run_devices(wanted, terminal()))
@@ -310,7 +307,6 @@ def doctor(
 ) -> None:
     """Check what works on this machine and what is missing. Exit status 1: no conversation can be held."""
     from assistant.commands.doctor.command import doctor as run_doctor
-    from assistant.support.console import terminal
 
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
 
@@ -377,11 +373,6 @@ def _flush_error(output: TextIO | None, more: str = "") -> str:
 def _run() -> None:
     # A thread that runs Python code must not block the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
-    from assistant.config.errors import ConfigError
-    from assistant.models.errors import ModelError
-    from assistant.support.paths import HomeError
-    from audio.errors import AudioError
-    from llm.errors import LlmError
 
     # An exit inside an except* block would become part of an exception group, so it follows the block.
     message, code = "", 0

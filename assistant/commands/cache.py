@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import Config, Overrides, settings_of
+from assistant.config.errors import ConfigError
+from assistant.support.console import safe, terminal
 
 if TYPE_CHECKING:
     from llm.cache import CacheEntry, CacheStore
@@ -26,7 +29,6 @@ ID_CHARS = 6
 @contextmanager
 def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     """Opens the configured store. Raises ConfigError if it cannot be used."""
-    from assistant.config.errors import ConfigError
     from assistant.setup.answering.answer_cache import cache_store
     from llm.cache import CacheStoreError
 
@@ -46,8 +48,6 @@ def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
 @cache.command()
 def stats(config: Config = None, overrides: Overrides = None) -> None:
     """Show how many answers are stored, and how often they were given again."""
-    from assistant.support.console import terminal
-
     with _opened(config, overrides) as store:
         entries, name = store.entries(), store.name
     hits = sum(entry.hits for entry in entries)
@@ -69,9 +69,6 @@ def list_answers(
     from datetime import UTC, datetime
 
     from rich.table import Table
-    from rich.text import Text
-
-    from assistant.support.console import safe, terminal
 
     with _opened(config, overrides) as store:
         entries = [entry for entry in store.entries() if words.lower() in entry.request.lower()]
@@ -98,8 +95,6 @@ def forget(
     overrides: Overrides = None,
 ) -> None:
     """Remove stored answers by their id, or by words that their requests contain."""
-    from assistant.support.console import terminal
-
     with _opened(config, overrides) as store:
         removed = store.forget([entry.id for entry in store.entries() if _is_named(entry, which)])
     terminal().print(f"{_counted(removed, 'answer')} removed")
@@ -109,8 +104,6 @@ def forget(
 @cache.command()
 def purge(config: Config = None, overrides: Overrides = None) -> None:
     """Remove all stored answers."""
-    from assistant.support.console import terminal
-
     with _opened(config, overrides) as store:
         removed = store.forget([entry.id for entry in store.entries()])
     terminal().print(f"{_counted(removed, 'answer')} removed")

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import with_home
+from assistant.config.errors import ConfigError
+from assistant.support.console import terminal, write_error, write_json
+from assistant.support.paths import HomeError
+from audio.private_file import open_private
 
 if TYPE_CHECKING:
     from assistant.storage.conversation_file import ConversationFile, KeptConversation
@@ -27,13 +32,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The conversation's fu
 
 def _file() -> "ConversationFile":
     """Returns the file, after importing earlier versions' conversations. Raises ConfigError if it cannot be used."""
-    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import ConversationFile
     from assistant.storage.conversation_import import import_files
     from assistant.storage.conversation_store import conversations_path
-    from assistant.support.console import write_error
-    from assistant.support.paths import HomeError
 
     try:
         file = ConversationFile(conversations_path(os.environ), lambda: datetime.now(UTC).timestamp())
@@ -73,10 +75,7 @@ def search(words: Annotated[str, typer.Argument(metavar="WORDS", help="Words tha
 @conversations.command()
 def show(name: Name) -> None:
     """Show what was said in a conversation."""
-    from rich.text import Text
-
     from assistant.storage.conversation_export import message_objects
-    from assistant.support.console import terminal
 
     console = terminal()
     for message in message_objects(_loaded(name)):
@@ -96,10 +95,7 @@ def export(
     ] = None,
 ) -> None:
     """Print a conversation as Markdown or JSON, or write it to a file."""
-    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_export import as_json, as_markdown
-    from assistant.support.console import write_json
-    from audio.private_file import open_private
 
     kept = _loaded(name)
     text = as_json(kept) if form == "json" else as_markdown(kept)
@@ -121,7 +117,6 @@ def delete(
     everything: Annotated[bool, typer.Option("--all", help="Delete all of `talk`.")] = False,
 ) -> None:
     """Delete one conversation, or all that `talk` keeps."""
-    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import TERMINAL
     from assistant.storage.conversation_import import delete_imported
@@ -141,8 +136,6 @@ def delete(
 
 def _owner(file: "ConversationFile", name: str) -> str:
     """Returns the owner of the conversation of this name. Raises ConfigError if there is not exactly one."""
-    from assistant.config.errors import ConfigError
-
     owners = [owner for owner in file.owners() if file.load(owner, name) is not None]
     if not owners:
         raise ConfigError([f"{name}: no such conversation; {NAMES}"])
@@ -161,10 +154,8 @@ def _loaded(name: str) -> "KeptConversation":
 
 def _print_summaries(found: "Iterable[tuple[str, Summary]]", none: str) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     from assistant.storage.conversation_file import TERMINAL
-    from assistant.support.console import terminal
 
     found, console = sorted(found, key=lambda one: one[1].changed_s, reverse=True), terminal()
     if not console.is_terminal:

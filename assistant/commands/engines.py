@@ -4,8 +4,10 @@ import os
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import Config, Overrides, settings_of
+from assistant.support.console import terminal
 
 
 def engines(
@@ -15,7 +17,6 @@ def engines(
 ) -> None:
     """List the voices by quality and cost, the other engines and the skills. No model is loaded or downloaded."""
     from rich.table import Table
-    from rich.text import Text
 
     from assistant.registry.installed import broken_engines
     from assistant.registry.listening import DETECTORS, RECOGNIZERS, TURN_ENDS
@@ -23,7 +24,6 @@ def engines(
     from assistant.registry.skills import skills_in_order
     from assistant.setup.answering.services import check_skills
     from assistant.setup.voices.listing import listed_voices
-    from assistant.support.console import terminal
 
     settings = settings_of(config, overrides).settings
     console = terminal()

@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import with_home
+from assistant.config.errors import ConfigError
+from assistant.support.console import terminal
+from assistant.support.paths import HomeError
+from audio.private_file import open_private
 
 if TYPE_CHECKING:
     from assistant.skills.lists.items import ListItem
@@ -19,10 +24,8 @@ _NONE = 'there are no lists and no notes; say "add milk to my shopping list" or 
 
 def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
     """Writes changes to the file and returns what is in it. Raises ConfigError if it cannot be used."""
-    from assistant.config.errors import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.list_file import ListFile, lists_path
-    from assistant.support.paths import HomeError
 
     try:
         file = ListFile(lists_path(os.environ))
@@ -46,10 +49,7 @@ def lists_group(context: typer.Context) -> None:
 @lists.command()
 def show() -> None:
     """Show all lists and notes."""
-    from rich.text import Text
-
     from assistant.skills.lists.items import titled_lists
-    from assistant.support.console import terminal
 
     console, items = terminal(), _exchange({})
     if not items:
@@ -67,9 +67,7 @@ def export(
     ] = None,
 ) -> None:
     """Print all lists and notes as Markdown, or write them to a file."""
-    from assistant.config.errors import ConfigError
     from assistant.skills.lists.items import titled_lists
-    from audio.private_file import open_private
 
     parts = [f"# {title}\n\n" + "".join(f"- {one.text}\n" for one in of) for title, of in titled_lists(_exchange({}))]
     text = "\n".join(parts)
@@ -90,7 +88,6 @@ def clear(
     name: Annotated[str, typer.Argument(metavar="NAME", help='"shopping", "to-do", "notes" or the name of a list.')],
 ) -> None:
     """Remove all items of a list, or all notes."""
-    from assistant.config.errors import ConfigError
     from assistant.skills.lists.items import items_of, list_names
 
     items = _exchange({})

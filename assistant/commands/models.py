@@ -3,8 +3,10 @@
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import Config, Overrides, settings_of
+from assistant.support.console import terminal
 
 models = typer.Typer(help="List the models that the configuration needs, and download missing ones.")
 
@@ -24,11 +26,9 @@ def list_models(
     if context.invoked_subcommand is not None:
         return
     from rich.table import Table
-    from rich.text import Text
 
     from assistant.models.needs import rows
     from assistant.setup.derived_settings import needs
-    from assistant.support.console import terminal
 
     settings = settings_of(config, overrides).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -72,7 +72,6 @@ def pull(
     from assistant.models.pull import pull as pull_model
     from assistant.models.pull import pull_missing
     from assistant.setup.derived_settings import needs, use_of_chat_model
-    from assistant.support.console import terminal
 
     console = terminal()
     if name is None:

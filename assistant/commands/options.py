@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assistant.config.errors import ConfigError
 from assistant.support.paths import HomeError, at_home
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "
 
 def _check_models(loaded: "Loaded") -> None:
     """Refuses names of models that do not exist. Raises ConfigError."""
-    from assistant.config.errors import ConfigError  # noqa: PLC0415 - as above
     from assistant.models.needs import unknown_models  # noqa: PLC0415 - as above
 
     settings = loaded.settings

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assistant.commands.options import settings_of, with_home
+from assistant.support.console import write_error
 
 if TYPE_CHECKING:
     from assistant.trace_report.page import PageNotes
@@ -153,7 +154,6 @@ def _page_notes(files: Sequence[Path]) -> "PageNotes":
 
 @contextmanager
 def _errors_as_one_line() -> Iterator[None]:
-    from assistant.support.console import write_error
     from assistant.trace_report.reading import TraceError
 
     try:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.options import Config, Overrides, settings_of
+from assistant.support.console import terminal
 
 cluster = typer.Typer(no_args_is_help=True, help="Run the speech engines on a Ray cluster, for several servers.")
 
@@ -44,7 +45,6 @@ def deploy(config: Config = None, overrides: Overrides = None) -> None:
 def status(config: Config = None, overrides: Overrides = None) -> None:
     """Show the engines and their replicas. Exit status 1: an engine that the settings use does not run."""
     from assistant.commands.cluster import command
-    from assistant.support.console import terminal
 
     settings = settings_of(config, overrides).settings
     if not asyncio.run(command.show_status(settings, terminal())):

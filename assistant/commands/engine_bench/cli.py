@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.text import Text
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
+from assistant.support.console import terminal, write_json
 
 Window = Literal["adaptive", "full", "dynamic", "all"]
 
@@ -59,13 +61,10 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Measure recognizers and voices: word errors, latencies, real-time factors. Runs all recordings per setting."""
-    from rich.text import Text
-
     from assistant.commands.engine_bench.bench import SECTION, THREADS, WINDOWS, Bench, measure
     from assistant.commands.engine_bench.report import as_json as spelled
     from assistant.commands.engine_bench.report import tables, write
     from assistant.commands.engine_bench.verdict import verdict
-    from assistant.support.console import terminal, write_json
     from assistant.support.plots import why_no_plots
 
     settings = settings_of(config, overrides).settings  # reports errors and ignored files before the measurement

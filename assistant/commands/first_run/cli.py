@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.options import Config
+from assistant.support.console import terminal
 
 
 def init(  # noqa: PLR0917 - each is an option of the command
@@ -29,6 +30,5 @@ def init(  # noqa: PLR0917 - each is an option of the command
     """Set up: choose language and voice, check the microphone, choose who answers. Writes your configuration."""
     from assistant.commands.first_run.options import InitOptions
     from assistant.commands.init import init as run_init
-    from assistant.support.console import terminal
 
     run_init(InitOptions(language, voice, llm, model, api_key_env, remember, yes), config, os.environ, terminal())

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
+from assistant.config.errors import ConfigError
+from assistant.support.console import terminal, write_json
 
 endpoints = typer.Typer(help="List, measure, add and remove language models.")
 
@@ -38,9 +40,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints import comparison
     from assistant.commands.llm_endpoints.picture import draw
     from assistant.commands.llm_endpoints.survey import endpoint_source, show, survey
-    from assistant.config.errors import ConfigError
     from assistant.support.atomic_file import is_among
-    from assistant.support.console import terminal, write_json
     from assistant.support.plots import why_no_plots
 
     loaded = settings_of(config, overrides)
@@ -88,7 +88,6 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     """Add an endpoint to your configuration, or to the file of --config."""
     from assistant.commands.llm_endpoints.editing import add
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
-    from assistant.support.console import terminal
 
     protocol = parse_kind(kind)
     wanted = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))
@@ -101,6 +100,5 @@ def remove_endpoint(
 ) -> None:
     """Remove an endpoint from your configuration, or from the file of --config."""
     from assistant.commands.llm_endpoints.editing import remove
-    from assistant.support.console import terminal
 
     remove(name, config, os.environ, terminal())

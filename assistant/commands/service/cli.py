@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assistant.commands.options import Config, Llm, Overrides
+from assistant.config.errors import ConfigError
+from assistant.support.console import terminal, write_error
 
 if TYPE_CHECKING:
     from assistant.commands.service.command import Service, Wish
@@ -30,7 +32,6 @@ def install(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Install the service and start it, now and at each login. Again: with other options."""
     from assistant.commands.service.command import Wish, absolute
-    from assistant.config.errors import ConfigError
 
     if talk and (host or port):
         raise ConfigError(["--talk: leave out --host and --port; they are the server's"])
@@ -93,7 +94,6 @@ def remove(talk: Talk = False) -> None:
 @contextmanager
 def _opened(wish: "Wish") -> "Generator[Service]":
     from assistant.commands.service.command import Service
-    from assistant.support.console import terminal
 
     with _service_errors():
         yield Service(wish, os.environ, terminal())
@@ -103,7 +103,6 @@ def _opened(wish: "Wish") -> "Generator[Service]":
 def _service_errors() -> Generator[None]:
     """Ends the program with the text of a ServiceError."""
     from assistant.commands.service.unit import ServiceError
-    from assistant.support.console import write_error
 
     try:
         yield

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.resumed import Resumed
 from assistant.events import SessionEvent, TurnFinished
+from assistant.support.console import terminal
 from assistant.trace.record import TurnRecord
 from audio.noisy_libraries import hushed
 from audio.portaudio.owner import library_in_use
@@ -124,7 +125,6 @@ class _ScreenStage:
 
     async def aclose(self) -> None:
         from assistant.commands.demo_screen import summary  # noqa: PLC0415 - only here
-        from assistant.support.console import terminal  # noqa: PLC0415 - only here
 
         if self._chosen and self._began:
             summary(terminal(), self.records, self._chosen, verbose=False)

@@ -6,6 +6,10 @@ from typing import Annotated
 
 import typer
 
+from assistant.config.errors import ConfigError
+from assistant.support.console import terminal
+from assistant.support.paths import HomeError
+
 
 def uninstall(
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: remove what is listed.")] = False,
@@ -20,9 +24,6 @@ def uninstall(
 
     from assistant.commands.first_run.prompts import Prompts
     from assistant.commands.uninstall.command import Uninstaller
-    from assistant.config.errors import ConfigError
-    from assistant.support.console import terminal
-    from assistant.support.paths import HomeError
 
     console = terminal()
     has_terminal = sys.stdin is not None and sys.stdin.isatty()
