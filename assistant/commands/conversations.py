@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from assistant.commands.options import with_home
+from assistant.commands.options import with_home, write_new_file
 from assistant.config.errors import ConfigError
 from assistant.support.console import terminal, write_error, write_json
 from assistant.support.paths import HomeError
-from audio.private_file import open_private
 
 if TYPE_CHECKING:
     from assistant.storage.conversation_file import ConversationFile, KeptConversation
@@ -99,16 +98,12 @@ def export(
 
     kept = _loaded(name)
     text = as_json(kept) if form == "json" else as_markdown(kept)
-    if out is None:
-        write_json(text) if form == "json" else typer.echo(text, nl=False)
-        return
-    try:
-        with open(open_private(out, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            file.write(text)
-    except FileExistsError as error:
-        raise ConfigError([f"--out {out}: the file exists; name a new one"]) from error
-    except OSError as error:
-        raise ConfigError([f"--out {out}: it cannot be written ({error.strerror})"]) from error
+    if out is not None:
+        write_new_file(out, text, option="--out")
+    elif form == "json":
+        write_json(text)
+    else:
+        typer.echo(text, nl=False)
 
 
 @conversations.command()

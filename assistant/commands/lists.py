@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from assistant.commands.options import with_home
+from assistant.commands.options import with_home, write_new_file
 from assistant.config.errors import ConfigError
 from assistant.support.console import terminal
 from assistant.support.paths import HomeError
-from audio.private_file import open_private
 
 if TYPE_CHECKING:
     from assistant.skills.lists.items import ListItem
@@ -73,14 +72,8 @@ def export(
     text = "\n".join(parts)
     if out is None:
         typer.echo(text, nl=False)
-        return
-    try:
-        with open(open_private(out, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            file.write(text)
-    except FileExistsError as error:
-        raise ConfigError([f"{out}: the file exists; name a new one"]) from error
-    except OSError as error:
-        raise ConfigError([f"{out}: it cannot be written ({error.strerror})"]) from error
+    else:
+        write_new_file(out, text)
 
 
 @lists.command()

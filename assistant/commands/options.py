@@ -9,6 +9,7 @@ import typer
 
 from assistant.config.errors import ConfigError
 from assistant.support.paths import HomeError, at_home
+from audio.private_file import open_private
 
 if TYPE_CHECKING:
     from assistant.config.loading import Loaded
@@ -23,6 +24,18 @@ def with_home(text: str | Path) -> Path:
         return at_home(str(text))
     except HomeError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def write_new_file(file: Path, text: str, *, option: str = "") -> None:
+    """Writes text to a file that does not exist yet. Raises ConfigError; `option`: how the user named the file."""
+    named = f"{option} {file}".strip()
+    try:
+        with open(open_private(file, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
+            opened.write(text)
+    except FileExistsError as error:
+        raise ConfigError([f"{named}: the file exists; name a new one"]) from error
+    except OSError as error:
+        raise ConfigError([f"{named}: it cannot be written ({error.strerror})"]) from error
 
 
 def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "Sequence[Option]" = ()) -> "Loaded":

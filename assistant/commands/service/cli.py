@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,7 @@ from assistant.config.errors import ConfigError
 from assistant.support.console import terminal, write_error
 
 if TYPE_CHECKING:
-    from assistant.commands.service.command import Service, Wish
+    from assistant.commands.service.command import Service
 
 service = typer.Typer(no_args_is_help=True, help="Run the server in the background, from login on (systemd).")
 
@@ -31,14 +31,14 @@ def install(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Install the service and start it, now and at each login. Again: with other options."""
-    from assistant.commands.service.command import Wish, absolute
+    from assistant.commands.service.command import absolute
 
     if talk and (host or port):
         raise ConfigError(["--talk: leave out --host and --port; they are the server's"])
     given = {"config": str(absolute(config)) if config else None, "host": host, "port": port, "llm": llm}
     options = [f"--{name}={value}" for name, value in given.items() if value is not None]
     options += [f"--set={setting}" for setting in overrides or ()]
-    with _opened(Wish(talk, tuple(options))) as one:
+    with _opened(talk, options) as one:
         if show:
             one.show_plan()
         else:
@@ -48,9 +48,7 @@ def install(  # noqa: PLR0917 - each is an option of the command
 @service.command()
 def status(talk: Talk = False) -> None:
     """Say whether it runs, since when, its address and its log. Exit status 1: it does not run."""
-    from assistant.commands.service.command import Wish
-
-    with _opened(Wish(talk)) as one:
+    with _opened(talk) as one:
         running = one.status()
     sys.exit(0 if running else 1)
 
@@ -58,54 +56,39 @@ def status(talk: Talk = False) -> None:
 @service.command()
 def start(talk: Talk = False) -> None:
     """Start it, again if it runs already."""
-    from assistant.commands.service.command import Wish
-
-    with _opened(Wish(talk)) as one:
+    with _opened(talk) as one:
         one.start()
 
 
 @service.command()
 def stop(talk: Talk = False) -> None:
     """Stop it until the next login."""
-    from assistant.commands.service.command import Wish
-
-    with _opened(Wish(talk)) as one:
+    with _opened(talk) as one:
         one.stop()
 
 
 @service.command()
 def log(talk: Talk = False) -> None:
     """Print the last lines of its output."""
-    from assistant.commands.service.command import Wish
-
-    with _opened(Wish(talk)) as one:
+    with _opened(talk) as one:
         one.log()
 
 
 @service.command()
 def remove(talk: Talk = False) -> None:
     """Stop it and remove it. The file with the keys stays."""
-    from assistant.commands.service.command import Wish
-
-    with _opened(Wish(talk)) as one:
+    with _opened(talk) as one:
         one.remove()
 
 
 @contextmanager
-def _opened(wish: "Wish") -> "Generator[Service]":
-    from assistant.commands.service.command import Service
-
-    with _service_errors():
-        yield Service(wish, os.environ, terminal())
-
-
-@contextmanager
-def _service_errors() -> Generator[None]:
-    """Ends the program with the text of a ServiceError."""
+def _opened(talk: bool, options: Sequence[str] = ()) -> "Generator[Service]":
+    """Gives the service. Ends the program with the text of a ServiceError."""
+    from assistant.commands.service.command import Service, Wish
     from assistant.commands.service.unit import ServiceError
 
     try:
-        yield
+        yield Service(Wish(talk, tuple(options)), os.environ, terminal())
     except ServiceError as error:
         write_error(str(error))
         raise typer.Exit(2) from error
