@@ -1,6 +1,6 @@
 """Collects the text, the function calls and the end of one answer, for services with a stream format of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from llm.answer_text.answer_calls import completed_calls
@@ -62,13 +62,16 @@ class AnswerState:
         self._calls: dict[int, _Call] = {}
         self._has_blanks = False  # text without a visible character arrived
 
-    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token | CallInProgress | MoreText]:
-        """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long.
+    def add_text(
+        self, text: str, probability: float | None = None
+    ) -> Generator[Token | CallInProgress | MoreText, None, bool]:
+        """Adds text and yields what can be passed on. Returns whether it had a whole character.
 
-        `probability`: that of its tokens, if the service reports it.
+        Raises LlmBroken if the answer is too long. `probability`: that of its tokens, if the service reports it.
         """
-        if text and (whole := self._surrogates.feed(text)):
-            self._count_chars(len(whole))
+        whole = self._surrogates.feed(text) if text else ""
+        if whole:
+            self.count_chars(len(whole))
             self.has_text = True
             for piece in pieces_of(whole):
                 yield from self._emit(self._answer_filter.feed(piece), probability)
@@ -77,6 +80,17 @@ class AnswerState:
                 yield CallInProgress()
             if self._answer_filter.over:
                 self.reason = self.reason or END_MARK_REASON
+        return bool(whole)
+
+    def add_reasoning(self) -> None:
+        """Notes that the service sent reasoning separately from the text."""
+        self.reasoned = True
+        self._answer_filter.mark_separated()
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the last content was reasoning."""
+        return self.reasoned or self._answer_filter.thinking
 
     def begin_call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
         """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
@@ -89,7 +103,7 @@ class AnswerState:
     def add_arguments(self, index: int, arguments: str) -> Iterator[CallInProgress]:
         """Adds a piece of a call's arguments. Raises LlmBroken if the answer is too long."""
         if index in self._calls:
-            self._count_chars(len(arguments))
+            self.count_chars(len(arguments))
             self._calls[index].arguments += arguments
             yield CallInProgress()
 
@@ -110,13 +124,25 @@ class AnswerState:
         if not self.reason:
             before = "" if self.begun else " before any text"
             raise self.error(f"ended its answer without an end mark{before}: {CUT_SHORT}")
-        yield from self._emit(self._answer_filter.rest(cut=self.reason in LIMIT_REASONS))
-        written = self._answer_filter.calls
-        if not self.begun and not written:
-            raise self.error(empty_answer_text(self._empty_answer(), self.reason))
-        self.finished = True
+        yield from self.rest(cut=self.reason in LIMIT_REASONS)
+        if self.is_empty:
+            raise self.error(empty_answer_text(self.empty_answer(), self.reason))
         calls = [FunctionCall(call.call_id, call.name, call.arguments) for _, call in sorted(self._calls.items())]
-        yield from completed_calls(calls, written, self._functions)
+        yield from self.complete(calls)
+
+    def rest(self, *, cut: bool) -> Iterator[Token | MoreText]:
+        """Yields the text that was held back, at the end of the answer. `cut`: a limit ended it."""
+        yield from self._emit(self._answer_filter.rest(cut=cut))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no answer, after `rest`."""
+        return not self.begun and not self._answer_filter.calls
+
+    def complete(self, calls: Sequence[FunctionCall]) -> Iterator[FunctionCall | Finished]:
+        """Yields the function calls, including those written as text, and Finished."""
+        self.finished = True
+        yield from completed_calls(calls, self._answer_filter.calls, self._functions)
         yield Finished(
             self.reason,
             self.prompt_tokens,
@@ -125,9 +151,9 @@ class AnswerState:
             unread_calls=self._answer_filter.unread_calls,
         )
 
-    def error(self, what: str) -> LlmError:
-        """Returns the error for an invalid answer; `what` follows the endpoint's name."""
-        spoken = SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY
+    def error(self, what: str, spoken: str | None = None) -> LlmError:
+        """Returns the error for an invalid answer; `what` follows the endpoint's name. `spoken`: None: the usual."""
+        spoken = spoken or (SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY)
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
     def _emit(self, text: str, probability: float | None = None) -> Iterator[Token | MoreText]:
@@ -137,7 +163,8 @@ class AnswerState:
         elif text:
             self._has_blanks = True
 
-    def _empty_answer(self) -> EmptyAnswer:
+    def empty_answer(self) -> EmptyAnswer:
+        """Returns what arrived in an answer without text."""
         return EmptyAnswer(
             reason=self.reason,
             reasoning=self.reasoned or self._answer_filter.seen,
@@ -146,7 +173,8 @@ class AnswerState:
             completion_tokens=self.completion_tokens,
         )
 
-    def _count_chars(self, chars: int) -> None:
+    def count_chars(self, chars: int) -> None:
+        """Counts received characters. Raises LlmBroken if the answer is too long."""
         self._chars_left -= chars
         if self._chars_left < 0:
             raise self.error(f"sent more than {MAX_ANSWER_CHARS} characters: set max_tokens")
