@@ -1,12 +1,73 @@
 """Declares the skill arithmetic: calculations, percentages and tips."""
 
+from fractions import Fraction
+
+from assistant.skills.answers import Reply
 from assistant.skills.arithmetic.expressions import calculate_expression, expression_in
-from assistant.skills.arithmetic.replies import ARITHMETIC, calculate
-from assistant.skills.arithmetic.tips import PERCENTAGES, calculate_percent, calculate_tip, split_sum
+from assistant.skills.arithmetic.replies import ARITHMETIC, UnanswerableError, calculate, divide
 from assistant.skills.kinds import LEFT_TO_MODEL, Match, SentenceSkill
 from assistant.skills.languages.language import LANGUAGES, Language
 from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
 from declarations.skill import Skill
+
+PERCENTAGES = frozenset(("percent_on", "percent_off", "percent_share"))
+"""The intents that `calculate_percent` answers."""
+
+_MAX_PEOPLE = 1000
+
+
+def calculate_percent(found: TemplateMatch, language: Language) -> Reply | None:
+    """Adds or takes off a percentage, or tells which percentage one number is of another."""
+    first, second = found.numbers["a"], found.numbers["b"]
+    try:
+        if found.intent == "percent_share":
+            text = language.say("percent_share", number=language.number(divide(100 * first, second)))
+        else:
+            sign = 1 if found.intent == "percent_on" else -1
+            number = _with_currency(language, second * (1 + sign * first / 100), found)
+            text = language.say("result", number=number)
+    except UnanswerableError as reason:
+        text = language.say(str(reason))
+    return lambda _context: text
+
+
+def calculate_tip(found: TemplateMatch, language: Language) -> Reply | None:
+    """Tells the tip, the sum with it, and the share of each person if several pay."""
+    percent, bill = found.numbers["a"], found.numbers["b"]
+    people = found.numbers.get("people", Fraction(1))
+    if bill <= 0 or percent < 0 or not _is_number_of_people(people):
+        return None
+    tip = bill * percent / 100
+    text = language.say(
+        "tip", tip=_with_currency(language, tip, found), total=_with_currency(language, bill + tip, found)
+    )
+    if people > 1:
+        text = f"{text} {_share(language, bill + tip, people, found)}"
+    return lambda _context: text
+
+
+def split_sum(found: TemplateMatch, language: Language) -> Reply | None:
+    """Tells the share of each person."""
+    bill, people = found.numbers["b"], found.numbers["people"]
+    if bill <= 0 or not _is_number_of_people(people):
+        return None
+    text = _share(language, bill, people, found)
+    return lambda _context: text
+
+
+def _is_number_of_people(people: Fraction) -> bool:
+    return people.denominator == 1 and 1 <= people <= _MAX_PEOPLE
+
+
+def _share(language: Language, total: Fraction, people: Fraction, found: TemplateMatch) -> str:
+    return language.say("each_pays", each=_with_currency(language, total / people, found))
+
+
+def _with_currency(language: Language, amount: Fraction, found: TemplateMatch) -> str:
+    number = language.number(round(amount, 2))
+    currency = found.values.get("currency")
+    return number if currency is None else f"{number} {currency}"
+
 
 _BRACKETS = frozenset("()")
 

@@ -31,7 +31,6 @@ from assistant.skills.answers import (
     TimerState,
     timer_effects,
 )
-from assistant.skills.timers.repeats import latest_occurrence, next_occurrence
 
 MAX_TIMERS = 20
 MAX_ALARMS = 20
@@ -43,6 +42,24 @@ SNOOZABLE_S = 600.0
 _LARGEST_SHIFT = timedelta(hours=3)  # more than any change of the clocks
 
 _MAX_ENDED = 1000  # numbers remembered, so that an undo does not restore what has rung
+
+
+_ONE_DAY = timedelta(days=1)
+
+
+def next_occurrence(at: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
+    """Returns the first time of day of `at` on one of the weekdays that is after `at` and after `now`."""
+    day = max(at.date(), now.date())
+    times = (datetime.combine(day + timedelta(days=days), at.time()) for days in range(9))
+    return next(one for one in times if one.weekday() in weekdays and one > at.replace(fold=0) and one > now)
+
+
+def latest_occurrence(at: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
+    """Returns the last occurrence up to `now`; `at` itself if none has followed it."""
+    if not weekdays or now - at < _ONE_DAY:
+        return at
+    times = (datetime.combine(now.date() - timedelta(days=days), at.time()) for days in range(8))
+    return max(at, next(one for one in times if one.weekday() in weekdays and one <= now))
 
 
 @dataclass(frozen=True, slots=True)

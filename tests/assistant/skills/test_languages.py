@@ -34,8 +34,7 @@ from assistant.skills.answers import (
     TimerState,
 )
 from assistant.skills.chat import SkillsChat
-from assistant.skills.clock.replies import load_zones
-from assistant.skills.clock.skill import zone_names
+from assistant.skills.clock.skill import load_zones, zone_names
 from assistant.skills.languages.language import LANGUAGES, Language, load_language, read_yaml, shared_files
 from assistant.skills.languages.measures import UNITS
 from assistant.skills.languages.numerals import find_numbers

@@ -12,8 +12,7 @@ from support.texts.text_cases import text_cases
 from assistant.skills.answers import AlarmState, CancelAlarms, Rung, Running, SetAlarm, SkillAnswer, SkillContext
 from assistant.skills.languages.language import load_language
 from assistant.skills.skills import Skills
-from assistant.skills.timers.repeats import latest_occurrence, next_occurrence
-from assistant.skills.timers.timers import Timers
+from assistant.skills.timers.timers import Timers, latest_occurrence, next_occurrence
 from assistant.text.normalization.reading import spoken
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -11,7 +11,7 @@ from hassil.sample import sample_sentence
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillContext
-from assistant.skills.clock.replies import load_zones
+from assistant.skills.clock.skill import load_zones
 from assistant.skills.languages.language import load_language
 from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.languages.words import plain_words, without_frame

@@ -19,7 +19,7 @@ from audio.level import audible_onset, gain_for
 from audio.pronunciation import HUMS, Pronunciations
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts import Chunk, WordMark
-from audio.tts.hibari import files
+from audio.tts.hibari import model as hibari_model
 from audio.tts.hibari.model import HibariModel
 from audio.tts.hibari.vocoder import Spectra, sound_pieces
 from audio.tts.hibari.voice import HibariTts
@@ -202,14 +202,14 @@ def test_closing_stops_voice_within_a_sentence() -> None:
 
 class TestFiles:
     def test_changed_model_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(files, "_SHA256", {**files._SHA256, "hibari.onnx": "0" * 64})
+        monkeypatch.setattr(hibari_model, "_SHA256", {**hibari_model._SHA256, "hibari.onnx": "0" * 64})
         with pytest.raises(EngineLoadError, match=r"hibari\.onnx is not the file .*install the package hibari-tts"):
-            files.read_files()
+            hibari_model.read_files()
 
     def test_missing_package_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(files, "find_spec", lambda _name: None)
+        monkeypatch.setattr(hibari_model, "find_spec", lambda _name: None)
         with pytest.raises(EngineLoadError, match="hibari-tts is not installed"):
-            files.read_files()
+            hibari_model.read_files()
 
 
 HEARD = (

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from assistant.text.normalization.reading import spoken
 from audio.pronunciation import HUMS, Pronunciations
-from audio.tts.hibari.files import read_files
-from audio.tts.hibari.phonemizer import Phonemizer
-from audio.tts.hibari.signs import voice_signs
+from audio.tts.hibari.model import read_files
+from audio.tts.hibari.phonemizer import Phonemizer, voice_signs
 from audio.tts.speakable import speakable
 from audio.tts.streaming.streamed_voice import plain
 from audio.tts.text_pieces import words

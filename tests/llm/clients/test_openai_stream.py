@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.services.llm_server import DONE, event, usage
 
+from llm.answer_state import AnswerEvent
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai import stream as openai_stream
-from llm.openai.stream import AnswerEvent, OpenAIStream
+from llm.openai.stream import OpenAIStream
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
