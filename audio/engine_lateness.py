@@ -12,15 +12,10 @@ log = logging.getLogger(__name__)
 
 
 class EngineLateness:
-    """Takes the waits and times of all engines. Thread-safe: engines record in their own threads.
-
-    Attributes:
-        changes: Number of changes of the level so far.
-    """
+    """Takes the waits and times of all engines. Thread-safe: engines record in their own threads."""
 
     def __init__(self, reader: LoadReader | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Creates it without lateness. `reader`: reads the load of the machine for the log; None: from /proc."""
-        self.changes = 0
         self._policy = DegradationPolicy()
         self._reader = reader or MachineLoadReader()
         self._clock = clock
@@ -64,7 +59,6 @@ class EngineLateness:
         level = self._policy.level
         if level == before:
             return
-        self.changes += 1
         if level > before:
             log.warning("engines are late (%s): %s", self.cause, level.text)
         else:

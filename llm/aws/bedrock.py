@@ -78,7 +78,7 @@ class BedrockChat:
         self.name = name
         self._context = ContextLimit(name)
         self._model = model
-        self._api = _one_of(name, "api", api, get_args(Api))
+        _one_of(name, "api", api, get_args(Api))
         self._family: str = "" if api == "converse" else _family_of(name, model, family)
         if self._family == "llama" and prompt is None:
             raise ValueError(f"llm endpoint {name!r}: Llama with api 'invoke' needs a chat template, or api 'converse'")

@@ -87,7 +87,7 @@ class Call:
         self._sender: RTCRtpSender | None = None
         self._payload_type = -1
         self._waiting: deque[Message] = deque([{"type": "websocket.connect"}])
-        self._waiting_chars = self._unsent_chars = 0
+        self._waiting_chars = 0
         self._changed = asyncio.Event()
         self._connected = asyncio.Event()
         self._over = False

@@ -18,13 +18,11 @@ class IncomingAudio:
 
     Attributes:
         buffer: Orders the packets.
-        concealed_ms: Sound that was lost so far.
     """
 
     def __init__(self) -> None:
         """Creates the decoder. Raises OpusMissingError."""
         self.buffer = JitterBuffer()
-        self.concealed_ms = 0.0
         self._decoder = OpusDecoder()
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[Pcm]:
@@ -46,7 +44,6 @@ class IncomingAudio:
     def _concealed(self, packet: OrderedPacket) -> list[Pcm]:
         """Returns sound for the gap before a packet, whose last frame may have a copy in the packet."""
         missing = packet.lost_ticks * REPLY_RATE_HZ // RTP_RATE_HZ
-        self.concealed_ms += missing * 1000 / REPLY_RATE_HZ
         copied = min(FRAME_SAMPLES, missing // _STEP * _STEP)
         before = missing - copied
         blocks: list[Pcm] = []

@@ -33,7 +33,6 @@ class ClusterWhisperModel:
 
     def __init__(self, connection: ClusterConnection, info: ReplicaInfo, *, workers: int, timeout_s: float) -> None:
         """Creates it. `timeout_s`: longest wait for a decode, in seconds."""
-        self.info = info
         self.device = info.device
         self.compute_type = info.compute_type
         self.multilingual = info.multilingual
