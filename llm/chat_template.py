@@ -7,7 +7,7 @@ capabilities of a template are determined once, by rendering a few test words th
 - If user and assistant must alternate, a missing question becomes an empty one.
 - The control tokens that it puts between an answer and the next question are the stop sequences.
 
-Texts of users, tools and the model are data: control tokens in them are broken up (see `control_tokens`).
+Texts of users, tools and the model are data: control tokens in them are broken up (see `ControlTokens`).
 """
 
 import json
