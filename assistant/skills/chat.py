@@ -26,7 +26,7 @@ def _always() -> bool:
 
 
 class SkillInputs(TypedDict, total=False):
-    """What the skills get of a conversation besides its words.
+    """Inputs of the skills from a conversation, besides its words.
 
     Attributes:
         running: Returns the timers and alarms that are set. Called once per answer.
