@@ -20,7 +20,7 @@ from web.access.body_limits import FORM_BYTES, MAX_BYTES, MAX_JSON_BYTES, MAX_UP
 from web.http_api.errors import ApiError
 from web.wire.incoming.event_limits import MAX_VALUES, has_too_many_values
 from web.wire.incoming.parse import object_of
-from web.wire.values.fields import FieldError
+from web.wire.values.fields import FieldError, Table, checked
 
 READ_AND_DROPPED = 2
 """A body of up to this many times the limit is read and dropped: a client that still sends does not see an answer."""
@@ -68,6 +68,10 @@ class BodyReader:
             return object_of(text)
         except FieldError as error:
             raise ApiError.of_field(error) from error
+
+    async def fields(self, request: Request, table: Table) -> dict[str, Any]:
+        """Returns the fields of the JSON object in the body, checked by the table. Raises ApiError."""
+        return checked_fields(await self.json_object(request), table)
 
     async def text(self, request: Request) -> str:
         """Returns the body as text. Raises ApiError."""
@@ -209,3 +213,11 @@ def _too_many() -> ApiError:
 
 def _too_large(most: int) -> ApiError:
     return ApiError(413, "body_too_large", f"the body is too large; allowed: {most} bytes")
+
+
+def checked_fields(values: object, table: Table) -> dict[str, Any]:
+    """Returns the fields of a request, checked by the table. Raises ApiError for the first invalid one."""
+    try:
+        return checked(values, "", table)
+    except FieldError as error:
+        raise ApiError.of_field(error) from error

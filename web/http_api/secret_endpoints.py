@@ -13,7 +13,7 @@ from starlette.types import Send
 
 from web.access.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS, ClientSecrets
 from web.access.rate_limits import RateLimits
-from web.http_api.bodies import BodyReader
+from web.http_api.bodies import BodyReader, checked_fields
 from web.http_api.errors import ApiError
 from web.http_api.serving import ServerState, check_rate, respond
 from web.wire.incoming.session_fields import updated
@@ -58,11 +58,7 @@ class SecretEndpoints:
 
     async def client_secret(self, request: Request, send: Send) -> None:
         """Answers POST /v1/realtime/client_secrets."""
-        body = await self._body(request)
-        try:
-            found = checked(body, "", _REQUEST)
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        found = checked_fields(await self._body(request), _REQUEST)
         session = found.get("session", {})
         value, expires_at, shown = await self._made(session, found.get("expires_after", DEFAULT_SECONDS))
         await respond(request, JSONResponse({"value": value, "expires_at": expires_at, "session": shown}), send)

@@ -22,7 +22,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
-from web.wire.values.fields import TEXT, Field, FieldError, Table, checked, hint, number, one_of, text
+from web.wire.values.fields import TEXT, Field, Table, hint, number, one_of, text
 
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""
@@ -70,11 +70,7 @@ class Speech:
     async def create(self, request: Request, send: Send) -> None:
         """Answers POST /v1/audio/speech."""
         self.state.check()
-        body = await self.bodies.json_object(request)
-        try:
-            wanted = checked(body, "", self._fields())
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        wanted = await self.bodies.fields(request, self._fields())
         sentences = await _sentences(wanted["input"])
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")

@@ -17,7 +17,7 @@ from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.units import s_of_samples
 from audio.upload_decoder import TooLongError, decoded
 from web.client_audio.recording_segments import CUT_FROM_S, SEGMENT_S, cut, segment_words
-from web.http_api.bodies import BodyReader, Form
+from web.http_api.bodies import BodyReader, Form, checked_fields
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
@@ -28,7 +28,6 @@ from web.wire.items.items import JsonObject
 from web.wire.values.fields import (
     Field,
     FieldError,
-    checked,
     listing,
     missing_here,
     not_supported,
@@ -152,8 +151,8 @@ class Transcriptions:
             "chunking_strategy": Field(_chunking),
             **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
         }
+        wanted = checked_fields(values, table)
         try:
-            wanted = checked(values, "", table)
             if _wants_words(wanted) and wanted.get("response_format", "json") != "verbose_json":
                 raise not_supported("timestamp_granularities", "words have times only in 'verbose_json'")
             if wanted.get("stream") and wanted.get("response_format", "json") not in _STREAMABLE:

@@ -26,7 +26,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, respond
 from web.wire.incoming.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
-from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked, text
+from web.wire.values.fields import IDENTIFIER, Field, Table, text
 
 PATH = "/v1/repartee/conversations"
 BROWSER_HEADER = "repartee-browser"
@@ -121,10 +121,7 @@ class KeptConversations:
     async def rename(self, request: Request, send: Send) -> None:
         """Answers POST of the title of a conversation."""
         owner = _owner(request)
-        try:
-            wanted = checked(await self.bodies.json_object(request), "", _TITLE)
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        wanted = await self.bodies.fields(request, _TITLE)
         name = wanted["conversation"]
         if CONVERSATION_SHAPE.fullmatch(name) is None or self.file is None:
             raise _not_found()

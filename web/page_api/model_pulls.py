@@ -31,7 +31,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, ServerState, disconnected, respond, stream
 from web.page_api.setup import SetupParts
-from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked
+from web.wire.values.fields import IDENTIFIER, Field, Table
 
 PATH = "/v1/repartee/models"
 REPORT_EVERY_S = 0.3
@@ -94,10 +94,7 @@ class ModelPulls:
         if problem := self.parts.why_not(request, changes=True):
             remedy = "run `repartee models pull NAME` on the server's machine instead"
             raise ApiError(403, "not_this_machine", f"{problem}; {remedy}")
-        try:
-            name = checked(await self.bodies.json_object(request), "", _WANTED)["name"]
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        name = (await self.bodies.fields(request, _WANTED))["name"]
         if named(name) is None:
             raise ApiError(
                 404, "model_not_found", f"there is no model {name[:100]}; `repartee models --all` lists them"

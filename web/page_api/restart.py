@@ -13,7 +13,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import Handler, ServerState, respond
 from web.page_api.setup import SetupParts
-from web.wire.values.fields import Field, FieldError, Table, checked, flag
+from web.wire.values.fields import Field, Table, flag
 
 _WANTED: Table = {"own": Field(flag), "anyway": Field(flag)}
 
@@ -38,10 +38,7 @@ class Restart:
         """Restarts, unless others talk. `own`: the page has a conversation itself; `anyway`: end those of others."""
         if problem := self.parts.why_not(request, changes=True):
             raise ApiError(403, "not_this_machine", f"{problem}; restart the server on its own machine instead")
-        try:
-            wanted = checked(await self.bodies.json_object(request), "", _WANTED)
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        wanted = await self.bodies.fields(request, _WANTED)
         others = self.state.limits.current - (1 if wanted.get("own") else 0)
         if others > 0 and not wanted.get("anyway"):
             count = "another conversation is" if others == 1 else f"{others} other conversations are"

@@ -46,7 +46,7 @@ from web.http_api.bodies import BodyReader
 from web.http_api.errors import FRESH, ApiError
 from web.http_api.serving import Handler, ServerState, respond, unless_client_leaves
 from web.page_api.same_machine import why_not_same_machine
-from web.wire.values.fields import IDENTIFIER, Field, FieldError, Table, checked, text
+from web.wire.values.fields import IDENTIFIER, Field, Table, text
 
 COMMAND = "repartee init"
 
@@ -179,11 +179,7 @@ class PageSetup:
     async def _body(self, request: Request, table: Table) -> dict[str, Any]:
         if problem := self.parts.why_not(request, changes=True):
             raise ApiError(403, "not_this_machine", f"{problem}; run `{COMMAND}` on the server's machine instead")
-        body = await self.bodies.json_object(request)
-        try:
-            return checked(body, "", table)
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+        return await self.bodies.fields(request, table)
 
     def _one(self) -> asyncio.Lock:
         """Returns the lock of the only request that is worked on. Raises ApiError if there is one."""
