@@ -12,7 +12,6 @@ from rich.text import Text
 from assistant.commands.options import with_home, write_new_file
 from assistant.config.errors import ConfigError
 from assistant.support.console import terminal, write_error, write_json
-from assistant.support.paths import HomeError
 
 if TYPE_CHECKING:
     from assistant.storage.conversation_file import ConversationFile, KeptConversation
@@ -41,8 +40,6 @@ def _file() -> "ConversationFile":
         for problem in import_files(file):
             write_error(problem)
         file.check()
-    except HomeError as error:
-        raise ConfigError([str(error)]) from error
     except ConversationFileError as error:
         raise ConfigError([f"{error.text}: move it away or make it readable"]) from error
     return file

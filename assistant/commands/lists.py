@@ -10,7 +10,6 @@ from rich.text import Text
 from assistant.commands.options import with_home, write_new_file
 from assistant.config.errors import ConfigError
 from assistant.support.console import terminal
-from assistant.support.paths import HomeError
 
 if TYPE_CHECKING:
     from assistant.skills.lists.items import ListItem
@@ -32,8 +31,6 @@ def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
             return file.exchange(changes)
         finally:
             file.close()
-    except HomeError as error:
-        raise ConfigError([str(error)]) from error
     except ConversationFileError as error:
         raise ConfigError([f"{error.text}: move it away or make it writable"]) from error
 

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.config.errors import ConfigError
 from assistant.support.console import terminal
-from assistant.support.paths import HomeError
 
 
 def uninstall(
@@ -28,10 +26,7 @@ def uninstall(
     console = terminal()
     has_terminal = sys.stdin is not None and sys.stdin.isatty()
     prompts = Prompts(console, input, input) if has_terminal else None
-    try:
-        done = Uninstaller(os.environ, Path.cwd(), console).run(
-            prompts, yes=yes, keep_conversations=keep_conversations, shared_models=shared_models
-        )
-    except HomeError as error:
-        raise ConfigError([str(error)]) from error
+    done = Uninstaller(os.environ, Path.cwd(), console).run(
+        prompts, yes=yes, keep_conversations=keep_conversations, shared_models=shared_models
+    )
     sys.exit(0 if done else 1)
