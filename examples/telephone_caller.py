@@ -17,7 +17,7 @@ import soundfile
 import soxr
 from websockets.asyncio.client import ClientConnection, connect
 
-from audio import g711
+from audio.formats import g711
 
 FRAME_S, FRAME_BYTES = 0.02, 160  # 8000 mu-law samples a second
 SILENCE = b"\xff" * FRAME_BYTES

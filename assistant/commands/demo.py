@@ -32,15 +32,15 @@ from assistant.trace.folder import RetentionLimits
 from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.errors import AudioFileError, DeviceError, EngineLoadError
+from audio.formats.recording import Recording, open_recording
+from audio.formats.stereo import StereoWriter
+from audio.formats.wav import WavMicrophone
 from audio.frame import Frame
 from audio.noisy_libraries import hushed
 from audio.private_file import make_private_folder, open_private
-from audio.recording import Recording, open_recording
 from audio.sound_id import NamedSound
 from audio.speaker import WavSpeaker
-from audio.stereo import StereoWriter
 from audio.units import REPLY_RATE_HZ, Pcm, Samples
-from audio.wav import WavMicrophone
 from llm.discovery import PORTS, discover
 
 SHIPPED = "recordings/demo.flac"

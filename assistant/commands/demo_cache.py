@@ -10,7 +10,7 @@ import numpy as np
 from assistant.config.settings import Settings
 from assistant.models.needs import LOCAL_MODEL
 from audio.errors import AudioFileError, EngineLoadError
-from audio.recording import Recording, open_recording
+from audio.formats.recording import Recording, open_recording
 from audio.tts import Voice
 from audio.units import REPLY_RATE_HZ, Pcm
 

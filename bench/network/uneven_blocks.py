@@ -32,7 +32,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 
 from assistant.commands.engine_bench.words import word_errors
-from audio import g711
+from audio.formats import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
 from bench.controlled_llm import LlmBehaviour

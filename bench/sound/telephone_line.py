@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import soxr
 
-from audio.g711 import decode_ulaw, encode_ulaw
+from audio.formats.g711 import decode_ulaw, encode_ulaw
 from audio.resample import StreamResampler
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 

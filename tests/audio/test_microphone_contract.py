@@ -13,11 +13,11 @@ from support.sound.fake_cards import FakeLibrary, capture, device, run_card
 from support.sound.virtual_card import write_wav
 
 from audio.card.microphone import CardMicrophone
+from audio.formats.recording import open_recording
+from audio.formats.wav import WavMicrophone
 from audio.frame import Frame
 from audio.microphone import Microphone
-from audio.recording import open_recording
 from audio.units import FRAME_SAMPLES, Pcm
-from audio.wav import WavMicrophone
 from web.client_audio.client_microphone import ClientMicrophone
 
 

@@ -114,7 +114,7 @@ LARGE_ROOMS: Mapping[str, int] = {
     "assistant/text/normalization": 30,
     "assistant/tools": 15,
     "assistant/trace_report": 17,
-    "audio": 44,
+    "audio": 36,
     "audio/stt/whisper": 16,
     "llm": 26,
     "llm/aws": 15,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio import g711
+from audio.formats import g711
 from audio.units import Pcm
 from web.wire.incoming.commands import Append
 from web.wire.values.session_config import AudioFormat

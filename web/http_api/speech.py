@@ -14,7 +14,7 @@ from starlette.types import Send
 from assistant.models.language_hint import NAMES
 from assistant.text.chunker import Chunker
 from audio.errors import EngineLoadError, TtsError
-from audio.stream_encoder import FileFormat, StreamEncoder
+from audio.formats.stream_encoder import FileFormat, StreamEncoder
 from audio.tts import Voice
 from audio.tts.speakable import speakable
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples

@@ -13,9 +13,9 @@ from starlette.types import Send
 
 from assistant.pipeline.no_recognizer import NoRecognizer
 from audio.errors import AudioFileError, EngineError, EngineLoadError
+from audio.formats.upload_decoder import TooLongError, decoded
 from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.units import s_of_samples
-from audio.upload_decoder import TooLongError, decoded
 from web.client_audio.recording_segments import CUT_FROM_S, SEGMENT_S, cut, segment_words
 from web.http_api.bodies import BodyReader, Form, checked_fields
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_named

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from assistant.commands.engine_bench.meter import real_time_factor, recognize, speak
+from audio.formats.recording import open_recording
 from audio.frame import Frame
-from audio.recording import open_recording
 from audio.stt import Recognizer, SegmentId
 from audio.tts import Voice
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, ms_of_samples

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from audio.errors import AudioFileError
-from audio.recording import Recording, open_recording
+from audio.formats.recording import Recording, open_recording
+from audio.formats.wav import WavMicrophone
 from audio.units import Pcm, Samples, samples_of_ms, samples_of_s
-from audio.wav import WavMicrophone
 
 CONVERSATION = "recordings/conversation"
 

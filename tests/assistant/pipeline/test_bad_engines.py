@@ -28,12 +28,12 @@ from assistant.setup.derived_settings import session_settings, turn_settings
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from audio import hang_detection
-from audio.recording import open_recording
+from audio.formats.recording import open_recording
+from audio.formats.wav import WavMicrophone
 from audio.tts.espeak.library import EspeakLibrary
 from audio.tts.espeak.worker import SHARED
 from audio.vad.silero import detector
 from audio.vad.silero.network import SileroNetwork
-from audio.wav import WavMicrophone
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 

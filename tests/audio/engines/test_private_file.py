@@ -21,8 +21,8 @@ from assistant.storage.timer_file import TimerFile
 from assistant.tls.own_certificate import own_certificate
 from assistant.tls.subjects import Subjects
 from assistant.trace import file as trace_file
+from audio.formats.stereo import StereoWriter
 from audio.private_file import make_private_folder, open_private
-from audio.stereo import StereoWriter
 from llm.cache.sqlite_store import SqliteStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no modes there")

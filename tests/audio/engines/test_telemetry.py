@@ -20,7 +20,7 @@ SHOW = "import os, sys; print([name for name, value in {off!r}.items() if os.env
         "repartee.program",
         "audio.tts.piper.voice",
         "audio.vad.silero.detector",
-        "audio.upload_decoder",
+        "audio.formats.upload_decoder",
         "bench.conversations.recordings",
     ],
 )

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from audio.g711 import decode_alaw, decode_ulaw, encode_alaw, encode_ulaw
+from audio.formats.g711 import decode_alaw, decode_ulaw, encode_alaw, encode_ulaw
 
 EVERY_SAMPLE = np.arange(-32_768, 32_768, dtype=np.int32).astype(np.int16)
 EVERY_BYTE = bytes(range(256))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
 from audio.errors import AudioFileError
-from audio.recording import Recording, open_recording
+from audio.formats.recording import Recording, open_recording
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audio.errors import AudioFileError
-from audio.stereo import StereoWriter
+from audio.formats.stereo import StereoWriter
 from audio.units import Samples
 
 

@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from audio.errors import AudioFileError
+from audio.formats.upload_decoder import TooLongError, decoded
 from audio.units import MIC_RATE_HZ, Pcm
-from audio.upload_decoder import TooLongError, decoded
 
 TONE_HZ = 440
 

@@ -10,11 +10,11 @@ import soundfile
 from support.clocks.stopwatch import Stopwatch
 from support.clocks.virtual_time import run_virtual
 
+from audio.formats.recording import Recording, open_recording
+from audio.formats.wav import WavMicrophone
 from audio.frame import Frame
 from audio.microphone import Microphone
-from audio.recording import Recording, open_recording
 from audio.units import FRAME_SAMPLES, Samples
-from audio.wav import WavMicrophone
 
 START_S = 1000.0
 

@@ -17,7 +17,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from audio import g711
+from audio.formats import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
 

@@ -19,10 +19,10 @@ from support.conversations.simulation import ScriptedVoice
 from support.engines.scripted_engines import SequenceRecognizer
 from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
 
-from audio.stream_encoder import FileFormat, StreamEncoder
+from audio.formats.stream_encoder import FileFormat, StreamEncoder
+from audio.formats.upload_decoder import decoded
 from audio.stt import TokenProbability
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ
-from audio.upload_decoder import decoded
 from web.http_api.subtitles import srt, vtt
 from web.http_api.transcriptions import Segment
 

@@ -26,7 +26,7 @@ from support.servers.session_server import (
 )
 from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 
-from audio import g711
+from audio.formats import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import NO_LIMIT

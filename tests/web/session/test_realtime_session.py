@@ -21,8 +21,8 @@ from assistant.replay.turns import conversation_of
 from assistant.setup.derived_settings import PROFILES
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
-from audio import g711
 from audio.arrivals import TURN_STALL_S
+from audio.formats import g711
 from audio.units import Pcm
 from llm.chat import NO_LIMIT, Message
 from web.limits.session_limits import RATE_ALLOWANCE

@@ -39,7 +39,7 @@ from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure,
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
-from audio.g711 import decode_alaw, decode_ulaw
+from audio.formats.g711 import decode_alaw, decode_ulaw
 from web.wire.incoming.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
 from web.wire.items.item_order import MAX_ITEMS, ItemOrder
 from web.wire.outgoing.responses import MAX_RESPONSES

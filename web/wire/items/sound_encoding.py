@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import soxr
 
-from audio.g711 import encode_alaw, encode_ulaw
+from audio.formats.g711 import encode_alaw, encode_ulaw
 from audio.resample import StreamResampler, to_float, to_pcm
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.wire.items.items import JsonObject

@@ -71,7 +71,7 @@ class Recording:
                 for at in range(0, self.samples, n):
                     yield self._read(file, min(n, self.samples - at))
             return
-        from audio.compressed import NotDecodedError, sound_of  # noqa: PLC0415 - on use: some 100 ms
+        from audio.formats.compressed import NotDecodedError, sound_of  # noqa: PLC0415 - on use: some 100 ms
 
         read = 0
         try:
@@ -140,7 +140,7 @@ def _is_for_ffmpeg(path: Path) -> bool:
 
 
 def _open_compressed(path: Path) -> Recording:
-    from audio.compressed import NotDecodedError, look  # noqa: PLC0415 - on use, as above
+    from audio.formats.compressed import NotDecodedError, look  # noqa: PLC0415 - on use, as above
 
     try:
         found = look(path)

@@ -8,8 +8,8 @@ from contextlib import suppress
 import numpy as np
 
 from audio.errors import AudioFileError
+from audio.formats.upload_decoder_process import TOO_LONG
 from audio.units import MIC_RATE_HZ, Pcm
-from audio.upload_decoder_process import TOO_LONG
 
 STEP_TIMEOUT_S = 120.0
 """Time limit for the next part of the sound, including the start of the process; it takes 0.5 s, and on a busy machine
@@ -37,7 +37,7 @@ async def decoded(content: bytes, max_s: int) -> AsyncGenerator[Pcm]:
         AudioFileError: It cannot be read.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "audio.upload_decoder_process", str(max_s),
+        sys.executable, "-P", "-m", "audio.formats.upload_decoder_process", str(max_s),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None

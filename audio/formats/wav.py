@@ -7,9 +7,9 @@ from contextlib import closing
 import numpy as np
 import numpy.typing as npt
 
+from audio.formats.recording import Recording
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
-from audio.recording import Recording
 from audio.units import FRAME_MS, Samples
 
 

@@ -71,7 +71,7 @@ def _blocks(content: bytes) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
                 decoded = True
                 yield file.samplerate, block
     if not decoded:
-        from audio.compressed import blocks_in  # noqa: PLC0415 - on use: some 100 ms
+        from audio.formats.compressed import blocks_in  # noqa: PLC0415 - on use: some 100 ms
 
         yield from blocks_in(io.BytesIO(content))
 

@@ -1,0 +1,1 @@
+"""Formats of sound in files, requests and calls: reads, writes and converts them."""
