@@ -12,7 +12,7 @@ from typing import Literal
 
 from llm.answer_text.call_arguments import valid_arguments, valid_name
 from llm.chat import FunctionCall, Image, Message
-from llm.role_alternation import OPENING, result_text
+from llm.templates.role_alternation import OPENING, result_text
 
 _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from llm.answer_text.call_arguments import valid_arguments, valid_name
 from llm.chat import ChatOptions, Function, FunctionCall, Image, Message
-from llm.role_alternation import alternating
+from llm.templates.role_alternation import alternating
 
 JsonObject = dict[str, object]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from llm.chat import Message
-    from llm.chat_template import ChatTemplate
+    from llm.templates.chat_template import ChatTemplate
 
 
 class EndpointKeys(Protocol):
@@ -86,7 +86,7 @@ class ClientRequest:
 
     def template(self) -> "ChatTemplate":
         """Returns the endpoint's chat template. Raises ValueError if it cannot be used."""
-        from llm.chat_template import load_template  # noqa: PLC0415 - on use: Jinja takes 30 ms
+        from llm.templates.chat_template import load_template  # noqa: PLC0415 - on use: Jinja takes 30 ms
 
         named = self.endpoint.template
         path = str(Path(named).expanduser()) if "~" in named else named

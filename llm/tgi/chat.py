@@ -10,11 +10,11 @@ from typing import Unpack
 from llm.answer_length import asked_tokens
 from llm.answer_text.reasoning_habit import ReasoningHabit, habit_of
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
-from llm.chat_template import ChatTemplate
 from llm.context_limit import ContextLimit
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.stops import StopSequenceParser
+from llm.templates.chat_template import ChatTemplate
 from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 from llm.token_stream import TokenStream
 

@@ -9,9 +9,9 @@ from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Server, chunk, 
 
 from llm.answer_length import LONG_TOKEN_CHARS, SPARE_CHARS, AnswerLength, asked_tokens
 from llm.chat import NO_LIMIT, ChatModel, ChatOptions, Token
-from llm.chat_template import load_template
 from llm.errors import LlmBroken
 from llm.openai.chat import OpenAIChat
+from llm.templates.chat_template import load_template
 from llm.tgi.chat import TgiChat
 
 MAX_TOKENS = 10

@@ -13,12 +13,12 @@ from support.services import aws_server, grpc_server, llm_server
 from llm.aws.bedrock import BedrockChat
 from llm.aws.sagemaker import SageMakerChat
 from llm.chat import PLAIN, ChatModel, ChatOptions
-from llm.chat_template import load_template
 from llm.errors import LlmError
 from llm.openai.chat import OpenAIChat
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
+from llm.templates.chat_template import load_template
 from llm.tgi.chat import TgiChat
 from llm.triton.generate import TritonChat
 from llm.triton.grpc import TritonGrpcChat

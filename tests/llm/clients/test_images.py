@@ -5,7 +5,7 @@ from typing import Any
 from llm.aws.bedrock_request import BedrockOptions, anthropic_body, converse_body
 from llm.chat import PLAIN, Image, Message
 from llm.openai.messages import messages_json
-from llm.role_alternation import alternating
+from llm.templates.role_alternation import alternating
 
 PHOTO = Image("image/jpeg", "/9j/", 640, 480, "low")
 CHART = Image("image/png", "iVBO", 640, 480)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.chat import FunctionCall, Message
-from llm.role_alternation import NO_OUTPUT, alternating
+from llm.templates.role_alternation import NO_OUTPUT, alternating
 
 SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
 RANG = Message("assistant", "Your timer is up.")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.services.chat_templates import DATED, FORGETFUL, GEMMA, HERMES, MISTRAL
 
 from llm.chat import PLAIN, ChatOptions, Function, FunctionCall, Message, Role
-from llm.chat_template import BUILT_IN, ChatTemplate, control_tokens_in, load_template
 from llm.errors import LlmRefused
-from llm.template_file import TemplateError, TemplateSource
+from llm.templates.chat_template import BUILT_IN, ChatTemplate, control_tokens_in, load_template
+from llm.templates.template_file import TemplateError, TemplateSource
 
 SENTENCE_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 TALK = (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 from tokenizers import Tokenizer, models
 
-from llm.chat_template import ControlTokens, control_tokens_in
+from llm.templates.chat_template import ControlTokens, control_tokens_in
 
 LLAMA2 = ("<s>", "</s>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>")
 BARRED = ("<|im_end|>", "<|eot_id|>", "<｜User｜>")

@@ -5,8 +5,8 @@ from datetime import datetime
 import pytest
 from jinja2.exceptions import SecurityError
 
-from llm.jinja_template import JinjaTemplate, Turn
-from llm.template_file import TemplateError, TemplateSource
+from llm.templates.jinja_template import JinjaTemplate, Turn
+from llm.templates.template_file import TemplateError, TemplateSource
 
 HI: list[Turn] = [{"role": "user", "content": 'Hi <b>&"é"'}]
 

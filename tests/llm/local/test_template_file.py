@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llm.template_file import TemplateError, TemplateSource, read_template
+from llm.templates.template_file import TemplateError, TemplateSource, read_template
 
 BOS_AND_EOS = {"bos_token": {"content": "<s>", "special": True}, "eos_token": "</s>", "pad_token": None}
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": ""}

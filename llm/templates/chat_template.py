@@ -19,9 +19,9 @@ from pathlib import Path
 from llm.chat import ChatOptions, FunctionCall, Message, texts_of
 from llm.errors import LlmRefused
 from llm.http_errors import SPOKEN_REQUEST, quoted, refuse_functions
-from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
-from llm.role_alternation import SEPARATOR, joined
-from llm.template_file import TemplateError, TemplateSource, read_template
+from llm.templates.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
+from llm.templates.role_alternation import SEPARATOR, joined
+from llm.templates.template_file import TemplateError, TemplateSource, read_template
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "llama2": {"bos_token": "<s>", "eos_token": "</s>"},

@@ -15,7 +15,7 @@ from jinja2.meta import find_undeclared_variables
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from llm.template_file import TOKENIZER_CONFIG, TemplateError, TemplateSource
+from llm.templates.template_file import TOKENIZER_CONFIG, TemplateError, TemplateSource
 
 Turn = dict[str, object]
 """A message in the form that templates use: role, content, and optionally tool_calls."""
