@@ -78,7 +78,6 @@ CLIENT_PROGRAMS = (
     Client("agents-node", "javascript/agents_node.mjs", "javascript", mcp=True),
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
     Client("livekit", "livekit/program.py", "livekit"),
-    Client("livekit-session", "livekit/program_session.py", "livekit"),
     Client("pipecat", "pipecat/program.py", "pipecat"),
     Client("pydantic-ai", "pydantic_ai/program.py", "pydantic_ai"),
     Client("strands", "strands/program.py", "strands"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from clients.checking import check_client
 
-pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("name", ["openai-agents", "openai-agents-voice", "agents-node", "agents-browser"])

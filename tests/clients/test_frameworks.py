@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from clients.checking import check_client
 
-pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["livekit", "livekit-session", "pipecat", "pydantic-ai", "strands"])
+@pytest.mark.parametrize("name", ["livekit", "pipecat", "pydantic-ai", "strands"])
 def test_client_gets_expected_answers(name: str, tmp_path: Path) -> None:
     check_client(name, tmp_path)

@@ -4,11 +4,11 @@ import asyncio
 import base64
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
-import openai
 from openai import AsyncOpenAI
+from openai_talk import Talk, text_of
 from reporting import (
     ANSWER,
     GREETING,
@@ -19,80 +19,12 @@ from reporting import (
     MCP_REQUEST,
     PIXEL,
     QUESTION,
-    SILENCE,
     STORY_REQUEST,
     MissingError,
-    Pace,
-    RefusedError,
     Settings,
-    blocks,
     feature,
     run_features,
 )
-
-IS_NEW = int(openai.__version__.split(".")[0]) >= 2
-
-
-class Talk:
-    """A connection, and the events that came over it."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
-        self.events: list[Any] = []
-        self.raises = True
-
-    def of(self, kind: str) -> list[Any]:
-        return [event for event in self.events if event.type == kind]
-
-    async def until(self, kind: str, count: int = 1) -> Any:
-        """Receives until `count` events of a type have come. Returns the last of them; raises at an error."""
-        while len(found := self.of(kind)) < count:
-            event = await self.connection.recv()
-            self.events.append(event)
-            if event.type == "error" and self.raises:
-                raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
-        return found[count - 1]
-
-    async def write(self, text: str, **item: Any) -> None:
-        content = [{"type": "input_text", "text": text}]
-        await self.connection.conversation.item.create(
-            item={"type": "message", "role": "user", "content": content, **item}
-        )
-
-    async def update(self, **session: Any) -> Any:
-        seen = len(self.of("session.updated"))
-        await self.connection.session.update(session={"type": "realtime", **session})
-        return (await self.until("session.updated", seen + 1)).session
-
-    async def answer(self, count: int = 1, **response: Any) -> Any:
-        """Requests a response. Returns it when it is done."""
-        await self.connection.response.create(**({"response": response} if response else {}))
-        return (await self.until("response.done", count)).response
-
-    @asynccontextmanager
-    async def speaking(self, speech: bytes) -> AsyncIterator[None]:
-        """Says the speech, then silence, in real time while the block runs."""
-
-        async def speak() -> None:
-            pace = Pace()
-            parts = blocks(speech)
-            while True:
-                part = parts.pop(0) if parts else SILENCE
-                await self.connection.input_audio_buffer.append(audio=base64.b64encode(part).decode())
-                await asyncio.sleep(pace.wait_s())
-
-        task = asyncio.create_task(speak())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-
-def text_of(response: Any) -> str:
-    part = response.output[-1].content[0]
-    return part.transcript or part.text or ""
 
 
 def client_for(settings: Settings, key: str = "none") -> AsyncOpenAI:
@@ -103,14 +35,18 @@ def client_for(settings: Settings, key: str = "none") -> AsyncOpenAI:
 
 @asynccontextmanager
 async def talking(settings: Settings, key: str = "none", **options: Any) -> AsyncIterator[Talk]:
-    async with (
-        client_for(settings, key) as client,
-        client.realtime.connect(model="repartee", **options) as connection,
-    ):
+    async with client_for(settings, key) as client, client.realtime.connect(model="repartee", **options) as connection:
         talk = Talk(connection)
         if "extra_query" not in options:
             await talk.until("session.created")
         yield talk
+
+
+async def update(talk: Talk, **session: Any) -> Any:
+    """Changes the session. Returns it as it is then."""
+    seen = len(talk.of("session.updated"))
+    await talk.connection.session.update(session={"type": "realtime", **session})
+    return (await talk.until("session.updated", seen + 1)).session
 
 
 @feature("text")
@@ -142,14 +78,12 @@ async def stalled_network(settings: Settings) -> None:
 @feature("function call")
 async def function_call(settings: Settings) -> None:
     async with talking(settings) as talk:
-        await talk.update(tools=[LAMP], output_modalities=["text"])
+        await update(talk, tools=[LAMP], output_modalities=["text"])
         await talk.write(LAMP_REQUEST)
         done = await talk.answer()
         call = done.output[0]
         assert (call.type, call.name, call.arguments) == ("function_call", "set_lamp", '{"on": true}')
-        await talk.connection.conversation.item.create(
-            item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
-        )
+        await talk.send_output(call.call_id, "done")
         assert text_of(await talk.answer(2)) == LAMP_ANSWER
 
 
@@ -187,8 +121,8 @@ async def session_settings(settings: Settings) -> None:
             "input": {"format": {"type": "audio/pcmu"}, "turn_detection": detection},
             "output": {"format": {"type": "audio/pcma"}, "speed": 1.2},
         }
-        session = await talk.update(
-            instructions="Be brief.", audio=audio, tools=[LAMP], tool_choice="auto", max_output_tokens=200
+        session = await update(
+            talk, instructions="Be brief.", audio=audio, tools=[LAMP], tool_choice="auto", max_output_tokens=200
         )
         assert session.instructions == "Be brief."
         assert session.audio.input.turn_detection.silence_duration_ms == 400
@@ -212,7 +146,7 @@ async def out_of_band(settings: Settings) -> None:
 async def image(settings: Settings) -> None:
     async with talking(settings) as talk:
         content = [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": PIXEL}]
-        await talk.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+        await talk.send_item(content)
         assert text_of(await talk.answer(output_modalities=["text"])) == IMAGE_ANSWER
 
 
@@ -220,7 +154,7 @@ async def image(settings: Settings) -> None:
 async def sound_in_message(settings: Settings) -> None:
     async with talking(settings) as talk:
         content = [{"type": "input_audio", "audio": base64.b64encode(settings.speech).decode()}]
-        await talk.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+        await talk.send_item(content)
         assert text_of(await talk.answer(output_modalities=["text"])) == ANSWER
 
 
@@ -251,7 +185,7 @@ async def retrieval_of_sound(settings: Settings) -> None:
 @feature("turns by the client")
 async def turns_by_client(settings: Settings) -> None:
     async with talking(settings) as talk:
-        await talk.update(audio={"input": {"turn_detection": None}})
+        await update(talk, audio={"input": {"turn_detection": None}})
         async with talk.speaking(settings.speech):
             await asyncio.sleep(2.2)
         await talk.connection.input_audio_buffer.commit()
@@ -264,7 +198,7 @@ async def turns_by_client(settings: Settings) -> None:
 @feature("greeting")
 async def greeting(settings: Settings) -> None:
     async with talking(settings) as talk:
-        await talk.update(instructions="Greet the user first.", output_modalities=["text"])
+        await update(talk, instructions="Greet the user first.", output_modalities=["text"])
         assert text_of(await talk.answer()) == GREETING
 
 
@@ -303,7 +237,7 @@ async def client_secret(settings: Settings) -> None:
 async def idle_timeout(settings: Settings) -> None:
     async with talking(settings) as talk:
         detection = {"type": "server_vad", "silence_duration_ms": 400, "idle_timeout_ms": 5000}
-        await talk.update(audio={"input": {"turn_detection": detection}})
+        await update(talk, audio={"input": {"turn_detection": detection}})
         async with talk.speaking(b""):
             await talk.write("What time is it?")
             await talk.answer()
@@ -314,13 +248,8 @@ async def idle_timeout(settings: Settings) -> None:
 @feature("MCP tool")
 async def mcp_tool(settings: Settings) -> None:
     async with talking(settings) as talk:
-        tool = {
-            "type": "mcp",
-            "server_label": "orders",
-            "server_url": settings.mcp_url,
-            "require_approval": "never",
-        }
-        await talk.update(tools=[tool], output_modalities=["text"])
+        tool = {"type": "mcp", "server_label": "orders", "server_url": settings.mcp_url, "require_approval": "never"}
+        await update(talk, tools=[tool], output_modalities=["text"])
         await talk.until("mcp_list_tools.completed")
         await talk.write(MCP_REQUEST)
         await talk.connection.response.create()

@@ -1,4 +1,7 @@
-"""The blocking openai SDK as a client program (see reporting.py)."""
+"""The blocking openai SDK as a client program (see reporting.py): it has a connection of its own.
+
+The events are those of the asynchronous SDK.
+"""
 
 import base64
 import ssl
@@ -11,16 +14,12 @@ from typing import Any
 from openai import OpenAI
 from reporting import (
     ANSWER,
-    GREETING,
-    IMAGE_ANSWER,
     LAMP,
     LAMP_ANSWER,
     LAMP_REQUEST,
-    PIXEL,
     QUESTION,
     SILENCE,
     STORY_REQUEST,
-    MissingError,
     Pace,
     RefusedError,
     Settings,
@@ -49,9 +48,9 @@ class Talk:
                 raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
         return found[count - 1]
 
-    def write(self, text: str, **item: Any) -> None:
+    def write(self, text: str) -> None:
         content = [{"type": "input_text", "text": text}]
-        self.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content, **item})
+        self.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
 
     def update(self, **session: Any) -> Any:
         seen = len(self.of("session.updated"))
@@ -91,14 +90,13 @@ def text_of(response: Any) -> str:
 
 
 @contextmanager
-def talking(settings: Settings, key: str = "none", **options: Any) -> Iterator[Talk]:
+def talking(settings: Settings, key: str = "none") -> Iterator[Talk]:
     with (
         OpenAI(base_url=settings.url, api_key=key, max_retries=0, timeout=20) as client,
-        client.realtime.connect(model="repartee", **options) as connection,
+        client.realtime.connect(model="repartee") as connection,
     ):
         talk = Talk(connection)
-        if not options:
-            talk.until("session.created")
+        talk.until("session.created")
         yield talk
 
 
@@ -148,18 +146,6 @@ def interruption(settings: Settings) -> None:
             assert talk.until("conversation.item.truncated").item_id == done.output[0].id
 
 
-@feature("truncation by the client")
-def truncation(settings: Settings) -> None:
-    with talking(settings) as talk:
-        talk.write(STORY_REQUEST)
-        talk.connection.response.create()
-        sound = talk.until("response.output_audio.delta", 12)
-        talk.connection.conversation.item.truncate(item_id=sound.item_id, content_index=0, audio_end_ms=400)
-        assert talk.until("conversation.item.truncated").audio_end_ms == 400
-        talk.connection.response.cancel()
-        assert talk.until("response.done").response.status == "cancelled"
-
-
 @feature("session settings")
 def session_settings(settings: Settings) -> None:
     with talking(settings) as talk:
@@ -168,79 +154,6 @@ def session_settings(settings: Settings) -> None:
         assert session.instructions == "Be brief."
         assert session.audio.input.turn_detection.eagerness == "high"
         assert session.tools[0].name == "set_lamp"
-
-
-@feature("response out of band")
-def out_of_band(settings: Settings) -> None:
-    with talking(settings) as talk:
-        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "What time is it?"}]}
-        done = talk.answer(conversation="none", input=[message], output_modalities=["text"], metadata={"topic": "time"})
-        assert (done.metadata, text_of(done)) == ({"topic": "time"}, ANSWER)
-
-
-@feature("image")
-def image(settings: Settings) -> None:
-    with talking(settings) as talk:
-        content = [{"type": "input_image", "image_url": PIXEL}]
-        talk.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
-        assert text_of(talk.answer(output_modalities=["text"])) == IMAGE_ANSWER
-
-
-@feature("sound in a message")
-def sound_in_message(settings: Settings) -> None:
-    with talking(settings) as talk:
-        content = [{"type": "input_audio", "audio": base64.b64encode(settings.speech).decode()}]
-        talk.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
-        assert text_of(talk.answer(output_modalities=["text"])) == ANSWER
-
-
-@feature("retrieval")
-def retrieval(settings: Settings) -> None:
-    with talking(settings) as talk:
-        talk.write("What time is it?", id="mine")
-        talk.connection.conversation.item.retrieve(item_id="mine")
-        assert talk.until("conversation.item.retrieved").item.content[0].text == "What time is it?"
-
-
-@feature("retrieval of sound")
-def retrieval_of_sound(settings: Settings) -> None:
-    with talking(settings) as talk, talk.speaking(settings.speech):
-        spoken = talk.until("input_audio_buffer.committed")
-        talk.until("response.done")
-        talk.connection.conversation.item.retrieve(item_id=spoken.item_id)
-        if not talk.until("conversation.item.retrieved").item.content[0].audio:
-            raise MissingError("the item has no sound")
-
-
-@feature("turns by the client")
-def turns_by_client(settings: Settings) -> None:
-    with talking(settings) as talk:
-        talk.update(audio={"input": {"turn_detection": None}})
-        with talk.speaking(settings.speech):
-            time.sleep(2.2)
-        talk.connection.input_audio_buffer.commit()
-        assert text_of(talk.answer()) == ANSWER
-
-
-@feature("greeting")
-def greeting(settings: Settings) -> None:
-    with talking(settings) as talk:
-        talk.update(instructions="Greet the user first.", output_modalities=["text"])
-        assert text_of(talk.answer()) == GREETING
-
-
-@feature("transcription session")
-def transcription_session(settings: Settings) -> None:
-    with talking(settings, extra_query={"intent": "transcription"}) as talk:
-        talk.until("session.created")
-        transcription = {"model": "gpt-4o-transcribe"}
-        talk.connection.session.update(
-            session={"type": "transcription", "audio": {"input": {"transcription": transcription}}}
-        )
-        talk.until("session.updated")
-        with talk.speaking(settings.speech):
-            heard = talk.until("conversation.item.input_audio_transcription.completed")
-        assert heard.transcript.lower() == QUESTION
 
 
 @feature("client secret")

@@ -1,13 +1,11 @@
 """The beta interface of the openai SDK 1.109 as a client program (see reporting.py)."""
 
-import asyncio
-import base64
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import asynccontextmanager
 
 from openai import AsyncOpenAI
+from openai_talk import Talk, text_of
 from reporting import (
     ANSWER,
     GREETING,
@@ -15,71 +13,11 @@ from reporting import (
     LAMP_ANSWER,
     LAMP_REQUEST,
     QUESTION,
-    SILENCE,
     STORY_REQUEST,
-    Pace,
-    RefusedError,
     Settings,
-    blocks,
     feature,
     run_features,
 )
-
-
-class Talk:
-    """A connection, and the events that came over it."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
-        self.events: list[Any] = []
-
-    def of(self, kind: str) -> list[Any]:
-        return [event for event in self.events if event.type == kind]
-
-    async def until(self, kind: str, count: int = 1) -> Any:
-        """Receives until `count` events of a type have come. Returns the last of them; raises at an error."""
-        while len(found := self.of(kind)) < count:
-            event = await self.connection.recv()
-            self.events.append(event)
-            if event.type == "error":
-                raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
-        return found[count - 1]
-
-    async def write(self, text: str, **item: Any) -> None:
-        content = [{"type": "input_text", "text": text}]
-        await self.connection.conversation.item.create(
-            item={"type": "message", "role": "user", "content": content, **item}
-        )
-
-    async def answer(self, count: int = 1) -> Any:
-        """Requests a response. Returns it when it is done."""
-        await self.connection.response.create()
-        return (await self.until("response.done", count)).response
-
-    @asynccontextmanager
-    async def speaking(self, speech: bytes) -> AsyncIterator[None]:
-        """Says the speech, then silence, in real time while the block runs."""
-
-        async def speak() -> None:
-            pace = Pace()
-            parts = blocks(speech)
-            while True:
-                part = parts.pop(0) if parts else SILENCE
-                await self.connection.input_audio_buffer.append(audio=base64.b64encode(part).decode())
-                await asyncio.sleep(pace.wait_s())
-
-        task = asyncio.create_task(speak())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-
-def text_of(response: Any) -> str:
-    part = response.output[-1].content[0]
-    return part.transcript or part.text or ""
 
 
 @asynccontextmanager
@@ -123,9 +61,7 @@ async def function_call(settings: Settings) -> None:
         await talk.write(LAMP_REQUEST)
         call = (await talk.answer()).output[0]
         assert (call.type, call.name, call.arguments) == ("function_call", "set_lamp", '{"on": true}')
-        await talk.connection.conversation.item.create(
-            item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
-        )
+        await talk.send_output(call.call_id, "done")
         assert text_of(await talk.answer(2)) == LAMP_ANSWER
 
 

@@ -76,12 +76,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    settings: Settings,
-    agent: RealtimeAgent,
-    *,
-    url: str = "",
-    guardrails: list[Any] | None = None,
-    **options: Any,
+    settings: Settings, agent: RealtimeAgent, *, url: str = "", guardrails: list[Any] | None = None, **options: Any
 ) -> AsyncIterator[Talk]:
     config: Any = {"tracing_disabled": True, "output_guardrails": guardrails or []}
     runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config=config)

@@ -121,12 +121,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    settings: Settings,
-    *said: str,
-    tools: Any = None,
-    url: str = "",
-    instructions: str = "Be brief.",
-    **properties: Any,
+    settings: Settings, *said: str, tools: Any = None, url: str = "", instructions: str = "Be brief.", **properties: Any
 ) -> AsyncIterator[Talk]:
     transcription = AudioInput(transcription=InputAudioTranscription(), turn_detection=SemanticTurnDetection())
     properties.setdefault("audio", AudioConfiguration(input=transcription))
