@@ -128,13 +128,8 @@ class Server:
     """Records what the page sent, and holds the script."""
 
     def __init__(self, script: Script, static: Path = STATIC) -> None:
-        self.script = script
+        self.begin_anew(script)
         self._static = static
-        self.audio_chunks: list[Pcm] = []
-        self.events: list[Event] = []
-        self.connections = 0
-        self.queries: list[dict[str, str]] = []
-        self.sessions: dict[str, SessionState] = {}
         self.port = 0
         routes = [
             Route("/", self._page),
@@ -148,6 +143,15 @@ class Server:
             Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
         ]
         self.app = Starlette(routes=routes)
+
+    def begin_anew(self, script: Script) -> None:
+        """Forgets what the page sent, and follows another script. No connection may be open."""
+        self.script = script
+        self.audio_chunks: list[Pcm] = []
+        self.events: list[Event] = []
+        self.connections = 0
+        self.queries: list[dict[str, str]] = []
+        self.sessions: dict[str, SessionState] = {}
 
     @property
     def url(self) -> str:

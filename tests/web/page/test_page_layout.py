@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize
-from support.pages.page_browser import chromium, wait_until
-from support.servers.scripted_server import Reply, Script, Server, serving
+from support.pages.page_browser import wait_until
+from support.servers.scripted_server import Reply, Script, Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -29,6 +29,10 @@ def size_of(size: tuple[int, int]) -> ViewportSize:
     return {"width": size[0], "height": size[1]}
 
 
+def name_of(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
+
+
 def write(page: Page, text: str) -> None:
     """Types a text and waits for the end of its reply."""
     replies = page.locator(".item.assistant").count()
@@ -39,33 +43,22 @@ def write(page: Page, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    sound = (np.sin(np.arange(4800) / 9) * 8000).astype(np.int16)
-    with serving(Script([Reply(TEXT, sound)])) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium(allowed=False) as browser:
-        yield browser
+def script() -> Script:
+    return Script([Reply(TEXT, (np.sin(np.arange(4800) / 9) * 8000).astype(np.int16))])
 
 
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context()
-    page = context.new_page()
+def page(page: Page, server: Server) -> Page:
     page.goto(server.url)
-    yield page
-    context.close()
+    return page
 
 
 @pytest.fixture(scope="module")
-def talked(browser: Browser, server: Server) -> Iterator[Page]:
+def talked(browser: Browser, shared_server: Server) -> Iterator[Page]:
     """A page with a conversation that is longer than the screen. Tests leave panels and settings closed."""
-    context = browser.new_context()
+    context = browser.new_context(service_workers="block")
     page = context.new_page()
-    page.goto(server.url)
+    page.goto(shared_server.url)
     write(page, "are you there")
     page.evaluate("""() => { for (let n = 0; n < 60; n++) {
         const item = { id: `u${n}`, role: "user", content: [{ type: "input_text", text: `question ${n} `.repeat(9) }] };
@@ -78,7 +71,7 @@ def talked(browser: Browser, server: Server) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("panels", ["closed", "open"])
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=name_of)
 def test_newest_reply_is_in_view_and_nothing_is_covered(talked: Page, size: tuple[int, int], panels: str) -> None:
     page = talked
     page.set_viewport_size(size_of(size))
@@ -98,20 +91,36 @@ def test_newest_reply_is_in_view_and_nothing_is_covered(talked: Page, size: tupl
         page.click("#strip")
 
 
-@pytest.mark.parametrize("size", [(844, 390), (640, 430)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_settings_do_not_scroll_the_transcript(talked: Page, size: tuple[int, int]) -> None:
+SCROLL = """(top) => new Promise((done) => {
+    transcript.scrollTop = top;
+    requestAnimationFrame(() => requestAnimationFrame(done)); // the scroll event comes with the next frame
+})"""
+PLACE = "[transcript.scrollTop, document.body.scrollTop, scrollY, document.documentElement.scrollHeight]"
+
+
+@pytest.mark.parametrize("size", [(320, 256), (320, 480), (640, 430), (844, 390), (1280, 720)], ids=name_of)
+def test_settings_open_inside_the_window_and_scroll_nothing(talked: Page, size: tuple[int, int]) -> None:
     page = talked
     page.set_viewport_size(size_of(size))
-    scroll = """(top) => new Promise((done) => {
-        transcript.scrollTop = top;
-        requestAnimationFrame(() => requestAnimationFrame(done)); // the scroll event comes with the next frame
-    })"""
-    page.evaluate(scroll, 100)
-    for button in ("#settings-open", "#settings-close"):
-        page.click(button)
-        assert page.evaluate("[transcript.scrollTop, document.body.scrollTop, scrollY]") == [100, 0, 0]
-    assert page.is_hidden("#settings")
-    page.evaluate(scroll, 1_000_000)
+    page.evaluate(SCROLL, 100)
+    before = page.evaluate(PLACE)
+    assert before[0] == 100
+    for close in (lambda: page.click("#settings-close"), lambda: page.keyboard.press("Escape")):
+        page.click("#settings-open")
+        box = page.locator("#settings").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= size[0]
+        assert box["y"] + box["height"] <= size[1]
+        assert box["height"] >= min(100, size[1] / 4)
+        assert page.evaluate("document.activeElement.id") == "settings-close"
+        assert page.evaluate(PLACE) == before
+        close()
+        assert page.is_hidden("#settings")
+        assert page.evaluate("document.activeElement.id") == "settings-open"
+        assert page.evaluate(PLACE) == before
+    page.evaluate(SCROLL, 1_000_000)
 
 
 def test_software_keyboard_covers_nothing(talked: Page) -> None:
@@ -178,6 +187,7 @@ def test_typing_before_start_begins_a_conversation_without_a_microphone(page: Pa
     assert page.inner_text("#empty") == "Press Start conversation and speak, or type a message."
     write(page, "are you there")
     assert page.inner_text("#phase") == "Microphone off: you can type"
+    assert page.inner_text("#start") == "End conversation"
     assert page.is_hidden("#empty")
     assert page.input_value("#text-input") == ""
     assert page.evaluate("asked") == 0
@@ -201,9 +211,7 @@ def test_text_typed_before_the_connection_is_kept_until_it_is_sent(page: Page, s
     assert page.locator(".item.user").count() == 1
 
 
-def test_push_to_talk_says_when_the_microphone_is_closed(browser: Browser, server: Server) -> None:
-    context = browser.new_context()
-    page = context.new_page()
+def test_push_to_talk_says_when_the_microphone_is_closed(page: Page, server: Server) -> None:
     page.add_init_script("""navigator.mediaDevices.getUserMedia = async () => {
         const context = window.bench ??= new AudioContext();
         return new MediaStreamAudioDestinationNode(context).stream;
@@ -224,14 +232,6 @@ def test_push_to_talk_says_when_the_microphone_is_closed(browser: Browser, serve
     page.wait_for_selector("body[data-phase=hearing]")
     assert page.inner_text("#phase") == "Microphone open: speak, then release"
     page.mouse.up()
-    context.close()
-
-
-def test_controls_have_visible_names(page: Page) -> None:
-    labels = [" ".join(page.inner_text(one).split()) for one in ("#start", "#interrupt")]
-    assert labels == ["Start conversation", "Interrupt"]
-    write(page, "are you there")
-    assert page.inner_text("#start") == "End conversation"
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])

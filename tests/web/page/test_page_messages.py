@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
-from support.pages.page_browser import chromium, wait_until
+from playwright.sync_api import BrowserContext, Page
+from support.pages.page_browser import wait_until
 from support.servers.page_server import Running, page_server
 from support.servers.scripted_server import Reply, Script, serving
 
@@ -17,29 +17,20 @@ TWO = "what is two plus two"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium(allowed=False) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with page_server(tmp_path_factory.mktemp("traces")) as server:
         yield server
 
 
 @pytest.fixture
-def page(browser: Browser, server: Running) -> Iterator[Page]:
+def page(page: Page, server: Running) -> Iterator[Page]:
     """A page in text-only mode."""
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.add_init_script("localStorage.setItem('repartee', JSON.stringify({textOnly: true}))")
     page.goto(server.url)
     page.wait_for_selector("#answers:not([hidden])")
     yield page
-    context.close()
     assert errors == []
 
 
@@ -87,6 +78,12 @@ def test_voice_returns_and_the_conversation_goes_on(page: Page) -> None:
 
 def test_edited_message_is_asked_again_and_what_follows_is_deleted(page: Page, server: Running) -> None:
     write(page, TWO)
+    page.locator(".item.user").hover()
+    page.click(".item.user .edit")
+    page.press(".edit-text", "Escape")
+    assert page.locator(".edit-text").count() == 0
+    assert shown(page) == [TWO, "That's 4."]
+    assert page.evaluate("document.activeElement.classList.contains('edit')")
     write(page, "what is three plus three")
     page.locator(".item.user").first.hover()
     page.locator(".item.user .edit").first.click()
@@ -98,16 +95,6 @@ def test_edited_message_is_asked_again_and_what_follows_is_deleted(page: Page, s
     assert shown(page)[0] == "what is five plus five"
     assert len(shown(page)) == 2
     assert history_of(server)[0].text == "what is five plus five"
-
-
-def test_edit_is_left_by_escape(page: Page) -> None:
-    write(page, TWO)
-    page.locator(".item.user").hover()
-    page.click(".item.user .edit")
-    page.press(".edit-text", "Escape")
-    assert page.locator(".edit-text").count() == 0
-    assert shown(page) == [TWO, "That's 4."]
-    assert page.evaluate("document.activeElement.classList.contains('edit')")
 
 
 def test_reply_is_made_again(page: Page, server: Running) -> None:
@@ -134,10 +121,10 @@ def test_message_is_copied_as_it_is_written(page: Page) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == "**four**"
 
 
-def test_failed_reply_offers_who_answers(browser: Browser) -> None:
+def test_failed_reply_offers_who_answers(context: BrowserContext) -> None:
     failed = Reply("I can", np.zeros(2400, np.int16), error="cloud requires a valid key: set its api_key_env")
     with serving(Script([failed])) as server:
-        page = browser.new_page()
+        page = context.new_page()
         page.goto(server.url)
         page.wait_for_selector("#answers:not([hidden])")
         page.fill("#text-input", "hello")

@@ -1,13 +1,12 @@
 """The page's pure modules, tested in the browser: the page imports each file of tests/web/page_modules."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page
-from support.pages.page_browser import chromium, load_recording, to_wire
-from support.servers.scripted_server import Reply, Script, serving
+from playwright.sync_api import BrowserContext, Page
+from support.pages.page_browser import load_recording, to_wire
+from support.servers.scripted_server import Server
 
 from audio.level import audible_onset
 
@@ -15,12 +14,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    script = Script([Reply("nothing", np.zeros(10, np.int16))])
-    with serving(script) as server, chromium() as browser:
-        page = browser.new_page()
-        page.goto(server.url)
-        yield page
+def page(context: BrowserContext, shared_server: Server) -> Page:
+    page = context.new_page()
+    page.goto(shared_server.url)
+    return page
 
 
 @pytest.mark.parametrize("module", ["audio", "first-run", "player", "rich-text", "session", "timing"])

@@ -1,13 +1,11 @@
-"""The page on screens of different sizes, with forced colours, and its contrast."""
+"""The page on small screens and with forced colours: panels, contrast, names of controls, and what is freed."""
 
-from collections.abc import Iterator
 from typing import Literal
 
-import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
-from support.pages.page_browser import chromium, wait_until
-from support.servers.scripted_server import Reply, Script, Server, serving
+from playwright.sync_api import Page
+from support.pages.page_browser import wait_until
+from support.servers.scripted_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -36,39 +34,10 @@ CONTRAST = """(selector) => {
 """Returns the lowest WCAG 2 contrast ratio; 0 if something is transparent."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium(allowed=False) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving(Script([Reply("as you wish", np.zeros(240, np.int16))])) as server:
-        yield server
-
-
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context()
-    page = context.new_page()
+def page(page: Page, server: Server) -> Page:
     page.goto(server.url)
-    yield page
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def running(browser: Browser, server: Server) -> Iterator[Page]:
-    """A started page for tests of the layout: each sets the window's size, and leaves the page as it found it.
-
-    Loading and starting a page takes two seconds of processor time.
-    """
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(server.url)
-    started(page)
-    yield page
-    context.close()
+    return page
 
 
 def started(page: Page) -> None:
@@ -87,28 +56,28 @@ def scrolled_into_sight(page: Page, selector: str) -> bool:
     return inside and box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
 
 
-@pytest.mark.parametrize(
-    "size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
-)
-def test_every_panel_can_be_reached(running: Page, size: tuple[int, int]) -> None:
-    page = running
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.click("#settings-open")
-    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .hint >> nth=-1"):
-        assert scrolled_into_sight(page, part), part
-    page.keyboard.press("Escape")
-    page.evaluate("scrollTo(0, 0)")
-    narrow = size[0] < 700  # the engines are in the panels
-    if narrow:
-        page.click("#strip")
-    page.click("#engines summary")
-    for part in ("#engines-list dt >> nth=0", "#engines-list small >> nth=3"):
-        assert scrolled_into_sight(page, part), part
-    assert page.evaluate("document.documentElement.scrollWidth") == size[0]
-    page.click("#engines summary")
-    if narrow:
-        page.click("#strip")
-    page.evaluate("scrollTo(0, 0)")
+def test_every_panel_can_be_reached_at_every_size(page: Page) -> None:
+    started(page)
+    for width, height in ((320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.click("#settings-open")
+        for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#setting-keep", "#setting-language",
+                     "#settings .hint >> nth=-1", "#volume"):  # fmt: skip
+            assert scrolled_into_sight(page, part), (width, part)
+        assert page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth <= clientWidth)(settings)"), width
+        page.keyboard.press("Escape")
+        page.evaluate("scrollTo(0, 0)")
+        narrow = width < 700  # the engines are in the panels
+        if narrow:
+            page.click("#strip")
+        page.click("#engines summary")
+        for part in ("#engines-list dt >> nth=0", "#engines-list small >> nth=3"):
+            assert scrolled_into_sight(page, part), (width, part)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        page.click("#engines summary")
+        if narrow:
+            page.click("#strip")
+        page.evaluate("scrollTo(0, 0)")
 
 
 def test_small_phone_shows_the_conversation(page: Page) -> None:
@@ -188,53 +157,6 @@ def test_switches_are_visible_in_forced_colours(page: Page) -> None:
     switch.uncheck()
     page.focus("#microphone")
     assert switch.screenshot() != on
-
-
-SIZES = [(640, 430), (844, 390), (320, 480), (360, 640), (1280, 720), (320, 256)]
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0], ids=["top", "middle", "bottom"])
-def test_settings_open_and_close_without_scrolling(running: Page, size: tuple[int, int], place: float) -> None:
-    page = running
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.evaluate(f"scrollTo(0, {place} * (document.documentElement.scrollHeight - innerHeight))")
-    before = page.evaluate("[scrollY, document.documentElement.scrollHeight]")
-    for way in ("button", "Escape"):
-        page.click("#settings-open")
-        box = page.locator("#settings").bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["y"] >= 0
-        assert box["x"] + box["width"] <= size[0]
-        assert box["height"] >= min(100, size[1] / 4)
-        assert page.evaluate("document.activeElement.id") == "settings-close"
-        assert page.evaluate("[scrollY, document.documentElement.scrollHeight]") == before
-        if way == "button":
-            page.click("#settings-close")
-        else:
-            page.keyboard.press("Escape")
-        assert page.is_hidden("#settings")
-        assert page.evaluate("document.activeElement.id") == "settings-open"
-        assert page.evaluate("[scrollY, document.documentElement.scrollHeight]") == before
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_controls_are_not_clipped(running: Page, size: tuple[int, int]) -> None:
-    page = running
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.evaluate("scrollTo(0, 0)")
-    for part in ("#start", "#mute", "#interrupt", "#settings-open", "#text-input", "#send"):
-        box = page.locator(part).bounding_box()
-        assert box is not None, part
-        assert box["x"] >= 0, part
-        assert box["x"] + box["width"] <= size[0], part
-        assert box["y"] + box["height"] <= size[1], part
-    if page.is_hidden("#volume"):
-        page.click("#settings-open")
-    assert scrolled_into_sight(page, "#volume")
-    if page.is_visible("#settings"):
-        page.keyboard.press("Escape")
 
 
 VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [role=button], [role=switch]")]

@@ -1,15 +1,16 @@
 """The settings of the page: the server's values, this browser's choices, who answers, and a sample of the voice."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
-from support.pages.page_browser import chromium, wait_until
+from playwright.sync_api import Page
+from support.pages.page_browser import wait_until
 from support.pages.page_conversation import dispatch_events
 from support.servers.page_server import Running, page_server
-from support.servers.scripted_server import SETTINGS, Reply, Script, Server, serving
+from support.servers.scripted_server import SETTINGS, Reply, Script, Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -45,25 +46,15 @@ OFFERED = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium(allowed=False) as browser:
-        yield browser
+def script() -> Script:
+    return Script([Reply("as you wish", np.zeros(240, np.int16))], settings=OFFERED)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving(Script([Reply("as you wish", np.zeros(240, np.int16))], settings=OFFERED)) as server:
-        yield server
-
-
-@pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context()
-    page = context.new_page()
+def page(page: Page, server: Server) -> Page:
     page.goto(server.url)
     page.wait_for_selector("#answers:not([hidden])")
-    yield page
-    context.close()
+    return page
 
 
 def started(page: Page) -> None:
@@ -89,12 +80,15 @@ def test_without_choices_nothing_new_is_sent(page: Page, server: Server) -> None
     assert not {"endpoint", "words"} & set(session["repartee"])
 
 
-def test_nothing_stands_under_a_setting_that_is_the_servers(page: Page) -> None:
+def test_note_under_a_setting_tells_the_servers_value_once_it_differs(page: Page) -> None:
     page.click("#settings-open")
     assert page.is_hidden("[data-setting=speed] .setting-server")
     page.fill("#setting-speed", "1.2")
     assert page.is_visible("[data-setting=speed] .setting-server")
     assert note_of(page, "speed") == "Your choice. Server: 1×."
+    assert page.input_value("#setting-keep") == "no"
+    page.select_option("#setting-keep", "browser")
+    assert page.evaluate("localStorage.getItem('repartee.keep')") == "browser"
 
 
 def test_choices_are_sent_and_stay_after_a_reload(page: Page, server: Server) -> None:
@@ -189,61 +183,25 @@ def test_page_offers_the_language_that_was_heard(page: Page, server: Server) -> 
     assert notice.count() == 0
 
 
-def test_page_works_with_a_server_that_tells_no_settings(browser: Browser) -> None:
-    script = Script([Reply("as you wish", np.zeros(240, np.int16))], settings=None)
-    with serving(script) as server:
-        page = browser.new_page()
-        page.goto(server.url)
-        page.click("#settings-open")
-        assert page.is_disabled("#setting-language")
-        assert page.is_enabled("#microphone")
-        assert page.is_hidden("#answers")
-        page.keyboard.press("Escape")
-        started(page)
-        page.close()
-
-
-@pytest.mark.parametrize(
-    "size", [(320, 480), (390, 844), (844, 390), (1280, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
-)
-def test_sheet_is_inside_the_window_and_scrolls(page: Page, size: tuple[int, int]) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+def test_page_works_with_a_server_that_tells_no_settings(page: Page, server: Server) -> None:
+    server.script.settings = None
+    page.reload()
     page.click("#settings-open")
-    box = page.locator("#settings").bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["y"] >= 0
-    assert box["x"] + box["width"] <= size[0]
-    assert box["y"] + box["height"] <= size[1]
-    assert page.evaluate(
-        "document.getElementById('settings').scrollWidth <= document.getElementById('settings').clientWidth"
-    )
-    for part in ("#setting-keep", "#setting-language"):
-        page.locator(part).scroll_into_view_if_needed()
-        place = page.locator(part).bounding_box()
-        assert place is not None
-        assert box["y"] <= place["y"] <= box["y"] + box["height"]
-    page.click("#settings-close")
-    assert page.is_hidden("#settings")
-    assert page.evaluate("document.activeElement.id") == "settings-open"
+    assert page.is_disabled("#setting-language")
+    assert page.is_enabled("#microphone")
+    assert page.is_hidden("#answers")
+    page.keyboard.press("Escape")
+    started(page)
 
 
-def test_keeping_of_conversations_is_chosen_here(page: Page) -> None:
-    page.click("#settings-open")
-    assert page.input_value("#setting-keep") == "no"
-    page.select_option("#setting-keep", "browser")
-    assert page.evaluate("localStorage.getItem('repartee.keep')") == "browser"
-
-
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with page_server(tmp_path_factory.mktemp("traces")) as server:
+@pytest.fixture
+def real_server(tmp_path: Path) -> Iterator[Running]:
+    with page_server(tmp_path / "traces") as server:
         yield server
 
 
-def test_listen_plays_the_voice_of_the_server(browser: Browser, real: Running) -> None:
-    page = browser.new_page()
-    page.goto(real.url)
+def test_listen_plays_the_voice_of_the_server(page: Page, real_server: Running) -> None:
+    page.goto(real_server.url)
     page.wait_for_selector("#answers:not([hidden])")
     assert page.inner_text("#answers .name") == "Built-in skills"
     page.click("#settings-open")
@@ -260,4 +218,3 @@ def test_listen_plays_the_voice_of_the_server(browser: Browser, real: Running) -
     page.click("#voice-listen")
     page.wait_for_selector("#settings-voice .error:not(:empty)")
     assert "cannot be reached" in page.inner_text("#settings-voice .error")
-    page.close()
