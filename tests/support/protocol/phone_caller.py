@@ -29,7 +29,35 @@ NUMBER = "+15550100"
 
 _SILENCE = bytes([0xFF]) * FRAME_BYTES
 
+CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'
+KEPT_S = 0.5
+"""A call that lasts so long without an answer is not refused."""
+
 Event = dict[str, Any]
+
+
+def start_message(token: object = None) -> str:
+    """Returns the message that begins a call."""
+    custom = {"from": NUMBER} | ({} if token is None else {"token": token})
+    start = {"streamSid": "MZ1", "callSid": CALL, "mediaFormat": FORMAT, "customParameters": custom}
+    return json.dumps({"event": "start", "start": start})
+
+
+async def close_code(port: int, *messages: str, query: str = "", token: str = "") -> int:
+    """Returns the close code after these messages; 0 if the server keeps the call. `token`: in the header."""
+    headers = {"Authorization": f"Bearer {token}"} if token else None
+    url = f"ws://127.0.0.1:{port}/v1/phone{query}"
+    async with connect(url, additional_headers=headers, compression=None, proxy=None) as socket:
+        try:
+            for message in messages:
+                await socket.send(message)
+            async with asyncio.timeout(KEPT_S):
+                while True:
+                    await socket.recv()
+        except ConnectionClosed:
+            return socket.close_code or 0
+        except TimeoutError:
+            return 0
 
 
 def telephone(pcm: Pcm) -> bytes:
@@ -67,7 +95,7 @@ class PhoneCaller:
         await self.socket.send(json.dumps(message))
 
     async def start(self, token: str | None = None, **changes: object) -> None:
-        await self.socket.send(json.dumps({"event": "connected", "protocol": "Call", "version": "1.0.0"}))
+        await self.socket.send(CONNECTED)
         start = {
             "streamSid": self.stream,
             "accountSid": ACCOUNT,

@@ -4,6 +4,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from web.phone.bridge import PhoneBridge
 from web.phone.keypad import ENTRY_PAUSE_S
 from web.phone.messages import Dtmf, Mark, Media
@@ -127,33 +129,23 @@ def test_interruption_clears_once_and_marks_of_cleared_audio_are_not_heard() -> 
     assert call.to_session() == []
 
 
-def test_reply_that_was_sent_and_still_plays_is_cleared() -> None:
+@pytest.mark.parametrize(
+    ("event", "item", "told"),
+    [
+        ("conversation.item.truncated", "item_1", ["clear"]),
+        ("conversation.item.deleted", "item_1", ["clear"]),
+        ("conversation.item.deleted", "item_0", []),
+    ],
+    ids=["interrupted", "retracted", "another item is deleted"],
+)
+def test_reply_that_was_sent_and_still_plays_is_cleared(event: str, item: str, told: list[str]) -> None:
     call = Call()
     call.begin()
     call.sound(100)
     call.done()
     call.to_phone()
-    call.event("conversation.item.truncated", item_id="item_1", audio_end_ms=60)
-    assert kinds(call.to_phone()) == ["clear"]
-
-
-def test_retracted_reply_is_cleared() -> None:
-    call = Call()
-    call.begin()
-    call.sound(100)
-    call.done()
-    call.to_phone()
-    call.event("conversation.item.deleted", item_id="item_1")
-    assert kinds(call.to_phone()) == ["clear"]
-
-
-def test_deleted_item_that_does_not_play_clears_nothing() -> None:
-    call = Call()
-    call.begin()
-    call.sound(100)
-    call.to_phone()
-    call.event("conversation.item.deleted", item_id="item_0")
-    assert call.to_phone() == []
+    call.event(event, item_id=item, audio_end_ms=60)
+    assert kinds(call.to_phone()) == told
 
 
 def test_reply_cut_by_a_token_limit_plays_to_its_end() -> None:

@@ -1,63 +1,20 @@
 """Telephone calls to the real server, in real time, with scripted engines or a recording."""
 
 import asyncio
-import json
 import logging
-import os
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-import numpy as np
 import pytest
-from support.protocol.phone_caller import CALL, NUMBER, PhoneCaller, calling
-from support.servers.session_server import (
-    WHAT_TIME,
-    ScriptedEngineLoader,
-    SessionServer,
-    eventually,
-    real_engines,
-    recording,
-    session_server,
-    settings_for,
-)
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-
-from audio.units import REPLY_RATE_HZ, Pcm
-
-LONG = " ".join(["word"] * 40) + "."
-"""8 s."""
-TOKEN = "a-token-of-the-test-server"
+from support.protocol.phone_caller import CALL, CONNECTED, NUMBER, PhoneCaller, calling, close_code, start_message
+from support.servers.call_server import LONG, TOKEN, loader, over, run, voice
+from support.servers.session_server import WHAT_TIME, eventually, real_engines, recording, session_server
+from websockets.exceptions import InvalidStatus
 
 pytestmark = pytest.mark.real_time
 
 
-def loader(folder: Path, *assignments: str, answers: tuple[str, ...] = ("It is ten o'clock.",)) -> ScriptedEngineLoader:
-    said = ("tell me a story", "stop it", "what time is it")
-    settings = settings_for(folder, "turn.hangover_ms=200", *assignments)
-    return ScriptedEngineLoader(settings, os.environ, answers=answers, transcripts=said)
-
-
-def voice(ms: int) -> Pcm:
-    at = np.arange(REPLY_RATE_HZ * ms // 1000)
-    wave: Pcm = (8000 * np.sin(at * 2 * np.pi * 310 / REPLY_RATE_HZ) + 9000).astype(np.int16)
-    return wave
-
-
-def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(60):
-            await main()
-
-    asyncio.run(within())
-
-
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name.startswith("web.phone")]
-
-
-async def over(server: SessionServer) -> None:
-    await eventually(lambda: server.limits.current == 0)
 
 
 @pytest.mark.slow
@@ -187,44 +144,17 @@ async def _closed(caller: PhoneCaller) -> int:
 # ---- token and malformed streams ----
 
 
-async def _close_code(server: SessionServer, *messages: str, query: str = "", token: str = "") -> int:
-    """Returns the close code after these messages; 0 if the server keeps the call for half a second."""
-    headers = {"Authorization": f"Bearer {token}"} if token else None
-    url = f"ws://127.0.0.1:{server.port}/v1/phone{query}"
-    async with connect(url, additional_headers=headers, compression=None) as socket:
-        try:
-            for message in messages:
-                await socket.send(message)
-            async with asyncio.timeout(0.5):
-                await socket.recv()
-        except ConnectionClosed:
-            return socket.close_code or 0
-        except TimeoutError:
-            return 0
-    return -1
-
-
-def _start(token: object = None) -> str:
-    form = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
-    custom = {"from": NUMBER} | ({} if token is None else {"token": token})
-    start = {"streamSid": "MZ1", "callSid": CALL, "mediaFormat": form, "customParameters": custom}
-    return json.dumps({"event": "start", "start": start})
-
-
-CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'
-
-
 def test_call_needs_the_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with session_server(loader(tmp_path), TOKEN) as server:
             for wrong in (None, "", "wrong", TOKEN[:-1], TOKEN + "x", "\ud800", 5):
-                assert await _close_code(server, CONNECTED, _start(wrong)) == 1008
+                assert await close_code(server.port, CONNECTED, start_message(wrong)) == 1008
             assert server.limits.current == 0
-            assert await _close_code(server, CONNECTED, _start(TOKEN)) == 0
-            assert await _close_code(server, CONNECTED, _start(), query=f"?token={TOKEN}") == 0
-            assert await _close_code(server, CONNECTED, _start(), token=TOKEN) == 0
+            assert await close_code(server.port, CONNECTED, start_message(TOKEN)) == 0
+            assert await close_code(server.port, CONNECTED, start_message(), query=f"?token={TOKEN}") == 0
+            assert await close_code(server.port, CONNECTED, start_message(), token=TOKEN) == 0
             with pytest.raises(InvalidStatus):  # a wrong header is refused at once
-                await _close_code(server, CONNECTED, _start(TOKEN), token="wrong")
+                await close_code(server.port, CONNECTED, start_message(TOKEN), token="wrong")
             await over(server)
 
     caplog.set_level(logging.INFO, "web.phone")
@@ -235,40 +165,30 @@ def test_call_needs_the_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert sum(line.startswith(f"call {CALL} began: conversation 20") for line in lines) == 3
 
 
-@pytest.mark.parametrize(
-    ("messages", "why"),
-    [
-        ((CONNECTED, "nonsense"), "a message is not JSON"),
-        ((CONNECTED, '{"event":"stop"}'), "does not begin with connected and start"),
-        ((CONNECTED, _start(), '{"event":"media","media":{"payload":"?"}}'), "media.payload is not base64"),
-        ((CONNECTED, _start(), '{"event":"dtmf","dtmf":{"digit":9}}'), "dtmf.digit is missing"),
-        ((CONNECTED, _start(), '{"event":"x' + "x" * 20_000 + '"}'), "at most 16384 are allowed"),
-        ((CONNECTED, _start(), *['{"event":"mark","mark":{"name":"?"}}'] * 3000), "more than 150 messages a second"),
-    ],
-    ids=["no JSON", "no start", "bad audio", "bad key", "too long", "too many"],
-)
-def test_malformed_stream_is_closed_with_a_reason(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, messages: tuple[str, ...], why: str
-) -> None:
+def test_malformed_stream_is_closed_with_a_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    start = start_message()
+    streams: dict[tuple[str, ...], str] = {
+        (CONNECTED, "nonsense"): "a message is not JSON",
+        (CONNECTED, '{"event":"stop"}'): "does not begin with connected and start",
+        (CONNECTED, start, '{"event":"media","media":{"payload":"?"}}'): "media.payload is not base64",
+        (CONNECTED, start, '{"event":"dtmf","dtmf":{"digit":9}}'): "dtmf.digit is missing",
+        (CONNECTED, start, '{"event":"x' + "x" * 20_000 + '"}'): "at most 16384 are allowed",
+        (CONNECTED, start, *['{"event":"mark","mark":{"name":"?"}}'] * 3000): "more than 150 messages a second",
+    }
+
     async def main() -> None:
         async with session_server(loader(tmp_path)) as server:
-            assert await _close_code(server, *messages) == 1008
-            await over(server)
+            for messages, why in streams.items():
+                assert await close_code(server.port, *messages) == 1008, why
+                await over(server)
+                assert [line for line in logged(caplog) if why in line], why
+            for first in ((), (CONNECTED, start)):
+                assert await close_code(server.port, *first, "x" * 1_000_000) == 1009
+                await over(server)
 
     run(main)
-    assert [line for line in logged(caplog) if why in line]
+    assert sum("a message has more than 32768 bytes" in line for line in logged(caplog)) == 2
     assert not [record for record in caplog.records if record.exc_info]
-
-
-@pytest.mark.parametrize("first", [(), (CONNECTED, _start())], ids=["before the start", "in a call"])
-def test_huge_message_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture, first: tuple[str, ...]) -> None:
-    async def main() -> None:
-        async with session_server(loader(tmp_path)) as server:
-            assert await _close_code(server, *first, "x" * 1_000_000) == 1009
-            await over(server)
-
-    run(main)
-    assert [line for line in logged(caplog) if "a message has more than 32768 bytes" in line]
 
 
 def test_stream_without_start_is_closed(
@@ -278,28 +198,23 @@ def test_stream_without_start_is_closed(
 
     async def main() -> None:
         async with session_server(loader(tmp_path)) as server:
-            assert await _close_code(server, CONNECTED) == 1008
+            assert await close_code(server.port, CONNECTED) == 1008
             assert server.limits.current == 0
 
     run(main)
     assert "a telephone call was refused: no start within 0.1 s" in logged(caplog)
 
 
-def test_messages_out_of_order_do_not_close_the_call(tmp_path: Path) -> None:
+def test_unknown_events_and_messages_out_of_order_do_not_close_the_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def main() -> None:
         async with session_server(loader(tmp_path)) as server:
             early, pause = '{"event":"media","media":{"payload":"////"}}', '{"event":"dtmf","dtmf":{"digit":"w"}}'
-            assert await _close_code(server, early, CONNECTED, early, _start(), CONNECTED, _start(), pause) == 0
-            await over(server)
-
-    run(main)
-
-
-def test_unknown_event_is_logged_once_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        async with session_server(loader(tmp_path)) as server:
-            news = '{"event":"news"}'
-            assert await _close_code(server, CONNECTED, _start(), news, news) == 0
+            news, start = '{"event":"news"}', start_message()
+            assert (
+                await close_code(server.port, early, CONNECTED, early, start, CONNECTED, start, pause, news, news) == 0
+            )
             await over(server)
 
     run(main)

@@ -123,16 +123,9 @@ def test_entry_ends_after_a_pause() -> None:
     assert keypad.check(99.0) is None
 
 
-def test_hash_key_ends_the_entry_at_once() -> None:
-    assert entries(Keypad(), "12#34#") == ["12", "34"]
-
-
-def test_star_belongs_to_the_entry() -> None:
-    assert entries(Keypad(), "*1#") == ["*1"]
-
-
-def test_hash_key_alone_is_an_entry() -> None:
-    assert entries(Keypad(), "#") == ["#"]
+@pytest.mark.parametrize(("keys", "ended"), [("12#34#", ["12", "34"]), ("*1#", ["*1"]), ("#", ["#"])])
+def test_hash_key_ends_the_entry_at_once(keys: str, ended: list[str]) -> None:
+    assert entries(Keypad(), keys) == ended
 
 
 def test_entry_has_a_limit() -> None:

@@ -1,16 +1,15 @@
 """Client secrets as the token of telephone calls: the call has the secret's session settings."""
 
 import asyncio
-import json
 import os
 from pathlib import Path
 
 import httpx
 import pytest
-from support.protocol.phone_caller import CALL
+from support.protocol.phone_caller import CONNECTED, close_code, start_message
+from support.servers.call_server import TOKEN
 from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 from web.access.client_secrets import ClientSecrets
 from web.limits.session_acceptor import passed_config
@@ -18,21 +17,7 @@ from web.phone.caller_access import CallerAccess
 from web.phone.session import config_of_call
 from web.wire.values.session_config import AudioFormat, SemanticVad, SessionConfig, SessionKind
 
-TOKEN = "a-token-of-the-test-server"
-CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'
-
 pytestmark = pytest.mark.real_time
-
-
-def start(token: str) -> str:
-    form = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
-    custom = {"token": token} if token else {}
-    return json.dumps(
-        {
-            "event": "start",
-            "start": {"streamSid": "MZ1", "callSid": CALL, "mediaFormat": form, "customParameters": custom},
-        }
-    )
 
 
 async def secret_of(server: SessionServer, token: str | None, **fields: str) -> str:
@@ -45,21 +30,9 @@ async def secret_of(server: SessionServer, token: str | None, **fields: str) -> 
     return str(answer.json()["value"])
 
 
-async def closed_with(server: SessionServer, in_start: str = "", query: str = "", header: str = "") -> int:
+async def closed_with(server: SessionServer, in_start: str | None = None, query: str = "", header: str = "") -> int:
     """Begins a call; returns the close code, 0 if the server keeps the call."""
-    headers = {"Authorization": f"Bearer {header}"} if header else None
-    url = f"ws://127.0.0.1:{server.port}/v1/phone{query}"
-    async with connect(url, additional_headers=headers, compression=None, proxy=None) as socket:
-        try:
-            await socket.send(CONNECTED)
-            await socket.send(start(in_start))
-            async with asyncio.timeout(0.5):
-                while True:
-                    await socket.recv()
-        except ConnectionClosed:
-            return socket.close_code or 0
-        except TimeoutError:
-            return 0
+    return await close_code(server.port, CONNECTED, start_message(in_start), query=query, token=header)
 
 
 @pytest.mark.parametrize("token", [TOKEN, None])

@@ -1,27 +1,16 @@
 """Telephone connections that have not sent their `start`, in virtual time."""
 
 import asyncio
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 from support.clocks.virtual_time import run_virtual
+from support.protocol.phone_caller import start_message
+from support.servers.call_server import TOKEN
 
 from web.observation.metrics import Metrics
 from web.phone.endpoint import MAX_STARTING, START_TIMEOUT_S, PhoneEndpoint
-
-TOKEN = "token-of-the-server"
-START = {
-    "event": "start",
-    "streamSid": "MZ1",
-    "start": {
-        "streamSid": "MZ1",
-        "callSid": "CA1",
-        "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
-        "customParameters": {"token": TOKEN},
-    },
-}
 
 
 async def authorized(scope: Scope, offered: Iterable[str]) -> bool:
@@ -39,11 +28,11 @@ class Connections:
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.begun += 1
 
-    async def connect(self, *, start: Mapping[str, object] | None, has_token: bool = False) -> None:
-        """Connects; without `start` the connection stays idle."""
+    async def connect(self, *, starts: bool, has_token: bool = False) -> None:
+        """Connects; without its start the connection stays idle."""
         waiting: list[Message] = [{"type": "websocket.connect"}]
-        if start is not None:
-            waiting.append({"type": "websocket.receive", "text": json.dumps(start)})
+        if starts:
+            waiting.append({"type": "websocket.receive", "text": start_message(TOKEN)})
 
         async def receive() -> Message:
             if not waiting:
@@ -54,14 +43,8 @@ class Connections:
             if message["type"] == "websocket.close":
                 self.close_codes.append(message["code"])
 
-        headers: list[tuple[bytes, bytes]] = []
-        scope = {
-            "type": "websocket",
-            "path": "/v1/phone",
-            "query_string": b"",
-            "headers": headers,
-            "has_token": has_token,
-        }
+        scope: Scope = {"type": "websocket", "path": "/v1/phone", "query_string": b"", "headers": []}
+        scope["has_token"] = has_token
         await self._endpoint(scope, receive, send)
 
 
@@ -71,10 +54,10 @@ def test_idle_connections_keep_no_call_out(in_header: bool) -> None:
         connections = Connections()
         async with asyncio.TaskGroup() as tasks:
             for _ in range(3 * MAX_STARTING):
-                tasks.create_task(connections.connect(start=None))
+                tasks.create_task(connections.connect(starts=False))
             await asyncio.sleep(0.1)
             assert connections.close_codes == [1013] * (2 * MAX_STARTING)
-            await connections.connect(start=START, has_token=in_header)
+            await connections.connect(starts=True, has_token=in_header)
             assert connections.begun == 1
             assert len(connections.close_codes) == 2 * MAX_STARTING + 1 + (not in_header)  # 1: the call has ended
             await asyncio.sleep(START_TIMEOUT_S)

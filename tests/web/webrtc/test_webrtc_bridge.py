@@ -84,17 +84,11 @@ def test_interruption_clears_the_output_once(event: str) -> None:
     assert bridge.next_frame(0.02) is None
 
 
+@pytest.mark.parametrize("direction", ["output", "input"], ids=["conversation", "transcription"])
 @pytest.mark.parametrize(("form", "began"), [("audio/pcm", True), ("audio/pcmu", False)])
-def test_conversation_in_another_format_does_not_go_on_over_webrtc(form: str, began: bool) -> None:
+def test_session_in_another_format_does_not_go_on_over_webrtc(direction: str, form: str, *, began: bool) -> None:
     bridge = CallBridge()
-    bridge.on_event(text("session.created", session={"audio": {"output": {"format": {"type": form}}}}))
-    assert (bridge.began, bridge.refused is None) == (began, began)
-
-
-@pytest.mark.parametrize(("form", "began"), [("audio/pcm", True), ("audio/pcmu", False)])
-def test_transcription_session_has_no_output_format(form: str, began: bool) -> None:
-    bridge = CallBridge()
-    bridge.on_event(text("session.created", session={"audio": {"input": {"format": {"type": form}}}}))
+    bridge.on_event(text("session.created", session={"audio": {direction: {"format": {"type": form}}}}))
     assert (bridge.began, bridge.refused is None) == (began, began)
 
 
@@ -142,26 +136,20 @@ def test_client_that_declared_the_extensions_before_can_resume(events: bool) -> 
     assert bridge.resumable == events
 
 
-@pytest.mark.parametrize("message", ["", "{", "[]", '"append"', '{"type": 3, "append": 1}', "[" * 100_000 + "append"])
-def test_malformed_messages_are_left_to_the_session(message: str) -> None:
+TOO_COSTLY = text("session.update", session={"repartee": {}, "tools": [[]] * 30_000})
+WRONG_TYPE = text("session.update", session={"audio": {"input": {"format": {"type": []}}}})
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["", "{", "[]", '"append"', '{"type": 3, "append": 1}', "[" * 100_000 + "append", TOO_COSTLY, WRONG_TYPE],
+    ids=["empty", "cut", "list", "string", "type is a number", "deep", "too costly", "format of a wrong type"],
+)
+def test_malformed_and_costly_messages_are_left_to_the_session(message: str) -> None:
     bridge = CallBridge()
     bridge.on_message(message)
     assert list(bridge.to_session) == [message]
-
-
-def test_message_that_is_too_costly_to_parse_is_left_to_the_session() -> None:
-    bridge = CallBridge()
-    message = text("session.update", session={"repartee": {}, "tools": [[]] * 30_000})
-    bridge.on_message(message)
-    assert bridge.to_session[0] is message
     assert not bridge.resumable
-
-
-def test_format_of_a_wrong_type_is_left_to_the_session() -> None:
-    bridge = CallBridge()
-    message = text("session.update", session={"audio": {"input": {"format": {"type": []}}}})
-    bridge.on_message(message)
-    assert bridge.to_session[0] is message
 
 
 # ---- offers ----
