@@ -86,6 +86,7 @@ def test_image_serves_and_checks_the_default_port() -> None:
     assert 'ENTRYPOINT ["repartee"]\nCMD ["serve", "--host", "0.0.0.0"]' in server
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(BUILD_TIMEOUT_S + 60)
 def test_docker_builds_image() -> None:

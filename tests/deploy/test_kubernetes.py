@@ -103,11 +103,7 @@ def test_selectors_find_the_pods() -> None:
 def test_autoscaler_scales_gateways_and_their_number_is_not_fixed() -> None:
     scaled = only(MANIFESTS, "HorizontalPodAutoscaler", "gateway")["spec"]
     deployment = only(MANIFESTS, "Deployment", "gateway")
-    assert scaled["scaleTargetRef"] == {
-        "apiVersion": deployment["apiVersion"],
-        "kind": "Deployment",
-        "name": "gateway",
-    }
+    assert scaled["scaleTargetRef"] == {"apiVersion": deployment["apiVersion"], "kind": "Deployment", "name": "gateway"}
     assert "replicas" not in deployment["spec"]
     assert scaled["minReplicas"] >= 2
 

@@ -162,6 +162,7 @@ def test_page_of_another_origin_asks_in_writing_and_speaks(tmp_path: Path) -> No
         expect(page.get_by_role("listitem").nth(3)).to_contain_text("Repartee:", timeout=20_000)
 
 
+@pytest.mark.thorough
 @pytest.mark.real_time
 def test_page_of_an_origin_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     with opened_example(tmp_path, allowed=False) as page:

@@ -16,7 +16,12 @@ from support.programs.program_watch import STRACE, Seen, Watch, wait_for_end
 TESTS = Path(__file__).parent.parent
 CONVERSATIONS_TIMEOUT_S = 400
 
-pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(CONVERSATIONS_TIMEOUT_S + 100)]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.slow,
+    pytest.mark.calm,
+    pytest.mark.timeout(CONVERSATIONS_TIMEOUT_S + 100),
+]
 
 UNSHARE = ("unshare", "--map-root-user", "--net")
 ISOLATED = (

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -24,40 +23,31 @@ pytest_runtest_protocol, pytest_unconfigure = rules.pytest_runtest_protocol, rul
 
 SUITE = """
 import pytest
-tries = []
+tries = {{}}
 
 @pytest.mark.real_time
-def test_late():
-    tries.append(1)
-    assert len(tries) > {fails}
+@pytest.mark.parametrize("fails", {fails})
+def test_late(fails):
+    tries[fails] = tries.get(fails, 0) + 1
+    assert tries[fails] > fails
 """
-
-
-def outcome(folder: Path, *, contention: str, fails: int) -> str:
-    (folder / "conftest.py").write_text(RULES.format(tests=str(TESTS), contention=contention))
-    (folder / "test_late.py").write_text(textwrap.dedent(SUITE).format(fails=fails))
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = real_time: x\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False).stdout
-
-
-FREE, BUSY = "lambda: 0.0", "time.monotonic"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("contention", "fails", "said"),
-    [
-        (FREE, 0, "1 passed"),
-        (FREE, 1, "1 failed"),
-        (BUSY, 2, "1 passed"),
-        (BUSY, 3, "1 failed"),
-    ],
-    ids=["free, passes", "free, fails once", "busy, fails twice", "busy, fails three times"],
+    ("contention", "fails", "attempts"),
+    [("lambda: 0.0", (0, 1), 1), ("time.monotonic", (2, 3), 3)],
+    ids=["free machine", "busy machine"],
 )
 def test_first_failure_counts_if_machine_is_free_else_third(
-    tmp_path: Path, contention: str, fails: int, said: str
+    tmp_path: Path, contention: str, fails: tuple[int, int], attempts: int
 ) -> None:
-    shown = outcome(tmp_path, contention=contention, fails=fails)
-    assert said in shown.splitlines()[-1], shown
-    assert (f"attempt {3 if contention == BUSY else 1}: something waited" in shown) == ("failed" in said)
+    """Of two tests that fail so often before they pass, only the second one fails."""
+    (tmp_path / "conftest.py").write_text(RULES.format(tests=str(TESTS), contention=contention))
+    (tmp_path / "test_late.py").write_text(SUITE.format(fails=fails))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = real_time: x\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False).stdout
+    assert "1 failed, 1 passed" in shown.splitlines()[-1], shown
+    assert f"test_late[{fails[1]}]" in shown
+    assert f"attempt {attempts}: something waited" in shown

@@ -146,13 +146,6 @@ def test_second_simultaneous_setup_waits(copy: Path) -> None:
             assert "setup: ready" in second.communicate()[0]
 
 
-@waits
-def test_two_simultaneous_setups_install_once(copy: Path) -> None:
-    both = [set_up(copy, copy / "python3") for _ in range(2)]
-    told = "".join(one.communicate()[0] for one in both)
-    assert told.count("setup: ready") == 1
-
-
 def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     """An extra is installed from the clone."""
     tops = (*PACKAGES, "bench", "deploy", "docs", "examples", "tests")

@@ -1,18 +1,18 @@
 """The wheel that pipx, `uv tool` and pip build: its contents, and the program from an installed wheel."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tomllib
-import urllib.request
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
 import pytest
 from support.packages import PACKAGES
+from support.programs.serve_program import serving
 
 ROOT = Path(__file__).parents[2]
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
@@ -64,9 +64,11 @@ def run(site: Path, home: Path, *words: str) -> "subprocess.CompletedProcess[str
     )
 
 
-def test_wheel_has_every_file_of_its_packages(wheel: Path) -> None:
+def test_wheel_has_every_file_of_its_packages_and_the_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
+        (entry,) = [name for name in names if name.endswith("/entry_points.txt")]
+        assert "repartee = repartee.program:main" in packed.read(entry).decode()
     wanted = {
         str(file.relative_to(ROOT))
         for package in PACKAGES
@@ -78,12 +80,6 @@ def test_wheel_has_every_file_of_its_packages(wheel: Path) -> None:
         assert name in names
     others = {name.partition("/")[0] for name in names - wanted}
     assert others == {"assistant", next(name for name in others if name.endswith(".dist-info"))}
-
-
-def test_wheel_installs_the_command(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as packed:
-        (entry,) = [name for name in packed.namelist() if name.endswith("/entry_points.txt")]
-        assert "repartee = repartee.program:main" in packed.read(entry).decode()
 
 
 def test_program_of_the_wheel_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
@@ -102,12 +98,7 @@ def test_program_of_the_wheel_is_the_one_that_runs(installed: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("words", "shown"),
-    [
-        (("--version",), "repartee "),
-        (("config",), "turn.profile"),
-        (("models",), "repartee models pull tiny.en"),
-        (("service", "install", "--print"), "ExecStart="),
-    ],
+    [(("--version",), "repartee "), (("config",), "turn.profile"), (("service", "install", "--print"), "ExecStart=")],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
 def test_commands_of_the_wheel_run_in_any_folder(
@@ -119,6 +110,7 @@ def test_commands_of_the_wheel_run_in_any_folder(
     assert list(tmp_path.glob("*")) == []  # nothing is left in the folder
 
 
+@pytest.mark.thorough
 def test_doctor_of_the_wheel_finds_what_it_needs(installed: Path, tmp_path: Path) -> None:
     done = run(installed, tmp_path, "doctor")
     assert done.returncode == 0, done.stdout
@@ -127,25 +119,8 @@ def test_doctor_of_the_wheel_finds_what_it_needs(installed: Path, tmp_path: Path
 
 
 def test_server_of_the_wheel_serves_the_page(installed: Path, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", START, "serve", "--port=0", "--set=tts.engine=espeak-ng"],
-        cwd=tmp_path,
-        env={**environment(installed, tmp_path), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            said = ""
-            while "ready\n" not in said:
-                line = process.stdout.readline()
-                assert line, said
-                said += line
-            address = re.search(r"page  (http://\S+)", said)
-            assert address is not None
-            for path in ("", "/static/main.js", "/static/style/base.css", "/readyz"):
-                with urllib.request.urlopen(address[1] + path, timeout=10) as answer:
-                    assert answer.status == 200
-        finally:
-            process.kill()
+    environ = {**environment(installed, tmp_path), "PYTHONUNBUFFERED": "1"}
+    command = (sys.executable, "-c", START)
+    with serving(tmp_path, "tts.engine=espeak-ng", environ=environ, command=command) as address:
+        for path in ("/", "/static/main.js", "/static/style/base.css"):
+            assert httpx.get(address + path, trust_env=False).status_code == 200

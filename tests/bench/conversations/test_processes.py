@@ -18,6 +18,13 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there i
 SPIN = "import time\nwhile time.process_time() < 0.15: pass\nprint('spun', flush=True)\ninput()"
 
 
+def own_cpu() -> CpuTime:
+    """Returns the processor time of this process so far."""
+    found = cpu_of(os.getpid())
+    assert found is not None
+    return found
+
+
 def test_cpu_times_are_subtracted_field_by_field() -> None:
     assert CpuTime(3, 2, 9) - CpuTime(1, 1, 4) == CpuTime(2, 1, 5)
     assert (CpuTime(2, 1, 5).own_s, CpuTime(2, 1, 5).all_s) == (3, 8)
@@ -25,34 +32,29 @@ def test_cpu_times_are_subtracted_field_by_field() -> None:
 
 @linux
 def test_child_process_counts_while_running_and_after_its_end() -> None:
-    before = cpu_of(os.getpid())
+    before = own_cpu()
     with subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        running = cpu_of(os.getpid())
-    ended = cpu_of(os.getpid())
-    assert before is not None
-    assert running is not None
-    assert ended is not None
+        running = own_cpu()
+    ended = own_cpu()
     assert (running - before).engines_s >= 0.1
     assert (ended - before).engines_s >= 0.1
 
 
 @linux
 def test_main_thread_is_counted_separately() -> None:
-    before, until_s = cpu_of(os.getpid()), time.process_time() + 0.1
+    before, until_s = own_cpu(), time.process_time() + 0.1
     while time.process_time() < until_s:
         pass
-    after = cpu_of(os.getpid())
-    assert before is not None
-    assert after is not None
+    after = own_cpu()
     assert (after - before).loop_s >= 0.05
     assert (after - before).threads_s <= 0.05
 
 
 @linux
 def test_recognizer_thread_in_own_process_counts_as_engine() -> None:
-    before, spun, seen = cpu_of(os.getpid()), threading.Event(), threading.Event()
+    before, spun, seen = own_cpu(), threading.Event(), threading.Event()
 
     def spin() -> None:
         with thread_named("faster-whisper"):
@@ -65,11 +67,9 @@ def test_recognizer_thread_in_own_process_counts_as_engine() -> None:
     thread = threading.Thread(target=spin)
     thread.start()
     assert spun.wait(60)
-    after = cpu_of(os.getpid())
+    after = own_cpu()
     seen.set()
     thread.join()
-    assert before is not None
-    assert after is not None
     assert (after - before).engines_s >= 0.08
     assert (after - before).threads_s <= 0.05
 

@@ -13,37 +13,23 @@ SHIPPED = Path(__file__).parents[2] / "recordings" / "manifest.jsonl"
 SPEECH = {"file": "a.wav", "speech_start_s": 0.5, "speech_end_s": 1.5}
 
 
-@pytest.mark.parametrize(
-    ("more", "kind"),
-    [
-        ({}, "plain"),
-        ({"internal_pauses": [[0.7, 0.9]]}, "plain"),
-        ({"internal_pauses": [[0.7, 1.05]]}, "paused"),
-        ({"tag": "hesitation"}, "paused"),
-        ({"kind": "hesitation"}, "paused"),
-        ({"speech_end_uncertainty_ms": 61}, None),
-        ({"speech_end_uncertainty_ms": None}, "plain"),
-        ({"kind": "meeting"}, None),
-        ({"tag": "conversation"}, None),
-        ({"speaker": "a+b"}, None),
-        ({"speech_end_s": None, "tag": "noise"}, "noise"),
-        ({"speech_end_s": None, "tag": "noise", "contains_voices": True}, None),
-    ],
-    ids=[
-        "no more fields",
-        "short pause",
-        "long pause",
-        "tag hesitation",
-        "kind hesitation",
-        "uncertain end",
-        "unknown uncertainty",
-        "meeting",
-        "conversation",
-        "two speakers",
-        "noise",
-        "noise with voices",
-    ],
-)
+KINDS: dict[str, tuple[dict[str, object], str | None]] = {
+    "no more fields": ({}, "plain"),
+    "short pause": ({"internal_pauses": [[0.7, 0.9]]}, "plain"),
+    "long pause": ({"internal_pauses": [[0.7, 1.05]]}, "paused"),
+    "tag hesitation": ({"tag": "hesitation"}, "paused"),
+    "kind hesitation": ({"kind": "hesitation"}, "paused"),
+    "uncertain end": ({"speech_end_uncertainty_ms": 61}, None),
+    "unknown uncertainty": ({"speech_end_uncertainty_ms": None}, "plain"),
+    "meeting": ({"kind": "meeting"}, None),
+    "conversation": ({"tag": "conversation"}, None),
+    "two speakers": ({"speaker": "a+b"}, None),
+    "noise": ({"speech_end_s": None, "tag": "noise"}, "noise"),
+    "noise with voices": ({"speech_end_s": None, "tag": "noise", "contains_voices": True}, None),
+}
+
+
+@pytest.mark.parametrize(("more", "kind"), KINDS.values(), ids=KINDS)
 def test_kind_of_manifest_line(more: dict[str, object], kind: str | None) -> None:
     assert kind_of({**SPEECH, **more}) == kind
 

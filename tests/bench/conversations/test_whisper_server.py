@@ -11,6 +11,7 @@ from bench.serving.rows import read
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 @pytest.mark.real_time

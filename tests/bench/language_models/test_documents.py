@@ -16,6 +16,7 @@ def test_table_has_a_row_for_each_reading() -> None:
     assert table([ReadingFigures(100.0, 4, 80.0, 104.0, 2300.0)]).splitlines()[-1] == "| 100 | 4 | 80 | 104 | 2.3 |"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_parallel_requests_are_sooner_complete() -> None:

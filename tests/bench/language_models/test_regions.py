@@ -1,8 +1,7 @@
-"""Tests the comparison of locations: the cost of distance on warm and cold connections."""
-
-import asyncio
+"""Tests the comparison of locations, in virtual time: the cost of distance on warm and cold connections."""
 
 import pytest
+from support.clocks.virtual_time import run_virtual
 
 from bench.language_models.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
 
@@ -10,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_warm_turn_costs_one_round_trip_and_cold_turn_three() -> None:
-    asked = asyncio.run(compare(3))
+    asked = run_virtual(compare(3), sockets=True)
     assert [each.figures.endpoint.name for each in asked] == ["edge", "near", "far"]
     for place, each in zip(PLACES, asked, strict=True):
         assert each.figures.problem == ""

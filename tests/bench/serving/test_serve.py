@@ -37,6 +37,7 @@ def short_manifest(folder: Path) -> Path:
     return manifest
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 @pytest.mark.real_time

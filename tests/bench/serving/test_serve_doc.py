@@ -8,7 +8,7 @@ import pytest
 
 from bench.serving.compare import comparison
 from bench.serving.doc import BEGIN, END, document, write_page
-from bench.serving.rows import Cost, CurvePoint, Row, Run, read, write
+from bench.serving.rows import Cost, CurvePoint, Row, Run
 from bench.serving.trade import curve_table, engines_table, profiles_table
 from bench.serving.variants import engines_of, of_engine, of_profile, profiles_of
 
@@ -70,19 +70,10 @@ def test_plots_are_stored_beside_page(tmp_path: Path) -> None:
     assert all(f"]({path.name})" in text for path in written[1:])
 
 
-def test_run_with_variants_and_curve_can_be_read(tmp_path: Path) -> None:
-    write(RUN, tmp_path)
-    assert read(tmp_path) == RUN
-
-
 def test_variants_are_compared_on_the_same_clips() -> None:
     _, _, own, patient = profiles_table(RUN).splitlines()
     assert own == "| auto (this run's) | 1 | 300 / 300, 0 % | 1 | 100 % |"
     assert patient == "| patient | 1 | 500 / 500, 0 % | 1 | 0 %, 700 / 700 |"
-
-
-def test_profile_of_the_run_is_named() -> None:
-    assert "| eager (this run's) |" in profiles_table(replace(RUN, settings=("turn.profile=eager",)))
 
 
 def test_recognizer_table_includes_processor_time() -> None:
@@ -98,11 +89,6 @@ def test_curve_table_has_every_second_setting_and_each_profile() -> None:
         "| fixed, 300 ms | 300 / 300 | 100 % | 10 % |",
         "| profile, patient | 350 / 800 | 50 % | 0 % |",
     ]
-
-
-def test_no_variant_tables_without_variants() -> None:
-    bare = replace(RUN, rows=RUN.rows[:3], curve=())
-    assert (profiles_table(bare), engines_table(bare), curve_table(bare)) == ("", "", "")
 
 
 def test_figure_of_only_one_run_is_compared_with_dash() -> None:

@@ -19,8 +19,7 @@ def playing_reply(*events: tuple[float, str], seconds: float = 8.0) -> tuple[Rep
     sound = np.full(round(seconds * 24_000), 3000, "<i2").tobytes()
     listener.receive(10.0, {"type": "response.created", "response": {"id": "r"}})
     listener.receive(
-        10.0,
-        {"type": "response.output_audio.delta", "response_id": "r", "delta": base64.b64encode(sound).decode()},
+        10.0, {"type": "response.output_audio.delta", "response_id": "r", "delta": base64.b64encode(sound).decode()}
     )
     for at_s, kind in events:
         listener.receive(at_s, {"type": kind})

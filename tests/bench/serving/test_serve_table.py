@@ -1,6 +1,5 @@
 """Tests the report of a run, and that a stored run can be read."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,15 +104,6 @@ def test_stored_run_can_be_read_and_compared(tmp_path: Path) -> None:
 def test_folder_without_run_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="contains no run"):
         read(tmp_path)
-
-
-def test_run_without_variant_fields_can_be_read(tmp_path: Path) -> None:
-    write(RUN, tmp_path)
-    conditions_file = tmp_path / "run.json"
-    old = json.loads(conditions_file.read_text())
-    del old["curve"], old["settings"], old["costs"][0]["variant"]
-    conditions_file.write_text(json.dumps(old))
-    assert read(tmp_path) == RUN
 
 
 def test_plots_are_drawn_for_available_figures(tmp_path: Path) -> None:

@@ -16,15 +16,7 @@ from bench.end_of_turn.curve import Wait
 from bench.end_of_turn.moments import AT_MS, Moment
 from bench.end_of_turn.table import GIVEN_WEIGHT
 from bench.turn_taking import FUSED, result_of, subset
-from bench.turns.figures import (
-    Corpus,
-    ReplyTiming,
-    figures,
-    figures_by_group,
-    main_figures,
-    measured,
-    outcomes,
-)
+from bench.turns.figures import Corpus, ReplyTiming, figures, figures_by_group, main_figures, measured, outcomes
 from bench.turns.table import tables
 
 PROSODY = dict.fromkeys(Prosody.__dataclass_fields__, 0.0)

@@ -31,9 +31,4 @@ def test_false_stop_counts_as_resumed_within_a_second_of_the_end() -> None:
 def test_several_groups_have_a_sum() -> None:
     assert [
         row.split(",")[0] for row in rows(Outcome(SOUND), Outcome(replace(SOUND, group="words")), Outcome(COUGH))
-    ] == [
-        "| sentences",
-        "| words",
-        "| **all to be obeyed**",
-        "| coughs",
-    ]
+    ] == ["| sentences", "| words", "| **all to be obeyed**", "| coughs"]

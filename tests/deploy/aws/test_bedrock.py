@@ -116,29 +116,9 @@ def test_failed_throughput_is_deleted(aws: Stubbed) -> None:
         create(aws, VirtualWait())
 
 
-def test_slow_throughput_is_deleted(aws: Stubbed) -> None:
-    aws.gone()
-    aws.created()
-    for _ in range(3):
-        aws.state("Creating")
-    aws.state("InService")
-    aws.deleted()
-    aws.gone()
-    with pytest.raises(DeployError, match=r"^repartee-voice: still Creating after 30 s$"):
-        create(aws, VirtualWait(), 30)
-
-
 def test_existing_throughput_is_not_touched(aws: Stubbed) -> None:
     aws.state("InService")
     with pytest.raises(DeployError, match="it exists already"):
-        create(aws, VirtualWait())
-
-
-def test_refused_creation_is_one_sentence(aws: Stubbed) -> None:
-    aws.gone()
-    aws.stub.add_client_error("create_provisioned_model_throughput", "ServiceQuotaExceededException", "no units", 400)
-    aws.gone()
-    with pytest.raises(DeployError, match=r"^creating the provisioned throughput: ServiceQuotaExceededException: "):
         create(aws, VirtualWait())
 
 

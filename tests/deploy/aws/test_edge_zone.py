@@ -181,14 +181,6 @@ def loaded() -> Mapping[str, Any]:
     return template
 
 
-def test_default_places_are_local_zones_of_the_region() -> None:
-    parameters = loaded()["Parameters"]
-    for name in ("Zone1", "Zone2"):
-        zone, group = parameters[name]["Default"], parameters[f"{name}Group"]["Default"]
-        assert zone == f"{group}a"
-        assert zone.startswith(f"{REGION}-")
-
-
 def test_wide_network_is_not_allowed() -> None:
     pattern = loaded()["Parameters"]["ClientCidr"]["AllowedPattern"]
     matches = re.compile(pattern).fullmatch

@@ -20,13 +20,7 @@ from deploy.aws import commands, sagemaker
 from deploy.aws.clients import DeployError, aws_client
 from deploy.aws.expiry import DELETE_AFTER
 from deploy.aws.measuring import measure_answers, table_of
-from deploy.aws.sagemaker_endpoint import (
-    EndpointPlan,
-    create_endpoint,
-    delete_endpoint,
-    expired_endpoints,
-    state_of,
-)
+from deploy.aws.sagemaker_endpoint import EndpointPlan, create_endpoint, delete_endpoint, expired_endpoints, state_of
 from deploy.aws.variants import VARIANTS, Accelerator, Container, cost_hint, image_uri
 
 NAME = "repartee-voice"

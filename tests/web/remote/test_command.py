@@ -3,17 +3,17 @@
 import asyncio
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 from support.models.phrase_whisper import phrase_settings
+from support.programs.program import REPARTEE
+from support.programs.serve_program import serving
 from support.sound.virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import Cards
@@ -29,36 +29,7 @@ from repartee.server_talk import _Remote, talk_with
 from web.remote.address import address_of
 from web.remote.talk import RemoteTalk
 
-REPARTEE = Path(sys.executable).with_name("repartee")
 WHAT_TIME = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
-
-
-@contextmanager
-def serving(folder: Path) -> Generator[str]:
-    """Runs `repartee serve` and yields its address."""
-    flags = [word for setting in ("tts.engine=espeak-ng", *phrase_settings()) for word in ("--set", setting)]
-    with subprocess.Popen(
-        [REPARTEE, "serve", "--port", "0", *flags],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines: list[str] = []
-        out = process.stdout
-        reader = threading.Thread(target=lambda: lines.extend(iter(out.readline, "")))
-        reader.start()
-        try:
-            deadline_s = time.monotonic() + 30
-            while not (found := re.search(r"http://[0-9.]+:[0-9]+", "".join(lines))):
-                assert time.monotonic() < deadline_s, lines
-                time.sleep(0.05)
-            yield found[0].replace("http", "ws")
-        finally:
-            process.terminate()
-            process.wait()
-            reader.join()
 
 
 @pytest.fixture
@@ -83,6 +54,7 @@ def until(lines: list[str], text: str, within_s: float = 40.0) -> str:
         time.sleep(0.02)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.real_time
@@ -91,7 +63,8 @@ def test_measured_latency_matches_recorded_gap(card: VirtualCard, tmp_path: Path
     pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     wav = write_wav(tmp_path / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
-    with serving(tmp_path) as url:
+    with serving(tmp_path, "tts.engine=espeak-ng", *phrase_settings()) as address:
+        url = address.replace("http", "ws")
         command = [str(REPARTEE), "talk", "--plain", "--server", url, "--set", "talk.ready_sound=false"]
         with subprocess.Popen(
             command,
