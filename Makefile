@@ -34,13 +34,14 @@ run: setup
 # Hundreds of tests start the program: what Python compiled is kept, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-# First what computes, then what keeps pace with real time and mostly waits: servers and browsers, then programs with a
-# sound card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last,
-# what measures latency alone. All run, whatever the ones before find. Three processes share two cores, and browsers and
+# First what computes, then what keeps pace with real time and mostly waits: servers, browsers and programs with a sound
+# card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last, what
+# measures latency alone. All run, whatever the ones before find. Three processes share two cores, and browsers and
 # sound servers fail by themselves now and then: a test that fails is repeated with nothing beside it, and that result
 # counts. Both are printed. `thorough` runs what `test` leaves out: long runs, more browsers and clients of others.
 
 THREE := -n 3 --dist loadfile --no-loadscope-reorder
+WAITING := \(real_time\|calm\)
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 PYTEST = $(BIN)/python -m pytest -o cache_dir=.pytest_cache/$(1)
 ALONE = --last-failed --last-failed-no-failures=none
@@ -51,16 +52,14 @@ PHASE = $(call PYTEST,$(1)) $(4) -m "$(2)" $(3) || $(call PYTEST,$(1)) $(ALONE) 
 test: check
 	@status=0; \
 	$(call PHASE,computing,not (thorough or real_time or calm or alone),,$(THREE)); \
-	$(call PHASE,real_time,real_time and not (thorough or calm or alone),$(call MARKED,real_time),$(THREE)); \
-	$(call PHASE,calm,calm and not (thorough or alone),$(call MARKED,calm),$(THREE)); \
+	$(call PHASE,waiting,(real_time or calm) and not (thorough or alone),$(call MARKED,$(WAITING)),$(THREE)); \
 	$(call PHASE,alone,alone and not thorough,$(call MARKED,alone),); \
 	exit $$status
 
 thorough: check
 	@status=0; \
 	$(call PHASE,computing,thorough and not (real_time or calm or alone),$(call MARKED,thorough),$(THREE)); \
-	$(call PHASE,real_time,thorough and real_time and not (calm or alone),$(call MARKED,thorough),$(THREE)); \
-	$(call PHASE,calm,thorough and calm and not alone,$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,waiting,thorough and (real_time or calm) and not alone,$(call MARKED,thorough),$(THREE)); \
 	$(call PHASE,alone,thorough and alone,$(call MARKED,thorough),); \
 	exit $$status
 

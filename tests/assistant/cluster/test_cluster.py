@@ -23,7 +23,7 @@ from audio.cluster.turn_end import ClusterTurnEnd
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.units import MIC_RATE_HZ
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(600)]
 
 COMMAND_TIMEOUT_S = 240.0
 

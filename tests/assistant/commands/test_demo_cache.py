@@ -34,6 +34,7 @@ async def run(folder: Path, *overrides: str) -> tuple[str, list[dict[str, Any]],
     return " ".join(screen.getvalue().split()), [json.loads(line) for line in lines], asked
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.real_time
 def test_second_asking_is_answered_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,7 @@ def test_documents_are_printed_in_order_and_questions_are_answered(tmp_path: Pat
     assert second["outcome"] == "answered"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_sound_is_written_and_limits_are_told(tmp_path: Path) -> None:
@@ -148,6 +149,7 @@ def controlled_llm(reply: str) -> Generator[str]:
             process.kill()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_reading_goes_over_to_a_spoken_conversation(tmp_path: Path) -> None:
@@ -177,6 +179,7 @@ def test_reading_goes_over_to_a_spoken_conversation(tmp_path: Path) -> None:
         assert reading["playout_start_ms"] is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_reading_alone_needs_no_microphone(tmp_path: Path) -> None:

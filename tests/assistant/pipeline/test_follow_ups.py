@@ -143,6 +143,7 @@ def test_twelve_utterances_with_follow_ups_are_understood(code: str) -> None:
     check_replies(conversation(code, said_every(code, EACH_MS)).run(), code)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.real_time
 def test_twelve_utterances_with_follow_ups_are_understood_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,10 @@ def test_ctrl_c_during_loading_shows_the_cursor_again() -> None:
         check_end(terminal)
 
 
-@pytest.mark.parametrize(("columns", "look", "background"), [(80, "15;0", "black"), (120, "0;15", "default")])
+@pytest.mark.parametrize(
+    ("columns", "look", "background"),
+    [(80, "15;0", "black"), pytest.param(120, "0;15", "default", marks=pytest.mark.thorough)],
+)
 def test_talk_draws_a_turn_and_leaves_the_terminal_as_it_was(columns: int, look: str, background: str) -> None:
     arguments = ["talk", *flags()]
     with in_terminal(arguments, columns, rows=30, prepare=with_cards, COLORFGBG=look, QUIET_MICROPHONE="1") as terminal:
@@ -81,7 +84,7 @@ def test_lines_of_plain_conversation_are_broken_between_words() -> None:
         check_end(terminal)
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.thorough)])
 def test_talk_with_a_server_draws_a_typed_turn(columns: int) -> None:
     with in_terminal(["serve", "--port", "0", *flags()], 80) as server:
         server.until_shown("\n           ready")
@@ -101,7 +104,7 @@ def test_talk_with_a_server_draws_a_typed_turn(columns: int) -> None:
         server.end()
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.thorough)])
 def test_banner_of_server_is_as_kept(columns: int) -> None:
     settings = ["--set", "tts.engine=espeak-ng", "--port", "0"]
     with in_terminal(["serve", *settings], columns) as terminal:

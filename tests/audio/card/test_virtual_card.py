@@ -157,6 +157,7 @@ def test_removed_and_restored_devices_recover(card: VirtualCard) -> None:
         assert any(f'"{name}" is back' in line for line in said)
 
 
+@pytest.mark.thorough
 def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     async def script(harness: CardHarness) -> None:
         await harness.wait_for_audio()
@@ -172,6 +173,7 @@ def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     assert any("no loudspeaker was found" in line or "is gone" in line for line in run_with_card(script).said)
 
 
+@pytest.mark.thorough
 def test_hanging_server_is_recovered(card: VirtualCard) -> None:
     async def script(harness: CardHarness) -> None:
         await harness.wait_for_audio()

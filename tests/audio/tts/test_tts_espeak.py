@@ -688,6 +688,7 @@ def show(name: str, values: list[float], unit: str) -> None:
     sys.stdout.write(f"\n{name}: p5 {low:.2f}  p50 {middle:.2f}  p95 {high:.2f}  p99 {highest:.2f} {unit}")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.real_time

@@ -4,11 +4,7 @@ from typing import Any
 
 import numpy as np
 from playwright.sync_api import Page
-from support.pages.page_browser import (
-    load_recording,
-    start_recording,
-    to_wire,
-)
+from support.pages.page_browser import load_recording, start_recording, to_wire
 from support.servers.scripted_server import Reply
 
 SPEECH_BOUNDS_S = (0.3, 1.9)

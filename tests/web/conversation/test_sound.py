@@ -120,8 +120,14 @@ def test_escape_stops_rendered_reply(page: Page, server: Server) -> None:
 @pytest.mark.parametrize(
     "cut",
     [
-        {"type": "input_audio_buffer.speech_started", "item_id": "item_8", "audio_start_ms": 1},
-        {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
+        pytest.param(
+            {"type": "input_audio_buffer.speech_started", "item_id": "item_8", "audio_start_ms": 1},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
+            marks=pytest.mark.thorough,
+        ),
         {"type": "conversation.item.truncated", "item_id": "item_9", "audio_end_ms": 0},
     ],
     ids=["speech started", "response done", "item truncated"],
@@ -193,6 +199,7 @@ def test_reconnect_within_reply_loses_no_sample(page: Page, server: Server) -> N
     assert page.locator(".item").count() == 2
 
 
+@pytest.mark.thorough
 def test_reply_has_full_volume_after_reconnect(page: Page, server: Server) -> None:
     server.script.replies = [reply(4.2)]
     start(page)
@@ -247,6 +254,7 @@ def test_reply_beginning_while_key_is_down_is_cancelled(page: Page, server: Serv
     wait_for_phase(page, "speaking")
 
 
+@pytest.mark.thorough
 def test_texts_typed_before_reply_are_answered_together(page: Page, server: Server) -> None:
     server.script.reply_delay_s = 2.0
     server.script.stalls_s = {600: 0.2}  # shorter than the sound before it: the page does not run dry

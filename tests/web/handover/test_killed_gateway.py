@@ -73,6 +73,7 @@ def test_turns_finished_before_a_kill_continue_at_another_gateway(tmp_path: Path
         asyncio.run(main(url))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_sigterm_finishes_the_reply_and_hands_the_conversation_over(tmp_path: Path) -> None:
@@ -127,6 +128,7 @@ async def serving(folder: Path, url: str) -> AsyncGenerator[tuple[int, asyncio.s
         await process.wait()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_servers_of_the_command_continue_each_others_conversations(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def stored(page: Page) -> dict[str, list[str]]:
 # ---- manifest ----
 
 
-def test_page_can_be_installed(context: BrowserContext) -> None:
+def test_page_can_be_installed_and_stores_only_its_files(context: BrowserContext) -> None:
     with serving(SCRIPT) as server:
         page = installed(context, server)
         devtools = context.new_cdp_session(page)
@@ -78,6 +78,12 @@ def test_page_can_be_installed(context: BrowserContext) -> None:
         assert found["manifest"]["scope"] == server.url
         problems = devtools.send("Page.getInstallabilityErrors")["installabilityErrors"]
         assert [one["errorId"] for one in problems if one["errorId"] != "in-incognito"] == []
+        page.evaluate("fetch('healthz').then(() => fetch('v1/realtime'))")
+        page.click("#start")
+        page.wait_for_selector("body[data-phase=listening]")
+        ((name, urls),) = stored(page).items()
+        assert name.startswith("repartee-shell-")
+        assert sorted(url.removeprefix(server.url) for url in urls) == sorted(shell_files(STATIC))
 
 
 def test_icons_have_the_sizes_that_the_manifest_names() -> None:
@@ -127,17 +133,6 @@ def test_page_opens_without_the_server_and_says_so(context: BrowserContext) -> N
         page.wait_for_event("load", timeout=30_000)
         page.wait_for_selector("#start")
         assert page.locator(".notice[data-problem=unreachable]").count() == 0
-
-
-def test_only_files_of_the_page_are_stored(context: BrowserContext) -> None:
-    with serving(SCRIPT) as server:
-        page = installed(context, server)
-        page.evaluate("fetch('healthz').then(() => fetch('v1/realtime'))")
-        page.click("#start")
-        page.wait_for_selector("body[data-phase=listening]")
-        ((name, urls),) = stored(page).items()
-        assert name.startswith("repartee-shell-")
-        assert sorted(url.removeprefix(server.url) for url in urls) == sorted(shell_files(STATIC))
 
 
 def test_update_replaces_all_files_together(context: BrowserContext, static: Path) -> None:

@@ -11,7 +11,13 @@ from support.pages.other_browsers import BrowserPage, firefox, webkit
 from support.servers.scripted_server import Reply, Script, Server, serving
 from support.sound.virtual_card import virtual_card
 
-pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.slow,
+    pytest.mark.real_time,
+    pytest.mark.alone,
+    pytest.mark.timeout(300),
+]
 
 Opened = Callable[..., AbstractContextManager[BrowserPage]]
 
@@ -34,11 +40,7 @@ def wait_until_heard(server: Server) -> None:
 def test_page_works_in_other_browsers(opened: Opened, tmp_path: Path) -> None:
     sound = (np.sin(np.arange(24_000) / 9) * 8000).astype(np.int16)
     script = Script([Reply("It is ten past four.", sound)], silence_timeout_ms=60_000)
-    with (
-        virtual_card() as card,
-        serving(script) as server,
-        opened(server.url, card.environ, tmp_path) as page,
-    ):
+    with virtual_card() as card, serving(script) as server, opened(server.url, card.environ, tmp_path) as page:
         page.wait_for("document.readyState === 'complete'")  # its scripts have run
         assert page.evaluate("document.documentElement.scrollWidth === innerWidth")
         assert page.evaluate(COVERED) == []

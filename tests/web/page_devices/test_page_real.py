@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soxr
 from support.pages.open_page import OpenPage, gap_ms, opened_page, start_in_recording
-from support.pages.page_browser import best_correlation, chromium, read_recording, start_recording, wait_until
+from support.pages.page_browser import best_correlation, chromium, read_recording, wait_until
 from support.servers.page_server import Speech, page_server, speech, write_microphone_wav
 
 from audio.level import audible_onset
@@ -71,17 +71,17 @@ def check_agreement(client: OpenPage, spoken: Sequence[Speech], *, requested: Se
 
 
 @pytest.mark.alone
-def test_three_turns_have_correct_latencies(open_page: OpenPageFunction) -> None:
-    client = open_page(2.5, WHAT_TIME, 5.0, WHAT_DATE, 5.5, SET_TIMER, 6.0)
+def test_two_turns_have_correct_latencies(open_page: OpenPageFunction) -> None:
+    client = open_page(2.5, WHAT_TIME, 5.0, WHAT_DATE, 5.5)
     client.start()
-    client.wait_for_traces(3)
-    check_agreement(client, [WHAT_TIME, WHAT_DATE, SET_TIMER])
-    texts = [item["text"] for item in client.items("user")]
-    assert ["time" in texts[0], "date" in texts[1], "timer" in texts[2]] == [True] * 3
+    client.wait_for_traces(2)
+    check_agreement(client, [WHAT_TIME, WHAT_DATE])
+    assert [item["text"] for item in client.items("user")] == [WHAT_TIME.words, WHAT_DATE.words]
     assert all(item["played"] == len(item["words"]) > 0 for item in client.items("assistant"))
-    assert client.page.inner_text("#within").endswith(" of 3")
+    assert client.page.inner_text("#within").endswith(" of 2")
 
 
+@pytest.mark.thorough
 @pytest.mark.alone
 def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 5.5, WHAT_DATE, 10.0, SET_TIMER, 8.0)
@@ -116,6 +116,7 @@ def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPage
     assert 500 < invented[0] < invented[1] < invented[2]  # each after silence that was not sent
 
 
+@pytest.mark.thorough
 @pytest.mark.alone
 def test_speech_stops_rendered_reply(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 1.5, LAMP, 4.0, answers=[LONG, "No."])
@@ -140,6 +141,7 @@ def test_speech_stops_rendered_reply(open_page: OpenPageFunction) -> None:
     assert any(event["name"] == "duck" for event in first["trace"]["events"])
 
 
+@pytest.mark.thorough
 @pytest.mark.alone
 def test_reply_continues_after_lost_connection(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 14.0, WHAT_DATE, 5.0, answers=[REPLY, "It is Monday."])
@@ -176,22 +178,7 @@ def test_reply_continues_after_lost_connection(open_page: OpenPageFunction) -> N
         assert best_correlation(recorded.player, part)[0] > 0.99
 
 
-def test_typing_works_without_microphone(open_page: OpenPageFunction) -> None:
-    client = open_page(allowed=False)
-    page = client.page
-    page.click("#start")
-    page.wait_for_selector(".notice[data-problem=denied]")
-    client.wait_for_phase("listening")
-    start_recording(page)
-    page.fill("#text-input", "what is two plus three")
-    page.press("#text-input", "Enter")
-    (turn,) = client.wait_for_traces(1)
-    assert "5" in client.items("assistant")[0]["text"]
-    assert audible_onset(to_pcm(read_recording(page).player), read_recording(page).rate_hz) is not None
-    assert turn["latency_ms"] is turn["trace"]["response_latency_ms"] is None
-    assert 20 < turn["typed_ms"] < 5000
-
-
+@pytest.mark.thorough
 @pytest.mark.alone
 def test_two_tabs_are_two_conversations(open_page: OpenPageFunction) -> None:
     first = open_page(7.0, WHAT_TIME, 6.0)  # both are started before the speech

@@ -59,6 +59,7 @@ def test_spoken_turn_over_webrtc_is_measured_as_in_the_recording(closing: ExitSt
     assert reply["played"] == len(reply["words"])
 
 
+@pytest.mark.thorough
 def test_interruption_over_webrtc_stops_the_reply(closing: ExitStack, tmp_path: Path) -> None:
     client = opened(closing, tmp_path, 4.0, WHAT_TIME, 4.0, SET_TIMER, 6.0, answers=(LONG, "Done."))
     client.start()

@@ -422,6 +422,7 @@ def test_measured_name_is_not_interpreted_as_markup(
     assert "1 of 1: piper box [red] [/b] :wave:" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.timeout(300)

@@ -83,6 +83,7 @@ def test_recorded_gap_equals_the_traced_latency(card: VirtualCard, tmp_path: Pat
     assert kept.title == "what time is it"
 
 
+@pytest.mark.thorough
 def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--output", SPEAKER) as app:
         app.until("ready:")
@@ -102,7 +103,15 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.thorough),
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.thorough),
+    ],
+    ids=lambda number: number.name,
+)
 def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
     with talking(tmp_path, card.environ, "--set", "talk.remember=true", recognizer=()) as app:
         app.until("ready:")

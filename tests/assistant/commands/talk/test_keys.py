@@ -71,6 +71,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     assert [record["no_latency_reason"] for record in (typed, again)] == ["requested", "repeated"]
 
 
+@pytest.mark.thorough
 def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
@@ -96,6 +97,7 @@ def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp
     assert [record["outcome"] for record in app.records()] == ["cleared", "answered"]
 
 
+@pytest.mark.thorough
 def test_selected_device_is_used_and_traced(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
@@ -138,6 +140,7 @@ def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: 
     assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
 
 
+@pytest.mark.thorough
 @pytest.mark.weights
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded: repartee models pull tiny.en")
 def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
@@ -161,6 +164,7 @@ def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path
     assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
 
 
+@pytest.mark.thorough
 def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
         app.until("ready:")
@@ -190,6 +194,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
     assert heard["response_latency_ms"] is not None
 
 
+@pytest.mark.thorough
 def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")

@@ -119,6 +119,7 @@ def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: 
     assert record["outcome"] == "answered"
 
 
+@pytest.mark.thorough
 def test_headphones_mode_with_a_loudspeaker_hears_its_own_reply(card: VirtualCard, tmp_path: Path) -> None:
     """The echo is really there: without echo control, the same reply is heard as speech of the user.
 

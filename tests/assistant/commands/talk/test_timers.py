@@ -65,6 +65,7 @@ def test_timer_survives_a_kill_and_is_reported_on_the_next_start(card: VirtualCa
     assert not [line for line in app.lines if line.startswith("problem ")]
 
 
+@pytest.mark.thorough
 def test_two_programs_share_timers_and_ring_once(card: VirtualCard, tmp_path: Path) -> None:
     with (
         talking(tmp_path, card.environ, recognizer=()) as one,
@@ -89,6 +90,7 @@ def test_two_programs_share_timers_and_ring_once(card: VirtualCard, tmp_path: Pa
     assert rings(one) + rings(other) == 1
 
 
+@pytest.mark.thorough
 def test_ringing_timer_rings_again_after_a_kill_and_a_restart(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, recognizer=()) as app:
         app.until("ready:")
@@ -114,6 +116,7 @@ def asks_and_hears_of_a_timer(app: App) -> bool:
     return any(" left." in line for line in app.lines)
 
 
+@pytest.mark.thorough
 def test_timers_are_not_stored_if_the_setting_is_off(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--set", "skills.store_timers=false", recognizer=()) as app:
         app.until("ready:")
