@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.services.llm_server import DONE, event, usage
 
+from llm import answer_state
 from llm.answer_state import AnswerEvent
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
-from llm.openai import stream as openai_stream
 from llm.openai.stream import OpenAIStream
 
 START = event(role="assistant", content="")
@@ -320,7 +320,7 @@ def test_line_over_the_limit_is_broken() -> None:
 
 
 def test_endless_answer_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_stream, "MAX_ANSWER_CHARS", 10)
+    monkeypatch.setattr(answer_state, "MAX_ANSWER_CHARS", 10)
     said, error = outcome(event("12345"), event("67890"), event("x"))
     assert said == [Token("12345"), Token("67890")]
     assert "max_tokens" in error
