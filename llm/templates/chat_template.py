@@ -30,7 +30,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
 }
 """Built-in formats by name, with their special tokens."""
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent
 
 MAX_STOPS = 4
 """TGI's default limit of stop sequences (`--max-stop-sequences`)."""
