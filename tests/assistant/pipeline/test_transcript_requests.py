@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from support.turns.turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, draft_transcript, words
+from support.turns.turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, at_reply_onset, draft_transcript, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect
 from assistant.turns.effects import (
@@ -318,8 +318,7 @@ def test_request_has_latest_end_of_speech() -> None:
 
 
 def test_late_transcript_that_interrupts_is_rechecked_at_once() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
-    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene, reply = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     scene.turns.settings = replace(SLOW_TO_SETTLE, hangover_ms=100, interrupted_by=InterruptedBy.WAKE_PHRASE)
     scene.speech(400)
     scene.silence(200)

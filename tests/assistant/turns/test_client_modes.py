@@ -1,9 +1,17 @@
-"""Tests of modes in which the client ends turns, requests replies or interrupts."""
+"""Tests of modes in which the client or a key ends turns, requests replies or interrupts."""
 
 from collections.abc import Callable
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, discards
+from support.turns.turn_scene import (
+    FIRST,
+    Scene,
+    announcement_count,
+    at,
+    at_reply_onset,
+    discards,
+    unheard_announcement,
+)
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
@@ -23,6 +31,7 @@ from assistant.turns.effects import (
 from assistant.turns.events import (
     InputCleared,
     InputCommitted,
+    KeyPressed,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
@@ -196,8 +205,7 @@ def test_turn_is_recorded_without_auto_reply() -> None:
 
 
 def test_uninterruptible_reply_continues_during_speech() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.NOTHING))
     assert [type(effect) for effect in scene.speech(2000)] == [OpenSegment]
     assert [discards(effect) for effect in scene.silence(200)] == [True]
     assert scene.turns.phase is Phase.REPLYING
@@ -213,8 +221,7 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
     ids=["manual", "uninterruptible", "push-to-talk"],
 )
 def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings) -> None:
-    scene = Scene()
-    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene, reply = at_reply_onset()
     scene.speech(100)
     scene.turns.settings = changed
     assert scene.speech(20) == (UnduckReply(reply),)
@@ -278,3 +285,45 @@ def test_client_cancels_reply() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(reply, "client"),)
     assert scene.phase() is Phase.IDLE
+
+
+PUSH_TO_TALK = TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK, speculate_after_ms=60, max_turn_s=5)
+
+
+def test_forgotten_key_ends_turn_at_maximum_length() -> None:
+    scene = Scene(PUSH_TO_TALK)
+    scene.handle(KeyPressed(at(0)))
+    scene.speech(800)
+    scene.silence(60)
+    scene.transcript(FIRST, "what time is it")
+    assert EndOfTurn(1) not in scene.silence(4120)
+    assert CommitTurn(FIRST, "what time is it", "what time is it", at(800)) in scene.silence(20)
+
+
+def test_announcement_waits_while_key_is_down() -> None:
+    scene = Scene(PUSH_TO_TALK)
+    scene.handle(KeyPressed(at(0)))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    ring = PrepareReply(FIRST, "Your timer is done.", text_is_reply=True)
+    assert scene.silence(4980) == ()
+    assert ring in scene.silence(20), "a forgotten key does not delay it further"
+    fresh = Scene(PUSH_TO_TALK)
+    fresh.handle(KeyPressed(at(0)))
+    fresh.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    fresh.silence(1000)
+    fresh.handle(InputCommitted(at(1000)))
+    assert ring in fresh.silence(20)
+
+
+@pytest.mark.parametrize(("words_heard", "again"), [(0, 2), (1, 1)], ids=["unheard", "heard"])
+def test_announcement_interrupted_by_key_is_repeated_if_unheard(words_heard: int, again: int) -> None:
+    scene = unheard_announcement(PUSH_TO_TALK)
+    scene.progress(FIRST, words_heard)
+    scene.handle(KeyPressed(at(scene.now_ms)))
+    scene.speech(800)
+    scene.silence(100)
+    scene.handle(InputCommitted(at(scene.now_ms)))
+    scene.transcript(ReplyId(2, 1), "hello")
+    scene.handle(ReplyEnded(at(scene.now_ms), ReplyId(2, 1)))
+    scene.silence(20)
+    assert announcement_count(scene) == again

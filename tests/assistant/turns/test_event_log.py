@@ -5,12 +5,14 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
+from support.turns.random_conversations import performance_of
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation
+from assistant.end_of_turn.dictation import Dictation
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
-from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequests
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequests
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
 from assistant.turns.events import (
     DraftTranscript,
@@ -39,8 +41,6 @@ from assistant.turns.settings import (
     TurnSettings,
     TurnStartThresholds,
 )
-from assistant.turns.state.overlap import Overlap
-from assistant.turns.state.states import AwaitingTranscript, Replying, UserSpeaking
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.words.backchannel import plain_words
 from audio.stt import SegmentId, Transcript
@@ -74,9 +74,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.1 + 0.2, 160.0, 648.123456789, "sound+text")),
         EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.4666666666666667)),
         EndOfTurnScored(
-            AT,
-            SEGMENT,
-            EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.25, Dictation("e-mail address", "incomplete")),
+            AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.25, Dictation("e-mail address", "incomplete"))
         ),
         EndOfTurnScored(
             AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "sound", 0.25, Dictation("announcement", "incomplete"))
@@ -107,37 +105,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         InterimTranscript(AT, words(""), was_requested=True),
         InterimTranscript(AT, words(""), was_requested=True, is_echo=True),
     ],
-    ids=[
-        "EOT estimate",
-        "EOT estimate with pausing share",
-        "EOT estimate in dictation",
-        "EOT estimate after announcement",
-        "draft during speech",
-        "transcript failed",
-        "playback progress",
-        "reply ended",
-        "greeting requested",
-        "reply requested",
-        "repeat requested",
-        "resumed reply requested",
-        "input committed",
-        "key pressed",
-        "input cleared",
-        "reply cancelled",
-        "reply and request cancelled",
-        "final transcript without words",
-        "draft without words",
-        "side talk draft",
-        "side talk",
-        "called with low confidence",
-        "answer expected to speech without words",
-        "low-confidence backchannel",
-        "interim transcript",
-        "interim transcript with wake phrase",
-        "requested low-confidence transcript",
-        "requested transcript without words",
-        "requested echo",
-    ],
+    ids=lambda event: log(event).drain().entries[-1],
 )
 def test_event_survives_round_trip(event: ReportedEvent) -> None:
     assert list(parse_entries(log(event).drain().entries)) == [SETTINGS, event]
@@ -243,29 +211,30 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
     assert settings_of(dict(newer)).profile == EndOfTurnProfile(220, 440, 840, 1.0, 760)
 
 
+def entries_with(turn_settings: TurnSettings) -> tuple[str, ...]:
+    """Returns the entries of an event with these settings."""
+    event_log = EventLog(b"salt")
+    event_log.add(InputCommitted(AT), turn_settings)
+    return event_log.drain().entries
+
+
 @pytest.mark.parametrize("ends_turn", EndsTurn)
 @pytest.mark.parametrize("interrupted_by", InterruptedBy)
 def test_modes_survive_round_trip(ends_turn: EndsTurn, interrupted_by: InterruptedBy) -> None:
-    event_log = EventLog(b"salt")
-    settings = TurnSettings(ends_turn=ends_turn, interrupted_by=interrupted_by, answers=False, has_client=True)
-    event_log.add(InputCommitted(AT), settings)
-    entries = event_log.drain().entries
+    modes = TurnSettings(ends_turn=ends_turn, interrupted_by=interrupted_by, answers=False, has_client=True)
+    entries = entries_with(modes)
     assert f'"ends_turn":"{ends_turn.value}","interrupted_by":"{interrupted_by.value}"' in entries[0]
-    assert next(iter(parse_entries(entries))) == settings
+    assert next(iter(parse_entries(entries))) == modes
 
 
 def test_thresholds_survive_round_trip() -> None:
     changed = TurnSettings(start=TurnStartThresholds(certain_speech=0.8), overlap=OverlapThresholds(early_ms=500.0))
-    event_log = EventLog(b"salt")
-    event_log.add(InputCommitted(AT), changed)
-    assert next(iter(parse_entries(event_log.drain().entries))) == changed
+    assert next(iter(parse_entries(entries_with(changed)))) == changed
 
 
 def test_recheck_thresholds_keep_their_place_in_the_trace() -> None:
     changed = TurnSettings(rechecks=RecheckThresholds(settle_ms=160.0, recheck_ms=50.0, min_recheck_lead_ms=20.0))
-    event_log = EventLog(b"salt")
-    event_log.add(InputCommitted(AT), changed)
-    entries = event_log.drain().entries
+    entries = entries_with(changed)
     recorded = json.loads(entries[0].removeprefix("set "))
     assert recorded["settle_ms"] == 160.0
     assert recorded["attempts"] | {"recheck_ms": 50.0, "min_recheck_lead_ms": 20.0} == recorded["attempts"]
@@ -293,9 +262,9 @@ AUTO = EndsTurn.AUTO
 )
 def test_modes_of_schema_1_are_read(flags: dict[str, bool], modes: tuple[EndsTurn, InterruptedBy, bool]) -> None:
     off = {"manual": False, "held": False, "answers": True, "interruptible": True, "by_client": False, "by_name": False}
-    settings = settings_of({"hangover_ms": 300.0, **off, **flags})
-    assert settings.hangover_ms == 300.0
-    assert (settings.ends_turn, settings.interrupted_by, settings.has_client) == modes
+    found = settings_of({"hangover_ms": 300.0, **off, **flags})
+    assert found.hangover_ms == 300.0
+    assert (found.ends_turn, found.interrupted_by, found.has_client) == modes
 
 
 @pytest.mark.parametrize(
@@ -309,152 +278,36 @@ def test_malformed_entry_raises(entry: str) -> None:
 
 
 def test_log_of_idle_conversation_does_not_grow() -> None:
-    """15 minutes of silence or of continuous speech: frames of one entry share their memory."""
+    """Two minutes of silence or of continuous speech: frames of one entry share their memory."""
+    frames = 6000
     for speaking in (False, True):
         event_log = EventLog(b"salt")
         tracemalloc.start()
-        for number in range(45_000):
+        for number in range(frames):
             event_log.add(
                 FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS
             )
         kept_bytes, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert kept_bytes < 500_000
+        assert kept_bytes < 11 * frames
         told = list(parse_entries(event_log.drain().entries))[1:]
-        assert len(told) == 45_000
-        assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == 44_999 * FRAME_SAMPLES
+        assert len(told) == frames
+        assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == (frames - 1) * FRAME_SAMPLES
 
 
-REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
-TEXTS = st.sampled_from(["", "...", "mhm", "Mhm!", "what time", "What time?", "and the date"])
-LOUD = "clear", "murmur"
-FRAMES = st.builds(
-    lambda speaking, back, sure, possible_end, marks: (
-        (
-            speaking,
-            back,
-            sure,
-            possible_end,
-            marks == "stirs" and not speaking,
-            *(speaking and marks == one for one in LOUD),
-        )
-    ),
-    st.booleans(),
-    st.integers(0, 40),
-    st.floats(0, 1),
-    st.none() | st.integers(0, 3),
-    st.sampled_from(["", "stirs", "clear", "murmur"]),
-)
+@settings(max_examples=examples(30))
+@given(st.integers(0, 400))
+def test_replay_of_log_makes_same_decisions(conversation: int) -> None:
+    performance, event_log = performance_of(conversation), EventLog(b"salt")
+    then = list[tuple[Samples, SessionEffect]]()
 
+    def log_event(event: ReportedEvent, effects: SessionEffects) -> None:
+        event_log.add(event, performance.session.turns.settings)
+        then.extend((event.at, _without_words(effect)) for effect in effects)
 
-@st.composite
-def event_sequences(draw: st.DrawFn) -> list[tuple[ReportedEvent, TurnSettings]]:
-    """Draws events in any order, for replies and segments that exist or do not."""
-    at, found, chosen = 0, [], draw(RANDOM_SETTINGS)
-    turns = TurnTaking(chosen)
-    requests = TranscriptRequests(turns)
-    for _ in range(draw(st.integers(1, 60))):
-        kind = draw(
-            st.sampled_from(
-                ["frames"] * 6 + ["words", "words", "partial", "judged", "playing", "ended", "other", "set"]
-            )
-        )
-        reply = draw(st.sampled_from([*_known_replies(turns)])) if draw(st.booleans()) else draw(REPLIES)
-        known = _known_segment(turns)
-        segment = SegmentId(draw(st.integers(0, 3)) * 320) if known is None else known
-        words = Transcript(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
-        events: list[ReportedEvent] = []
-        match kind:
-            case "frames":
-                speaking, back, sure, possible_end, *marks = draw(FRAMES)
-                for _ in range(draw(st.sampled_from([1, 3, 12, 40]))):
-                    at += FRAME_SAMPLES
-                    end = None if possible_end is None else Samples(max(0, at - possible_end * 320))
-                    edge = Samples(max(0, at - back * FRAME_SAMPLES))
-                    events.append(FrameProcessed(Samples(at), VadResult(speaking, edge, sure, end, *marks)))
-            case "words":
-                heard = FinalTranscript(Samples(at), reply, replace(words, is_draft=draw(st.booleans())))
-                events = [heard, TranscriptFailed(Samples(at), reply, segment)]
-                events = [draw(st.sampled_from(events))]
-            case "partial":
-                events = [InterimTranscript(Samples(at), words, bool(words.text.strip()) and draw(st.booleans()))]
-                events += [DraftTranscript(Samples(at), replace(words, is_draft=True), draw(st.floats(0, 1)))]
-                events = [draw(st.sampled_from(events))]
-            case "judged":
-                chance, share = st.floats(0, 1), st.floats(0, 1)
-                silence_ms, excess_ms = draw(st.floats(0, 900)), draw(st.floats(1, 900))
-                dictation = draw(st.sampled_from([NOTHING, Dictation("spelling"), Dictation("code", "incomplete")]))
-                estimate = EndOfTurnEstimate(draw(chance), silence_ms, excess_ms, "a+b", draw(share), dictation)
-                events = [EndOfTurnScored(Samples(at), segment, estimate)]
-            case "playing":
-                events = [PlaybackProgress(Samples(at), reply, draw(st.integers(0, 2)), draw(st.booleans()))]
-            case "ended":
-                events = [ReplyEnded(Samples(at), reply)]
-            case "set":
-                chosen = draw(RANDOM_SETTINGS)
-            case _:
-                origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]))
-                events = [
-                    ReplyRequested(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of the literals
-                    InputCommitted(Samples(at)),
-                    KeyPressed(Samples(at)),
-                    InputCleared(Samples(at)),
-                    ReplyCancelled(Samples(at)),
-                    ReplyCancelled(Samples(at), including_request=True),
-                ]
-                events = [events[draw(st.integers(0, 4))]]
-        for event in events:
-            turns.settings = chosen
-            requests.handle(event)
-            found.append((event, chosen))
-    return found
-
-
-def _known_segment(turns: TurnTaking) -> SegmentId | None:
-    match turns._conversation.state:
-        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
-            return turn.segment
-        case Replying(overlap=Overlap(segment=segment)):
-            return segment
-        case _:
-            return None
-
-
-def _known_replies(turns: TurnTaking) -> list[ReplyId]:
-    match turns._conversation.state:
-        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
-            attempt = turn.attempt
-            known = [] if attempt is None else [attempt.reply, attempt.expected]
-            return [reply for reply in known if reply is not None] or [REPLY]
-        case Replying(reply=reply):
-            return [reply]
-        case _:
-            return [REPLY]
-
-
-RANDOM_SETTINGS = st.builds(
-    TurnSettings,
-    hangover_ms=st.sampled_from([60.0, 200.0]),
-    speculate_after_ms=st.sampled_from([None, 40.0]),
-    interrupt_after_ms=st.sampled_from([40.0, 200.0]),
-    max_turn_s=st.sampled_from([1.0, 60.0]),
-    stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the smallest valid value
-    profile=st.sampled_from([None, BALANCED]),
-    ends_turn=st.sampled_from(EndsTurn),
-    interrupted_by=st.sampled_from(InterruptedBy),
-    answers=st.booleans(),
-    has_client=st.booleans(),
-)
-
-
-@given(event_sequences())
-def test_replay_of_log_makes_same_decisions(told: list[tuple[ReportedEvent, TurnSettings]]) -> None:
-    live, event_log, then = TranscriptRequests(TurnTaking(TurnSettings())), EventLog(b"salt"), []
-    for event, chosen in told:
-        live.turns.settings = chosen
-        event_log.add(event, chosen)
-        then += [(event.at, _without_words(effect)) for effect in live.handle(event)]
-    again, now = TranscriptRequests(TurnTaking(TurnSettings())), []
+    performance.session.observe = log_event
+    performance.perform()
+    again, now = TranscriptRequests(TurnTaking(TurnSettings())), list[tuple[Samples, SessionEffect]]()
     for item in parse_entries(event_log.drain().entries):
         if isinstance(item, TurnSettings):
             again.turns.settings = item

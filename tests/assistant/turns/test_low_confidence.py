@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
+from support.turns.turn_scene import (
+    FIRST,
+    Scene,
+    at,
+    commit_of,
+    during_reply,
+    last_requested,
+    low_confidence_transcript,
+    words,
+)
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
@@ -32,14 +41,12 @@ from audio.vad import VadResult
 
 
 def test_turn_with_one_confident_transcript_is_not_noise() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
+    scene, _ = during_reply()
     scene.uncertain_speech(160, 0.6)
     scene.requested_transcript("Quit.", scene.silence(160))
     [asking] = [effect for effect in scene.silence(500) if isinstance(effect, RecognizerRequest)]
     told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
+    assert commit_of(scene.handle(told)), "not noise"
 
 
 def test_low_confidence_wake_phrase_begins_turn() -> None:
@@ -53,7 +60,7 @@ def test_low_confidence_wake_phrase_begins_turn() -> None:
     )
     scene.silence(400)
     told = FinalTranscript(at(scene.now_ms), FIRST, replace(words("what time", wanted.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
+    assert commit_of(scene.handle(told)), "not noise"
 
 
 def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
@@ -75,21 +82,21 @@ def test_low_confidence_transcript_with_one_certain_frame_is_answered() -> None:
     scene.uncertain_speech(20, 0.76)
     scene.uncertain_speech(140, 0.6)
     scene.silence(400)
-    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
+    assert commit_of(low_confidence_transcript(scene, FIRST))
 
 
 def test_confident_transcript_of_uncertain_speech_is_answered() -> None:
     scene = Scene()
     scene.uncertain_speech(600)
     scene.silence(400)
-    assert any(isinstance(effect, CommitTurn) for effect in scene.transcript(FIRST, "stop"))
+    assert commit_of(scene.transcript(FIRST, "stop"))
 
 
 def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
     scene = Scene(TurnSettings(has_client=True))
     scene.uncertain_speech(300)
     scene.handle(InputCommitted(at(scene.now_ms)))
-    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
+    assert commit_of(low_confidence_transcript(scene, FIRST))
 
 
 @pytest.mark.parametrize(
@@ -116,9 +123,7 @@ def test_low_confidence_words_join_the_retracted_turn() -> None:
     scene.commit_reply("set the volume to")
     scene.uncertain_speech(300, 0.72)
     scene.silence(600)
-    commit = next(
-        e for e in low_confidence_transcript(scene, last_requested(scene), "fifty") if isinstance(e, CommitTurn)
-    )
+    commit = commit_of(low_confidence_transcript(scene, last_requested(scene), "fifty"))
     assert (commit.text, commit.low_confidence) == ("set the volume to fifty", True)
 
 
@@ -131,7 +136,7 @@ def test_low_confidence_recheck_confirms_same_words() -> None:
     assert low_confidence_transcript(scene, last_requested(scene), "what time is it") == (
         DropAttempt(ReplyId(1, 2), "same words"),
     )
-    assert any(isinstance(effect, CommitTurn) for effect in scene.silence(400))
+    assert commit_of(scene.silence(400))
 
 
 @pytest.mark.parametrize("guesses", [(True, False), (False, True)], ids=["second is confident", "first is confident"])
@@ -143,7 +148,7 @@ def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -
         heard = replace(words("what time is it"), low_confidence=rough)
         scene.handle(FinalTranscript(at(scene.now_ms), last_requested(scene), heard))
         scene.silence(60)
-    commit = next(effect for effect in scene.silence(400) if isinstance(effect, CommitTurn))
+    commit = commit_of(scene.silence(400))
     assert not commit.low_confidence
 
 
@@ -154,7 +159,7 @@ def test_confident_recheck_replaces_noise() -> None:
     low_confidence_transcript(scene, last_requested(scene), "stock")
     scene.silence(60)
     scene.transcript(last_requested(scene), "stop")
-    commit = next(effect for effect in scene.silence(400) if isinstance(effect, CommitTurn))
+    commit = commit_of(scene.silence(400))
     assert commit.text == "stop"
 
 
@@ -178,11 +183,7 @@ def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     scene.handle(InputCommitted(at(scene.now_ms)) if answers else ReplyRequested(at(scene.now_ms), "requested", ""))
-    commit = next(
-        effect
-        for effect in low_confidence_transcript(scene, last_requested(scene), "fifty")
-        if isinstance(effect, CommitTurn)
-    )
+    commit = commit_of(low_confidence_transcript(scene, last_requested(scene), "fifty"))
     assert commit.text == "fifty"
 
 
@@ -209,28 +210,18 @@ def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool)
         InterimTranscript(at(scene.now_ms), replace(words("stop", segment), low_confidence=True), has_wake_phrase=True)
     )
     scene.silence(400)
-    commit = next(
-        effect
-        for effect in low_confidence_transcript(scene, last_requested(scene), "stop")
-        if isinstance(effect, CommitTurn)
-    )
+    commit = commit_of(low_confidence_transcript(scene, last_requested(scene), "stop"))
     assert commit.text == "stop"
 
 
 def test_addressed_side_talk_is_not_noise_when_it_continues() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
-    scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
+    scene, _ = during_reply(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     scene.uncertain_speech(600, 0.7)
     scene.silence(400)
     low_confidence_transcript(scene, last_requested(scene), "what time")
     scene.uncertain_speech(300, 0.7)
     scene.silence(600)
-    commit = next(
-        e
-        for e in low_confidence_transcript(scene, last_requested(scene), "what time is it")
-        if isinstance(e, CommitTurn)
-    )
+    commit = commit_of(low_confidence_transcript(scene, last_requested(scene), "what time is it"))
     assert commit.text == "what time is it"
 
 
@@ -254,5 +245,5 @@ def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
     scene.uncertain_speech(100)
     scene.silence(600)
     asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
-    commit = next(effect for effect in low_confidence_transcript(scene, asked) if isinstance(effect, CommitTurn))
+    commit = commit_of(low_confidence_transcript(scene, asked))
     assert commit.new_text == "the"

@@ -1,14 +1,14 @@
 """Property tests: invariants of turn taking under any order of events."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any
+from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
+from support.turns.random_conversations import ENDS_TURN, Performance, Recording, Script
 from support.turns.simulated_session import EffectChecks, Ignored, SimulatedSession
-from support.turns.turn_scene import words
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import TranscriptRequests
@@ -34,231 +34,163 @@ from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds,
 from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
-from audio.units import FRAME_SAMPLES, Samples
+from audio.units import Samples
 from audio.vad import VadResult
 
-ENDS_TURN = {
-    "silence": EndsTurn.AUTO,
-    "client": EndsTurn.AUTO,
-    "manual": EndsTurn.CLIENT,
-    "held": EndsTurn.PUSH_TO_TALK,
-}
-"""The party that ends turns, by the kind of conversation. With a client, turns may end by silence."""
+CLIENT_ACTS = ["request", "repeat", "commit", "press", "clear", "cancel", "cancel all"]
+COMMITTED_FRAMES = 100
+"""Frames from the last speech to the commit of a client that ends all turns."""
 
-
-def request(at: Samples) -> ReportedEvent:
-    return ReplyRequested(at, "requested")
-
-
-def repeat(at: Samples) -> ReportedEvent:
-    return ReplyRequested(at, "repeated", "It is ten o'clock.")
-
-
-def cancel_all(at: Samples) -> ReportedEvent:
-    return ReplyCancelled(at, including_request=True)
-
-
-CLIENT: list[Callable[[Samples], ReportedEvent]] = [
-    request,
-    repeat,
-    InputCommitted,
-    KeyPressed,
-    InputCleared,
-    ReplyCancelled,
-    cancel_all,
-]
-
-
-def frames_of(stretches: list[tuple[int, int]], sure: list[float]) -> list[float]:
-    """Returns the speech probability of each frame. Speech stretches take their values from `sure` in sequence."""
-    course = zip(stretches, cycle(sure), strict=False)
-    return [frame for (voiced, silent), voice in course for frame in [voice] * voiced + [0.0] * silent]
-
+SCRIPTED_FRAMES = 801
+"""Nothing is scripted at this frame or later."""
 
 SILENT_FRAMES = 4000
 """80 s after everything that is scripted: longer than every deadline."""
 
-SCRIPTED_FRAMES = 801
-"""The client, the timers and the key do nothing at this frame or later."""
-
-COMMITTED_FRAMES = 100
-"""Frames from the last speech to the commit of a client that ends all turns."""
-
-SETTLED_FRAMES = 150
-"""3 s in which nothing is open: longer than every wait in silence."""
+Spans = list[tuple[int, int]]
+"""First frames and lengths."""
 
 
-def simulated_frames(session: SimulatedSession, count: int, last_scripted: int) -> Iterator[int]:
-    """Yields the numbers of the frames to simulate: all until the session is settled, then those with due events."""
-    number, settled = -1, 0
-    while (number := number + 1) < count:
-        yield number
-        settled = settled + 1 if number > last_scripted and session.is_settled else 0
-        if settled == SETTLED_FRAMES:
-            if not session.is_waiting:
-                return
-            number, settled = max(number, session.next_due // FRAME_SAMPLES - 1), 0
+def frames_in(spans: Spans) -> set[int]:
+    return {first + place for first, length in spans for place in range(length)}
 
 
-stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
+@dataclass(frozen=True)
+class Drawn:
+    """The parts of a random conversation. By default a client ends all turns, none is answered, and none has words.
+
+    Attributes:
+        stretches: Frames of speech and of silence, in turns.
+        sure: The speech probabilities of the stretches.
+        acts: What the client does, or which words arrive, in a frame.
+        mutes: Spans in which the microphone is muted.
+        stirs: Spans of silence with a possible onset.
+        murmurs: Whether all speech is at the background level.
+    """
+
+    stretches: Spans
+    acts: list[tuple[int, str]] = field(default_factory=list)
+    stt_delays_ms: list[float | None] = field(default_factory=lambda: [80.0])
+    reply_lengths_ms: list[float | None] = field(default_factory=lambda: [None])
+    texts: list[str] = field(default_factory=lambda: [""])
+    ignored: list[Ignored] = field(default_factory=lambda: [""])
+    ends: str = "manual"
+    hangover_ms: float = 100
+    speculate_after_ms: float | None = None
+    settle_ms: float = 0.0
+    interrupt_after_ms: float = 300.0
+    words_after_ms: float = 0.0
+    max_turn_s: float = 1.0
+    answers: bool = False
+    interrupted_by: InterruptedBy = InterruptedBy.NOTHING
+    hold: int = 0
+    keys: Spans = field(default_factory=list)
+    mutes: Spans = field(default_factory=list)
+    stirs: Spans = field(default_factory=list)
+    sure: list[float] = field(default_factory=lambda: [1.0])
+    murmurs: bool = False
+
+    def performance(self) -> Performance:
+        """Returns the conversation, to be performed."""
+        muted, speech = frames_in(self.mutes), list[float]()
+        for (voiced, silent), probability in zip(self.stretches, cycle(self.sure), strict=False):
+            speech += [probability] * voiced + [0.0] * silent
+        acts: dict[int, list[str]] = {}
+        for frame, act in self.acts:
+            acts.setdefault(frame, []).append(act)
+        if self.ends == "manual":
+            acts.setdefault(len(speech) + COMMITTED_FRAMES, []).append("commit")  # otherwise the turn stays open
+        length = max(len(speech) + COMMITTED_FRAMES, SCRIPTED_FRAMES)
+        speech = [0.0 if frame in muted else probability for frame, probability in enumerate(speech)]
+        marks = ["quiet" if self.murmurs and probability else "" for probability in speech]
+        silence = length - len(speech)
+        keys = {first for first, _ in self.keys}, {first + length for first, length in self.keys}
+        script = Script(
+            self.ends,
+            {0: self.settings()},
+            speech + [0.0] * silence,
+            marks + [""] * silence,
+            self.hold,
+            frames_in(self.stirs),
+            keys,
+            acts,
+        )
+        session = SimulatedSession(
+            TranscriptRequests(TurnTaking(script.settings[0])),
+            self.stt_delays_ms,
+            self.reply_lengths_ms,
+            self.texts,
+            self.ignored,
+            PushToTalk() if self.ends == "held" else None,
+        )
+        return Performance(Random(0), script, session, Recording(session.turns), SILENT_FRAMES)
+
+    def settings(self) -> TurnSettings:
+        return TurnSettings(
+            self.hangover_ms,
+            self.speculate_after_ms,
+            self.interrupt_after_ms,
+            max_turn_s=self.max_turn_s,
+            ends_turn=ENDS_TURN[self.ends],
+            interrupted_by=self.interrupted_by,
+            answers=self.answers,
+            has_client=self.ends in {"client", "manual"},
+            rechecks=RecheckThresholds(settle_ms=self.settle_ms),
+            overlap=OverlapThresholds(words_after_ms=self.words_after_ms, first_word_until_ms=2 * self.words_after_ms),
+        )
 
 
-hangovers = st.integers(100, 1500)
+def spans(most: int, longest: int) -> st.SearchStrategy[Spans]:
+    return st.lists(st.tuples(st.integers(0, 600), st.integers(1, longest)), max_size=most)
 
 
-COMMITTED: dict[str, Any] = {
-    "hangover_ms": 100,
-    "speculate_ms": None,
-    "reply_lengths_ms": [None],
-    "texts": [""],
-    "rings": [],
-    "max_turn_s": 1.0,
-    "ends": "manual",
-    "answers": False,
-    "interrupted_by": InterruptedBy.NOTHING,
-    "hold": 0,
-    "settle_ms": 0.0,
-    "voids": [""],
-    "partials": [],
-    "keys": [],
-    "mutes": [],
-    "stirs": [],
-    "sure": [1.0],
-    "interrupt_after_ms": 300.0,
-    "murmurs": False,
-    "words_after_ms": 0.0,
-}
-"""Parameters: the client ends turns, no turn is answered, and no transcript has words."""
-
-
-@settings(max_examples=300)
-@example(  # committed in the frame in which the previous turn is given up
-    **{
-        **COMMITTED,
-        "stretches": [*[(1, 1)] * 3, (94, 150), (150, 150)],
-        "client": [(150, InputCommitted)],
-        "stt_delays_ms": [60_000.0],
-    }
-)
-@example(  # committed twice; the transcript arrives in a speech frame while a turn is queued
-    **{**COMMITTED, "stretches": [(1, 1)] * 3, "client": [(0, InputCommitted)] * 2, "stt_delays_ms": [80.0]}
-)
-@given(
-    stretches=stretches,
-    hangover_ms=hangovers,
-    speculate_ms=st.none() | st.integers(60, 1500),
+conversations = st.builds(
+    Drawn,
+    stretches=st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12),
+    acts=st.lists(
+        st.tuples(
+            st.integers(0, 600),
+            st.sampled_from([*CLIENT_ACTS, "announce", "mhm", "interim", "called", "draft", "scored"]),
+        ),
+        max_size=10,
+    ),
     stt_delays_ms=st.lists(
         st.none() | st.sampled_from([0.0, 5.0, 80.0, 700.0, 4000.0, 60_000.0]), min_size=1, max_size=4
     ),
-    reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=4),
+    reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000).map(float), min_size=1, max_size=4),
     texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
-    client=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(CLIENT)), max_size=6),
-    rings=st.lists(st.integers(0, 600), max_size=2),
+    ignored=st.lists(st.sampled_from(["", "", "overheard", "called"]), min_size=1, max_size=4),
+    ends=st.sampled_from(list(ENDS_TURN)),
+    hangover_ms=st.integers(100, 1500),
+    speculate_after_ms=st.none() | st.integers(60, 1500),
+    settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
+    interrupt_after_ms=st.sampled_from([40.0, 300.0]),
+    words_after_ms=st.sampled_from([0.0, 200.0]),
     max_turn_s=st.sampled_from([1.0, 30.0]),
-    ends=st.sampled_from(["silence", "client", "manual", "held"]),
     answers=st.booleans(),
     interrupted_by=st.sampled_from(InterruptedBy),
     hold=st.integers(0, 5),
-    settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
-    voids=st.lists(st.sampled_from(["", "", "overheard", "called"]), min_size=1, max_size=4),
-    partials=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(["mhm", "stop it"]), st.booleans()), max_size=4),
-    keys=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=4),
-    mutes=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=2),
-    stirs=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 20)), max_size=6),
+    keys=spans(4, 200),
+    mutes=spans(2, 200),
+    stirs=spans(6, 20),
     sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
-    interrupt_after_ms=st.sampled_from([40.0, 300.0]),
     murmurs=st.booleans(),
-    words_after_ms=st.sampled_from([0.0, 200.0]),
 )
-def test_invariants_hold_for_any_session(
-    stretches: list[tuple[int, int]],
-    hangover_ms: int,
-    speculate_ms: int | None,
-    stt_delays_ms: list[float | None],
-    reply_lengths_ms: list[float | None],
-    texts: list[str],
-    client: list[tuple[int, Callable[[Samples], ReportedEvent]]],
-    rings: list[int],
-    max_turn_s: float,
-    ends: str,
-    answers: bool,
-    interrupted_by: InterruptedBy,
-    hold: int,
-    settle_ms: float,
-    voids: list[Ignored],
-    partials: list[tuple[int, str, bool]],
-    keys: list[tuple[int, int]],
-    mutes: list[tuple[int, int]],
-    stirs: list[tuple[int, int]],
-    sure: list[float],
-    interrupt_after_ms: float,
-    murmurs: bool,
-    words_after_ms: float,
-) -> None:
+
+
+@settings(max_examples=examples(60))
+@example(  # committed in the frame in which the previous turn is given up
+    Drawn([*[(1, 1)] * 3, (94, 150), (150, 150)], [(150, "commit")], [60_000.0])
+)
+@example(  # committed twice; the transcript arrives in a speech frame while a turn is queued
+    Drawn([(1, 1)] * 3, [(0, "commit")] * 2)
+)
+@given(conversations)
+def test_invariants_hold_for_any_session(drawn: Drawn) -> None:
     """No reply without commit, no second reply, no late transcript used, no turn lost, never stuck."""
-    config = TurnSettings(
-        hangover_ms,
-        speculate_ms,
-        interrupt_after_ms,
-        max_turn_s=max_turn_s,
-        ends_turn=ENDS_TURN[ends],
-        interrupted_by=interrupted_by,
-        answers=answers,
-        has_client=ends in {"client", "manual"},
-        rechecks=RecheckThresholds(settle_ms=settle_ms),
-        overlap=OverlapThresholds(words_after_ms=words_after_ms, first_word_until_ms=2 * words_after_ms),
-    )
-    lengths_ms = [length and float(length) for length in reply_lengths_ms]
-    session = SimulatedSession(
-        TranscriptRequests(TurnTaking(config)),
-        stt_delays_ms,
-        lengths_ms,
-        texts,
-        voids,
-        PushToTalk() if ends == "held" else None,
-    )
-    pressed, released = {first for first, _ in keys}, {first + length for first, length in keys}
-    scripted = frames_of(stretches, sure)
-    frames = scripted + [0.0] * SILENT_FRAMES
-    edge, began, voiced_before = Samples(0), Samples(0), False
-    held = hold  # silent frames after which the VAD reports the offset
-    for number in simulated_frames(session, len(frames), max(len(scripted) + COMMITTED_FRAMES, SCRIPTED_FRAMES)):
-        spoken = frames[number]
-        muted = any(first <= number < first + length for first, length in mutes)
-        voiced = session.is_speech(Samples(number * FRAME_SAMPLES), voiced=spoken > 0 and not muted)
-        if voiced != voiced_before:
-            edge, voiced_before = Samples(number * FRAME_SAMPLES), voiced
-            began = edge if voiced and held >= hold else began
-        held = 0 if voiced else held + 1
-        end = Samples((number + 1) * FRAME_SAMPLES)
-        session.advance_to(end)
-        if voiced or held > hold:
-            stirring = not voiced and any(first <= number < first + length for first, length in stirs)
-            since, murmur = began if voiced else edge, voiced and murmurs
-            session.handle(
-                FrameProcessed(
-                    end, VadResult(voiced, since, voiced * spoken, possible_onset=stirring, background_level=murmur)
-                )
-            )
-        else:
-            session.handle(FrameProcessed(end, VadResult(True, began, 0.0, possible_end=edge)))
-        session.process_key()
-        for when, told in client:
-            if number == when:
-                session.handle(told(end))
-        for when, text, called in partials:
-            if number == when and session.open_segment is not None:
-                session.handle(InterimTranscript(end, words(text, session.open_segment), called))
-                draft = replace(words(text, session.open_segment), until=end, is_draft=True)
-                session.handle(DraftTranscript(end, draft, 1.0))
-        if session.key is not None and number in released:
-            session.key.release(end)
-        if number in pressed:
-            session.press()
-        if ends == "manual" and number == len(scripted) + COMMITTED_FRAMES:
-            session.handle(InputCommitted(end))  # otherwise the turn stays open
-        if number in rings:
-            session.handle(ReplyRequested(end, "announcement", "a timer rings"))
+    performance = drawn.performance()
+    performance.perform()
+    session = performance.session
     assert session.turns.phase is Phase.IDLE, "stuck"
     assert session.open_segment is None, "a segment was left open"
     assert not session.live, "an attempt was left open"
@@ -291,11 +223,11 @@ results = st.builds(
     background_level=st.booleans(),
 )
 estimates = st.builds(EndOfTurnEstimate, st.floats(0, 1), st.floats(0, 900), st.floats(1, 900), st.just("sound"))
-ignored = st.sampled_from(["", "", "overheard", "called", "backchannel"])
+reasons = st.sampled_from(["", "", "overheard", "called", "backchannel"])
 
 events = st.one_of(
     st.builds(FrameProcessed, positions, results),
-    st.builds(FinalTranscript, positions, replies, transcripts, ignored),
+    st.builds(FinalTranscript, positions, replies, transcripts, reasons),
     st.builds(TranscriptFailed, positions, replies, segments),
     st.builds(
         InterimTranscript,

@@ -1,10 +1,9 @@
 """Tests of speech while the transcript of the previous turn is pending."""
 
-from support.turns.turn_scene import FIRST, Scene, at, last_requested
+from support.turns.turn_scene import FIRST, Scene, at, commit_of, last_requested
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
-    CommitTurn,
     CommitWithoutReply,
     OpenSegment,
     RetractReply,
@@ -68,7 +67,7 @@ def test_request_after_two_commits_answers_the_second() -> None:
     assert scene.handle(ReplyRequested(at(1900), "requested")) == ()
     assert isinstance(scene.transcript(FIRST, "the first")[0], CommitWithoutReply)
     scene.silence(20)
-    commit = next(e for e in scene.transcript(ReplyId(2, 1), "the second") if isinstance(e, CommitTurn))
+    commit = commit_of(scene.transcript(ReplyId(2, 1), "the second"))
     assert commit.text == "the second"
 
 
@@ -122,7 +121,7 @@ def test_queued_speech_retracts_reply_to_committed_turn() -> None:
     scene.transcript(FIRST, "what time")
     assert RetractReply(FIRST) in scene.silence(20)
     scene.silence(400)
-    commit = next(e for e in scene.transcript(last_requested(scene), "is it") if isinstance(e, CommitTurn))
+    commit = commit_of(scene.transcript(last_requested(scene), "is it"))
     assert commit.text == "what time is it"
 
 

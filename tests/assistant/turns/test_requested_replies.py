@@ -1,6 +1,6 @@
 """Tests of replies that the client requests."""
 
-from support.turns.turn_scene import FIRST, Scene, at
+from support.turns.turn_scene import FIRST, Scene, at, at_reply_onset
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
@@ -20,8 +20,7 @@ from audio.stt import SegmentId
 
 
 def test_request_replaces_reply() -> None:
-    scene = Scene()
-    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene, reply = at_reply_onset()
     scene.speech(100)
     assert scene.handle(ReplyRequested(at(scene.now_ms), "requested")) == (
         CloseSegment(SegmentId(at(1500)), 1, used=False),

@@ -1,10 +1,21 @@
-"""Tests of replies that resume after a false interruption."""
+"""Tests of replies that resume after a false interruption or a backchannel."""
 
 from dataclasses import replace
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, has_resumed, interrupt_briefly, low_confidence_transcript, words
+from support.turns.turn_scene import (
+    FIRST,
+    Scene,
+    at,
+    at_reply_onset,
+    during_reply,
+    has_resumed,
+    interrupt_briefly,
+    low_confidence_transcript,
+    words,
+)
 
+from assistant.pipeline.transcript_requests import SessionEffects
 from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, ResumeReply, RetractReply, TurnDiscarded
 from assistant.turns.events import (
     FinalTranscript,
@@ -19,9 +30,7 @@ from assistant.turns.state.states import Phase
 
 
 def test_reply_resumes_after_noise() -> None:
-    scene = Scene()
-    cut = scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
+    scene, cut = during_reply()
     assert InterruptReply(cut) in scene.speech_above_noise(300, 0.7)
     scene.silence(400)
     low_confidence_transcript(scene, ReplyId(2, 1))
@@ -29,8 +38,7 @@ def test_reply_resumes_after_noise() -> None:
 
 
 def test_reply_resumes_after_cough() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     scene.transcript(interrupt_briefly(scene), "")
     assert scene.turns.resume_pending
     assert scene.silence(280) == ()  # 680 ms after the speech
@@ -48,8 +56,7 @@ def test_reply_resumes_after_cough() -> None:
 
 
 def test_reply_does_not_resume_if_words_follow_hum() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     scene.transcript(interrupt_briefly(scene), "")
     scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply resumes
     scene.silence(280)
@@ -62,8 +69,7 @@ def test_reply_does_not_resume_if_words_follow_hum() -> None:
 
 def announcement_after_interruption(words_heard: int) -> Scene:
     """A cough interrupts a reply, and an announcement starts before the reply resumes."""
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     scene.transcript(interrupt_briefly(scene), "")
     scene.handle(ReplyRequested(at(scene.now_ms), "announcement", "Your timer is done."))
     scene.silence(20)
@@ -106,8 +112,7 @@ def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: i
 def test_request_or_cancel_prevents_resuming(
     event: ReplyRequested | ReplyCancelled,
 ) -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     scene.transcript(interrupt_briefly(scene), "")
     scene.handle(replace(event, at=at(scene.now_ms)))
     scene.silence(2000)
@@ -116,8 +121,7 @@ def test_request_or_cancel_prevents_resuming(
 
 
 def test_reply_does_not_resume_after_words() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     effects = scene.transcript(interrupt_briefly(scene), "what is the date")
     assert CommitTurn(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
     scene.silence(2000)
@@ -135,10 +139,39 @@ def test_reply_does_not_resume_without_auto_reply() -> None:
 
 
 def test_wake_phrase_alone_ends_reply() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset()
     cough = interrupt_briefly(scene)
     effects = scene.handle(FinalTranscript(at(scene.now_ms), cough, words(""), "called"))
     assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(2100), "called")
     scene.silence(2000)
     assert not has_resumed(scene)
+
+
+def backchannel_transcript(scene: Scene, reply: ReplyId) -> SessionEffects:
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply, words("yeah"), "backchannel"))
+
+
+def test_backchannel_that_interrupted_is_discarded_and_reply_resumes() -> None:
+    scene, _ = during_reply()
+    effects = backchannel_transcript(scene, interrupt_briefly(scene))
+    assert not any(isinstance(effect, PrepareReply | CommitTurn) for effect in effects)
+    assert [effect.reason for effect in effects if isinstance(effect, TurnDiscarded)] == ["backchannel"]
+    scene.silence(1000)
+    assert has_resumed(scene)
+
+
+def test_backchannel_right_after_reply_onset_is_a_turn() -> None:
+    scene, _ = at_reply_onset()
+    assert any(
+        isinstance(effect, PrepareReply | CommitTurn)
+        for effect in backchannel_transcript(scene, interrupt_briefly(scene))
+    )
+
+
+def test_backchannel_without_reply_is_a_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert any(
+        isinstance(effect, CommitTurn) and effect.text == "yeah"
+        for effect in backchannel_transcript(scene, interrupt_briefly(scene))
+    )

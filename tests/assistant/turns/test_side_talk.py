@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, discards, words
+from support.turns.turn_scene import FIRST, Scene, at, at_reply_onset, discards, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
 from assistant.turns.effects import (
@@ -34,8 +34,7 @@ from audio.units import samples_of_ms
 
 
 def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     began = scene.now_ms
     assert [type(effect) for effect in scene.speech(200)] == [OpenSegment]
     assert scene.speech(200) == (TurnStarted(2, at(began)),), "the client decides whether to interrupt"
@@ -53,8 +52,7 @@ DEFERRING = TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True)
 
 def deferred_overlap(settings: TurnSettings = DEFERRING, text: str = "and then") -> tuple[Scene, SessionEffects]:
     """Runs an overlap that may not interrupt, up to its transcript. Returns the effects of the transcript."""
-    scene = Scene(DEFERRING)
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(DEFERRING)
     scene.turns.settings = settings
     scene.speech(400)
     scene.effects.clear()
@@ -122,8 +120,7 @@ def test_speech_at_end_of_reply_and_deferred_overlap_are_answered_together(text:
 
 
 def test_failed_transcript_of_deferred_overlap_is_apologized_for_later() -> None:
-    scene = Scene(DEFERRING)
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(DEFERRING)
     scene.speech(400)
     scene.silence(400)
     segment = SegmentId(at(scene.now_ms - 1100))
@@ -133,8 +130,7 @@ def test_failed_transcript_of_deferred_overlap_is_apologized_for_later() -> None
 
 
 def test_cough_is_discarded_if_only_client_interrupts() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.effects.clear()
     scene.speech(200)
     scene.silence(200)
@@ -151,8 +147,7 @@ SECOND = ReplyId(2, 1)
 
 def pending_side_talk() -> Scene:
     """Runs an overlap from 1.8 s to 3 s with a short pause, up to the request for its transcript."""
-    scene = Scene(BY_NAME)
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(BY_NAME)
     scene.effects.clear()
     scene.speech(400)
     scene.silence(200)
@@ -229,8 +224,7 @@ def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCl
 
 
 def test_deferred_overlap_continues_after_cancelled_reply() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.speech(400)
     assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
     scene.speech(400)
@@ -238,8 +232,7 @@ def test_deferred_overlap_continues_after_cancelled_reply() -> None:
 
 
 def test_clear_discards_deferred_overlap() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     began = scene.now_ms
     scene.speech(400)
     end = at(scene.now_ms)
@@ -251,8 +244,7 @@ def test_clear_discards_deferred_overlap() -> None:
 
 
 def test_new_onset_interrupts_once_reply_is_interruptible() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(words_heard=3, audible=True)
+    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.speech(400)
     scene.silence(400)
     scene.turns.settings = TurnSettings(has_client=True)

@@ -1,12 +1,11 @@
 """Tests of speech onsets that are not confirmed yet."""
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
+from support.turns.turn_scene import FIRST, Scene, at, commit_of, last_requested, low_confidence_transcript
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
     CloseSegment,
-    CommitTurn,
     DropAttempt,
     EndOfTurn,
     OpenSegment,
@@ -148,7 +147,7 @@ def test_uncertain_speech_committed_by_client_is_answered() -> None:
     scene.uncertain_speech(100, 0.55)
     told = scene.handle(InputCommitted(at(scene.now_ms)))
     assert told[:2] == (OpenSegment(SegmentId(at(700)), at(1000)), TurnStarted(1, at(1000)))
-    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, last_requested(scene)))
+    assert commit_of(low_confidence_transcript(scene, last_requested(scene)))
 
 
 def test_request_during_candidate_keeps_the_speech() -> None:
@@ -166,4 +165,4 @@ def test_announcement_waits_for_candidate() -> None:
     scene.transcript(FIRST, "")
     assert scene.uncertain_speech(300, 0.6) == ()
     scene.requested_transcript("", scene.silence(380))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.silence(20))
+    assert commit_of(scene.silence(20))

@@ -297,13 +297,14 @@ class Performance:
     script: Script
     session: SimulatedSession
     recording: "Recording"
+    max_silent_frames: int = MAX_SILENT_FRAMES
     quiet_frames: int = 0
 
     def perform(self) -> None:
         speech, hold = self.script.speech, self.script.hold
         edge = onset = Samples(0)
         voiced_before, silent_frames = False, hold
-        for number in range(len(speech) + MAX_SILENT_FRAMES):
+        for number in range(len(speech) + self.max_silent_frames):
             probability = speech[number] if number < len(speech) else 0.0
             if number in self.script.settings:
                 self.session.turns.settings = self.script.settings[number]
@@ -355,6 +356,8 @@ class Performance:
                 text = {"mhm": "mhm", "echo": ""}.get(act, "stop it")
                 words = Transcript(segment, at, text, act == "low")
                 return InterimTranscript(at, words, has_wake_phrase=act == "called", is_echo=act == "echo")
+            case "draft" if segment is not None:
+                return DraftTranscript(at, Transcript(segment, at, "stop it", is_draft=True), 1.0)
             case "scored" if segment is not None:
                 estimate = EndOfTurnEstimate(self.random.random(), silent_frames * FRAME_MS, 400.0, "sound", 0.3)
                 return EndOfTurnScored(at, segment, estimate)
@@ -493,8 +496,8 @@ def value_of(value: object) -> str:
             return str(value)
 
 
-def lines_of_conversation(number: int) -> list[str]:
-    """Simulates conversation `number` and returns its lines."""
+def performance_of(number: int) -> Performance:
+    """Returns conversation `number`, to be performed. Its recording is not connected yet."""
     random = Random(number)
     script, delays_ms = random_script(random), DELAYS_MS
     if number >= LATE_SETTLING_FROM:
@@ -505,10 +508,15 @@ def lines_of_conversation(number: int) -> list[str]:
     session = random_session(random, script, delays_ms)
     if number >= WORDS_DECIDE_FROM:
         session.texts = random.choices(["", "yes", "mhm", "I", "mom, wait", "what time is it", "stop"], k=5)
-    recording = Recording(session.turns)
-    session.observe = recording.add
-    Performance(random, script, session, recording).perform()
-    return [f"= {number}", *recording.finish()]
+    return Performance(random, script, session, Recording(session.turns))
+
+
+def lines_of_conversation(number: int) -> list[str]:
+    """Simulates conversation `number` and returns its lines."""
+    performance = performance_of(number)
+    performance.session.observe = performance.recording.add
+    performance.perform()
+    return [f"= {number}", *performance.recording.finish()]
 
 
 def conversations() -> Iterator[list[str]]:

@@ -247,16 +247,6 @@ class SimulatedSession(EffectChecks):
 
     # ---- time and the key ----
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nobody speaks, and no segment, attempt or reply is open."""
-        return self.turns.phase is Phase.IDLE and self.open_segment is None and not self.live
-
-    @property
-    def next_due(self) -> Samples:
-        """Position of the next scheduled event; there must be one."""
-        return self._due[0][0]
-
     def advance_to(self, position: int) -> None:
         """Passes on the events that are due up to this position. Of late playback reports, some never arrive."""
         for event in self.take_due(position + 1):

@@ -1,9 +1,10 @@
 """Drives turn taking and the recognizer's adapter with synthetic frames, transcripts and playback reports."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects, TranscriptRequests
-from assistant.turns.effects import CloseSegment, PrepareReply, RequestTranscript, ResumeReply
+from assistant.turns.effects import CloseSegment, CommitTurn, PrepareReply, RequestTranscript, ResumeReply
 from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
@@ -147,9 +148,28 @@ FIRST = ReplyId(1, 1)
 """The first attempt of the first turn."""
 
 
+def at_reply_onset(settings: TurnSettings | None = None) -> tuple[Scene, ReplyId]:
+    """Returns a scene with a reply that has just become audible, and the reply. Three words count as heard."""
+    scene = Scene(settings)
+    return scene, scene.commit_reply(words_heard=3, audible=True)
+
+
+def during_reply(settings: TurnSettings | None = None) -> tuple[Scene, ReplyId]:
+    """Returns a scene one second after the onset of a reply, and the reply."""
+    scene, reply = at_reply_onset(settings)
+    scene.silence(1000)
+    return scene, reply
+
+
 def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> SessionEffects:
     """Delivers a low-confidence transcript."""
     return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
+
+
+def commit_of(effects: Iterable[SessionEffect]) -> CommitTurn:
+    """Returns the only commit among the effects."""
+    (commit,) = [effect for effect in effects if isinstance(effect, CommitTurn)]
+    return commit
 
 
 def discards(effect: SessionEffect) -> bool:
