@@ -7,6 +7,7 @@ import timeit
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.texts.chunker_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 from support.texts.text_cases import text_cases
 
@@ -73,7 +74,7 @@ def test_number_across_tokens_is_not_split(cut: int) -> None:
 
 @text_cases("before", BEFORE_DOT)
 def test_sentence_end_does_not_depend_on_token_boundaries(before: str) -> None:
-    for after in BEHIND_DOT:
+    for after in BEHIND_DOT[BEFORE_DOT.index(before) % 3 :: 3]:
         head = f"Here it is now.\nThen we saw {before}"
         text = f"{head} {after} went on and on. So it goes on."
         whole = [chunk.text for chunk in chunks_of([text])]
@@ -161,7 +162,7 @@ def test_invalid_settings_are_rejected(first_unit_min_words: int, max_unit_chars
         Chunker(first_unit_min_words, max_unit_chars)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(75))
 @given(text=texts, data=st.data())
 def test_no_word_is_lost_or_repeated(text: str, data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=8))
@@ -179,7 +180,7 @@ def test_no_word_is_lost_or_repeated(text: str, data: st.DataObject) -> None:
         assert [word for chunk in chunks for word in words(chunk.text)] == words(whole)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(60))
 @given(texts, st.integers(20, 80))
 def test_chunks_are_bounded_and_speakable(text: str, max_unit_chars: int) -> None:
     for chunk in chunks_of(tokens_of(text), max_unit_chars=max_unit_chars):

@@ -6,6 +6,7 @@ import timeit
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.texts.text_cases import text_cases
 
 from assistant.text.speakable import Speakable, speakable
@@ -191,13 +192,13 @@ def test_plain_words_are_passed_on_immediately() -> None:
     assert [out.feed(token) for token in ["The", " museum", " opens", "!"]] == ["The", " museum", " opens", "!"]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_result_does_not_depend_on_token_boundaries(text: str, sizes: list[int]) -> None:
     assert stream(text, sizes) == speakable(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @example("$5</think>$")
 @example("$5[text](http://a.b/c)$")
 @given(markdown)
@@ -206,7 +207,7 @@ def test_speakable_is_idempotent(text: str) -> None:
     assert speakable(once) == once
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=100))
 def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
     assert not set(speakable(text)) & set("`[]*_\\^|\u200b\ufeff\x00")

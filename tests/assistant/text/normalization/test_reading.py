@@ -1,4 +1,4 @@
-"""Text normalization: case tables, invariants, the examples in the documentation, and pronunciation."""
+"""Text normalization: case tables, the examples in the documentation, invariants, and pronunciation."""
 
 import ctypes
 import importlib
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.texts.normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
 from support.texts.text_cases import plain_text, text_cases
 
@@ -39,21 +40,10 @@ EXAMPLES = (DOCS / "data" / "speech-examples.tsv").read_text(encoding="utf-8").s
 ROWS = [*GUIDE_ROWS, *(tuple(line.split("\t")) for line in EXAMPLES)]
 
 
-@text_cases(("language", "written", "normalized"), CASES, columns=(0, 1))
-def test_text_is_normalized_as_expected(language: str, written: str, normalized: str) -> None:
+@text_cases(("language", "written", "normalized"), [*CASES, *ROWS], columns=(0, 1))
+def test_text_is_normalized_as_expected_and_documented(language: str, written: str, normalized: str) -> None:
     assert spoken(written, language) == normalized
     assert spoken(normalized, language) == normalized
-
-
-def test_case_tables_are_large_enough() -> None:
-    assert len({written for written, _normalized in ENGLISH}) >= 150
-    for cases in (GERMAN, FRENCH, SPANISH):
-        assert len({written for written, _normalized in cases}) >= 25
-
-
-@text_cases(("language", "written", "normalized"), ROWS, columns=(0, 1))
-def test_examples_in_the_documentation_are_true(language: str, written: str, normalized: str) -> None:
-    assert spoken(written, language) == normalized
 
 
 def test_numeric_date_is_day_first_outside_america() -> None:
@@ -70,14 +60,14 @@ def test_unsupported_language_is_unchanged(language: str) -> None:
     assert spoken("It is 5 km, Dr. Gray & AWS.", language) == "It is 5 km, Dr. Gray & AWS."
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.text(max_size=80), LANGUAGES)
 def test_any_text_is_accepted(text: str, language: str) -> None:
     normalized = spoken(text, language)
     assert bool(normalized.strip()) == bool(text.strip())
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(PIECES, st.sampled_from((" ", " ", " ", ""))), max_size=12), LANGUAGES)
 def test_normalization_is_idempotent(pieces: list[tuple[str, str]], language: str) -> None:
     text = "".join(piece + space for piece, space in pieces)
@@ -86,7 +76,7 @@ def test_normalization_is_idempotent(pieces: list[tuple[str, str]], language: st
     assert any(map(str.isalnum, normalized)) >= any(map(str.isalnum, text))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.lists(st.from_regex(r"[a-zäöüßéñ]{1,12}[,!?]?", fullmatch=True), max_size=12), LANGUAGES)
 def test_plain_words_are_unchanged(words: list[str], language: str) -> None:
     assert spoken(" ".join(words), language) == " ".join(words)
