@@ -3,25 +3,13 @@
 from pathlib import Path
 
 import pytest
-from support.clocks.virtual_time import run_virtual
-from support.conversations.real_time_conversation import RealTimeConversation
-from support.conversations.simulation import (
-    NOON,
-    LoudnessVad,
-    ScriptedMicrophone,
-    ScriptedModel,
-    ScriptedRecognizer,
-    ScriptedVoice,
-    Simulation,
-    Utterance,
-)
+from support.conversations.simulation import LoudnessVad, Simulation, Utterance
 
 from assistant.config.loading import load_settings
 from assistant.events import Problem
 from assistant.models.language_hint import language_hint
-from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply_manager import NO_WORD_RECOGNIZED
-from assistant.skills.effects import SkillEffects
 from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.units import ms_of_samples
@@ -50,39 +38,19 @@ class Unsure(LoudnessVad):
 )
 def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms: list[float]) -> None:
     utterances = [Utterance(1000, 1800, "a small coffee")]
-    hears = ScriptedRecognizer(utterances)
-    engines = Engines(
-        Unsure(course),
-        LoudnessVad("spare"),
-        hears,
-        ScriptedModel(("It is ten o'clock and all is well.",)),
-        ScriptedVoice(),
-        SkillEffects(lambda _messages: None, lambda: NOON),
-    )
-    run_virtual(
-        RealTimeConversation(
-            ScriptedMicrophone(utterances, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False
-        ).run()
-    )
-    [hearing] = hears.streams
-    assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
+    simulation = Simulation(utterances, length_ms=5000, turns=TurnSettings(pre_roll_ms=0), vad=Unsure(course))
+    simulation.run()
+    [stream] = simulation.recognizer.streams
+    assert [ms_of_samples(at) for at in stream.dips] == pytest.approx(dips_ms, abs=1)
 
 
 def test_recognizer_that_fails_at_a_dip_is_reloaded() -> None:
-    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(6000, 6800, "with milk")]
-    hears = ScriptedRecognizer(utterances, fails_at_dip=True)
-    engines = Engines(
-        LoudnessVad(),
-        LoudnessVad("spare"),
-        hears,
-        ScriptedModel(("It is ten o'clock and all is well.",) * 2),
-        ScriptedVoice(),
-        SkillEffects(lambda _messages: None, lambda: NOON),
+    simulation = Simulation(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(6000, 6800, "with milk")], length_ms=10_000
     )
-    run_virtual(
-        RealTimeConversation(ScriptedMicrophone(utterances, 10000), engines, TurnSettings(), keep_words=False).run()
-    )
-    assert hears.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
+    simulation.recognizer.fails_at_dip = True
+    simulation.run()
+    assert simulation.recognizer.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
 
 
 @pytest.mark.parametrize("words", ["share this test of order", ""], ids=["improbable words", "no words"])

@@ -158,7 +158,7 @@ async def run_conversation(case: Case) -> SimulationResult:
         model = chat(case.name, server.url)
         stack.push_async_callback(model.aclose)
         await model.load()
-        return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).run()
+        return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).run_on_loop()
 
 
 async def run_all_conversations() -> dict[str, SimulationResult]:
@@ -270,7 +270,7 @@ async def answered(body: bytes) -> SimulationResult:
         server = await stack.enter_async_context(serving((HEAD, chunk(body), LAST_CHUNK)))
         model = chat("home", server.url)
         stack.push_async_callback(model.aclose)
-        return await scripted([ASKS], 1000, model, TURNS).run()
+        return await scripted([ASKS], 1000, model, TURNS).run_on_loop()
 
 
 async def split_answers() -> dict[str, SimulationResult]:
@@ -297,7 +297,7 @@ async def run_beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list
         stack.push_async_callback(model.aclose)
         async with asyncio.TaskGroup() as tasks:
             waiting, normal = (
-                [tasks.create_task(scripted([utterance], 2500, model, TURNS).run()) for _ in range(stalled)]
+                [tasks.create_task(scripted([utterance], 2500, model, TURNS).run_on_loop()) for _ in range(stalled)]
                 for utterance in (asks_first, asks)
             )
     return [task.result() for task in waiting], [task.result() for task in normal]

@@ -8,18 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.clocks.virtual_time import run_virtual
-from support.conversations.real_time_conversation import RealTimeConversation
-from support.conversations.simulation import (
-    NOON,
-    LoudnessVad,
-    ScriptedMicrophone,
-    ScriptedModel,
-    ScriptedRecognizer,
-    ScriptedStream,
-    ScriptedVoice,
-    Utterance,
-)
+from support.conversations.simulation import ScriptedRecognizer, ScriptedStream, Simulation, Utterance
 
 from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import (
@@ -32,12 +21,11 @@ from assistant.end_of_turn.estimator import (
 )
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
-from assistant.pipeline.engines import Engines, SessionSettings
-from assistant.skills.effects import SkillEffects
+from assistant.pipeline.engines import SessionSettings
 from assistant.trace.record import TurnRecord
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from audio.end_of_turn.prosody import ProsodyTrack
-from audio.end_of_turn.prosody_features import Prosody, prosody_at
+from audio.end_of_turn.prosody_features import prosody_at
 from audio.frame import Frame
 from audio.stt import Punctuation, SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
@@ -51,35 +39,28 @@ FIXED_400 = TurnSettings(speculate_after_ms=100, profile=EndOfTurnProfile(400, 4
 class RecordingEstimator:
     """An estimator that stores the evidence and always returns a probability of 0.5."""
 
-    habits: list[SpeakerPauseStats] = field(default_factory=list)
-    prosody: list[Prosody | None] = field(default_factory=list)
+    seen: list[EndOfTurnEvidence] = field(default_factory=list)
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        self.habits.append(evidence.pause_stats)
-        self.prosody.append(evidence.prosody)
+        self.seen.append(evidence)
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedRecognizer) -> Engines:
-    """Engines of a scripted conversation with up to eight replies."""
-    model = ScriptedModel(("It is ten o'clock and all is well.",) * 8)
-    effects = SkillEffects(lambda _messages: None, lambda: NOON)
-    return Engines(
-        LoudnessVad(), LoudnessVad("spare"), recognizer, model, ScriptedVoice(), effects, end_of_turn=turn_end
-    )
+def simulation_of(estimator: EndOfTurnEstimator, *utterances: Utterance, turns: TurnSettings = FIXED_400) -> Simulation:
+    """Returns a conversation that lasts 4 s longer than the utterances."""
+    reply = "It is ten o'clock and all is well."
+    return Simulation(utterances, utterances[-1].end_ms + 4000, (reply,), turns, end_of_turn=estimator)
 
 
-def pause_stats_of(
-    *utterances: Utterance, turns: TurnSettings = FIXED_400, greeting: str = ""
-) -> list[SpeakerPauseStats]:
+def pause_stats_of(*utterances: Utterance, greeting: str = "") -> list[SpeakerPauseStats]:
     """Returns the pause statistics of the estimates, without repetitions."""
     asked = RecordingEstimator()
-    engines = engines_with(asked, ScriptedRecognizer(list(utterances)))
-    engines = replace(engines, voice=ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0))
-    microphone = ScriptedMicrophone(list(utterances), utterances[-1].end_ms + 4000)
-    greets = SessionSettings(greeting=greeting)
-    run_virtual(RealTimeConversation(microphone, engines, turns, greets, keep_words=False).run())
-    return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
+    simulation = simulation_of(asked, *utterances)
+    simulation.voice.first_chunk_ms = 500.0 if greeting else 10.0
+    simulation.settings = SessionSettings(greeting=greeting)
+    simulation.run()
+    habits = [evidence.pause_stats for evidence in asked.seen]
+    return [found for at, found in enumerate(habits) if at == 0 or found != habits[at - 1]]
 
 
 def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
@@ -90,9 +71,7 @@ def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
 
 
 def test_continuing_after_commit_counts_as_a_pause() -> None:
-    first, second = pause_stats_of(
-        Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"), turns=FIXED_400
-    )
+    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
 
@@ -151,10 +130,10 @@ class SmartTurnStub:
 )
 def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
     listening = SmartTurnStub()
-    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")]
-    engines = replace(engines_with(RecordingEstimator(), ScriptedRecognizer(utterances)), audio_end_of_turn=listening)
-    turns = replace(FIXED_400, speculate_after_ms=40)
-    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 6800), engines, turns, keep_words=False).run())
+    utterances = Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")
+    simulation = simulation_of(RecordingEstimator(), *utterances, turns=replace(FIXED_400, speculate_after_ms=40))
+    simulation.audio_end_of_turn = listening
+    simulation.run()
     assert len(listening.heard_ms) == asked
 
 
@@ -190,13 +169,16 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
     hear(100, speaking=False)
     ended = edge
     collector.start_estimation(SegmentId(0), ended)
-    assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
+    assert not asked.seen, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
-    assert asked.prosody == [prosody_at(plain, onset, ended)]
+    assert [evidence.prosody for evidence in asked.seen] == [prosody_at(plain, onset, ended)]
     collector.end_segment(turn=True)
     hear(8000, speaking=False)
     assert plain.pitch.all()
     assert not collector._prosody.pitch.any()
+
+
+QUESTION = Utterance(1000, 1800, "what time is it")
 
 
 @dataclass
@@ -232,68 +214,59 @@ class OrderRecorder:
 
 @pytest.mark.parametrize("delay_ms", [0.0, 60.0], ids=["immediate transcript", "transcript after 60 ms"])
 def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
-    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    engines = engines_with(OrderRecorder(order), Slow(utterances, delay_ms=delay_ms, order=order))
-    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 5800), engines, FIXED_400, keep_words=False).run())
+    simulation = simulation_of(OrderRecorder(order), QUESTION)
+    simulation.recognizer = Slow([QUESTION], delay_ms=delay_ms, order=order)
+    simulation.run()
     # Once, with the next frame and the transcript available by then.
     assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
 
 
 def test_silence_is_estimated_once_and_without_the_draft() -> None:
-    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    recognizer = Slow(utterances, delay_ms=40.0, order=order, draft_missing_words=1)
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160))
-    run_virtual(
-        RealTimeConversation(
-            ScriptedMicrophone(utterances, 5800),
-            engines_with(OrderRecorder(order), recognizer),
-            turns,
-            keep_words=False,
-        ).run()
-    )
+    simulation = simulation_of(OrderRecorder(order), QUESTION, turns=turns)
+    simulation.recognizer = Slow([QUESTION], delay_ms=40.0, order=order, draft_missing_words=1)
+    simulation.run()
     # The draft, which is available at once, and the transcript after it.
     assert order[:4] == ["asked", "asked", "judged", "judged with words"]
 
 
-@dataclass
-class EvidenceRecorder:
-    """Stores the evidence of each estimate."""
+QUIET = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
 
-    seen: list[EndOfTurnEvidence] = field(default_factory=list)
 
-    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        self.seen.append(evidence)
-        return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
+def voiced_frame(number: int) -> Frame:
+    return Frame(Samples(number * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES])
+
+
+def speak_and_pause(collector: EvidenceCollector) -> None:
+    """Speaks for 32 frames, the last two of which belong to the silence that is estimated."""
+    collector.start_segment(Samples(0))
+    for number in range(32):
+        collector.process(voiced_frame(number), VadResult(True, Samples(0), 1.0))
+    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
 
 
 @pytest.mark.parametrize("reads", [True, False], ids=["known language", "unknown language"])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
-    reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
+    reading, punctuation = RecordingEstimator(), Punctuation(sentence_end=0.75, continuation=0.125)
     collector = EvidenceCollector(
         reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail
     )
-    collector.start_segment(Samples(0))
-    for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
-        collector.process(
-            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
-        )
-    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
-    quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
+    speak_and_pause(collector)
     transcripts = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
     for frame, (text, expected) in enumerate(transcripts, 32):
         if text is not None:
             collector.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
-        collector.process(Frame(Samples(frame * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
+        collector.process(voiced_frame(frame), QUIET)
     known = [("a table for two", punctuation), ("a table for two, please", None)] if reads else [(None, None)] * 2
     assert [(seen.text, seen.punctuation) for seen in reading.seen] == [(None, None), *known]
 
 
 def dictation_after(question: str, text: str, region: str = "") -> Dictation:
     """Returns the dictation of the last estimate, with this text after this question."""
-    reading = EvidenceRecorder()
+    reading = RecordingEstimator()
     collector = EvidenceCollector(
         reading,
         None,
@@ -304,15 +277,9 @@ def dictation_after(question: str, text: str, region: str = "") -> Dictation:
         DictationRules("en", region),
     )
     collector.on_reply_heard(question)
-    collector.start_segment(Samples(0))
-    for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
-        collector.process(
-            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
-        )
-    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    speak_and_pause(collector)
     collector.add_transcript(SegmentId(0), text)
-    quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
-    collector.process(Frame(Samples(32 * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
+    collector.process(voiced_frame(32), QUIET)
     return reading.seen[-1].dictation
 
 
@@ -382,10 +349,8 @@ def turns_with_pauses(profile: EndOfTurnProfile) -> list[TurnRecord]:
             Utterance(begin + 1400, begin + 2000, "with milk"),
         )
     ]
-    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(utterances))
     turns = TurnSettings(speculate_after_ms=100, profile=profile)
-    hold = RealTimeConversation(ScriptedMicrophone(utterances, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
-    return run_virtual(hold.run()).records
+    return simulation_of(ConstantEstimator(), *utterances, turns=turns).run().records
 
 
 def interrupted_turns(profile: EndOfTurnProfile) -> list[bool]:
@@ -413,10 +378,9 @@ def test_trace_says_that_a_speaker_pauses_often() -> None:
 
 
 def test_unfinished_phone_number_is_not_answered_in_a_pause() -> None:
-    says = [Utterance(1000, 2000, "five five five"), Utterance(3000, 5000, "one two one two three four five")]
-    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
+    says = Utterance(1000, 2000, "five five five"), Utterance(3000, 5000, "one two one two three four five")
     turns = TurnSettings(speculate_after_ms=100, profile=BALANCED)
-    result = run_virtual(RealTimeConversation(ScriptedMicrophone(says, 9000), engines, turns, keep_words=False).run())
+    result = simulation_of(ConstantEstimator(), *says, turns=turns).run()
     told = [event.detail for record in result.records for event in record.events if event.name == "estimate"]
     assert len(result.records) == 1, "the pause of one second is within the number"
     assert any(detail.endswith("dictates digits: incomplete") for detail in told)

@@ -1,24 +1,18 @@
 """Conversations of twelve utterances, in which most refer to what was said before, through the whole pipeline."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
-from support.conversations import simulation
 from support.conversations.loaded_skills import written_skills
-from support.conversations.real_time_conversation import scripted
 from support.conversations.simulation import NOON, Simulation, SimulationResult, Utterance
 
 from assistant.history.items import AssistantMessage
 from assistant.skills.answers import Running
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.dialog.memory import Memory
-from assistant.skills.effects import SkillEffects
-from assistant.turns.settings import TurnSettings
-from llm.chat import ChatModel
 
 EACH_MS = 7000
-REAL_TIME_EACH_MS = 3500
+
 
 CONVERSATIONS: dict[str, Sequence[tuple[str, str]]] = {
     "en": [
@@ -86,10 +80,13 @@ CONVERSATIONS: dict[str, Sequence[tuple[str, str]]] = {
 }
 
 
-def answering(
-    code: str, effects: SkillEffects, now_s: Callable[[], float], model: ChatModel | None = None
-) -> ChatModel:
-    """Returns the skills alone, or in front of a language model."""
+def conversation(code: str, utterances: Sequence[Utterance], *, beside_model: bool = False) -> Simulation:
+    """Returns a conversation with the skills alone, or in front of a language model."""
+    simulation = Simulation(utterances, length_ms=utterances[-1].end_ms + EACH_MS)
+    effects, skills = simulation.skill_effects, written_skills()
+
+    def now_s() -> float:
+        return simulation.session.context.clock.to_loop_s(simulation.session.context.position())
 
     def running() -> Running:
         return effects.timers.running(now_s())
@@ -98,23 +95,12 @@ def answering(
         return effects.memory.at(now_s())
 
     chat: SkillsChat | SkillsFirst = (
-        SkillsChat(written_skills(), lambda: NOON, code, running=running, memory=memory)
-        if model is None
-        else SkillsFirst(written_skills(), model, lambda: NOON, code, running=running, memory=memory)
+        SkillsFirst(skills, simulation.model, lambda: NOON, code, running=running, memory=memory)
+        if beside_model
+        else SkillsChat(skills, lambda: NOON, code, running=running, memory=memory)
     )
     effects.effect_of = chat.effect_of
-    return chat
-
-
-def conversation(code: str, utterances: Sequence[Utterance], *, beside_model: bool = False) -> Simulation:
-    """Returns a conversation with the skills."""
-    simulation = Simulation(utterances, length_ms=utterances[-1].end_ms + EACH_MS)
-
-    def now_s() -> float:
-        return simulation.session.context.clock.to_loop_s(simulation.session.context.position())
-
-    model = simulation.model if beside_model else None
-    simulation.model = answering(code, simulation.skill_effects, now_s, model)  # type: ignore[assignment]
+    simulation.model = chat  # type: ignore[assignment]
     return simulation
 
 
@@ -123,44 +109,18 @@ def replies_of(result: SimulationResult) -> list[str]:
     return [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
 
 
-def said_every(code: str, each_ms: int) -> list[Utterance]:
-    """Returns the utterances of a conversation, one after another."""
-    spoken = [words for words, _ in CONVERSATIONS[code]]
-    return [Utterance(1000 + at * each_ms, 1900 + at * each_ms, words) for at, words in enumerate(spoken)]
-
-
-def check_replies(result: SimulationResult, code: str) -> None:
-    """Checks that each utterance got its reply."""
-    replies = replies_of(result)
-    expected = [text for _, text in CONVERSATIONS[code]]
-    assert len(replies) == len(expected), replies
-    for reply, text in zip(replies, expected, strict=True):
-        assert reply.endswith(text)
+def said_every(words: Sequence[str]) -> list[Utterance]:
+    """Returns utterances, one after another."""
+    return [Utterance(1000 + at * EACH_MS, 1900 + at * EACH_MS, text) for at, text in enumerate(words)]
 
 
 @pytest.mark.parametrize("code", CONVERSATIONS)
 def test_twelve_utterances_with_follow_ups_are_understood(code: str) -> None:
-    check_replies(conversation(code, said_every(code, EACH_MS)).run(), code)
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-@pytest.mark.real_time
-def test_twelve_utterances_with_follow_ups_are_understood_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "WORD_MS", 60)
-
-    async def converse(code: str) -> SimulationResult:
-        utterances = said_every(code, REAL_TIME_EACH_MS)
-        effects = SkillEffects(lambda _messages: None, lambda: NOON)
-        chat = answering(code, effects, asyncio.get_running_loop().time)
-        length_ms = utterances[-1].end_ms + REAL_TIME_EACH_MS
-        return await scripted(utterances, length_ms, chat, TurnSettings(), effects).run()
-
-    async def converse_in_all() -> list[SimulationResult]:
-        return await asyncio.gather(*map(converse, CONVERSATIONS))
-
-    for code, result in zip(CONVERSATIONS, asyncio.run(converse_in_all()), strict=True):
-        check_replies(result, code)
+    spoken, expected = zip(*CONVERSATIONS[code], strict=True)
+    replies = replies_of(conversation(code, said_every(spoken)).run())
+    assert len(replies) == len(expected), replies
+    for reply, text in zip(replies, expected, strict=True):
+        assert reply.endswith(text)
 
 
 ASKED = ("set a ten minute timer for pasta", "set a timer for five minutes", "cancel the timer")
@@ -180,8 +140,7 @@ def test_answer_during_the_question_is_not_for_the_model(at_ms: int, answer: str
 
 
 def test_typed_answer_to_a_spoken_question_is_not_for_the_model() -> None:
-    said = [Utterance(1000 + at * EACH_MS, 1900 + at * EACH_MS, words) for at, words in enumerate(ASKED)]
-    talk = conversation("en", said, beside_model=True)
+    talk = conversation("en", said_every(ASKED), beside_model=True)
     talk.at(1000 + 3 * EACH_MS, lambda: talk.session.type("pasta"))
     replies = replies_of(talk.run())
     assert replies[-1] == "Your timer for pasta is cancelled."

@@ -10,19 +10,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from support.clocks.virtual_time import run_virtual
-from support.conversations.real_time_conversation import RealTimeConversation
-from support.conversations.simulation import (
-    NOON,
-    LoudnessVad,
-    ScriptedMicrophone,
-    ScriptedModel,
-    ScriptedRecognizer,
-    ScriptedStream,
-    ScriptedVoice,
-    Simulation,
-    Utterance,
-)
+from support.conversations.simulation import LoudnessVad, ScriptedRecognizer, ScriptedStream, Simulation, Utterance
+from support.examples import examples
 
 from assistant.end_of_turn.estimator import (
     BALANCED,
@@ -32,11 +21,9 @@ from assistant.end_of_turn.estimator import (
     EndOfTurnProfile,
     fitted_turn_end,
 )
-from assistant.pipeline.engines import Engines
 from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequests
 from assistant.replay.event_replay import DECISIONS, Step, events_of, index_recording, replay_events
 from assistant.replay.turns import conversation_of
-from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
 from assistant.turns.events import EndOfTurnScored, FinalTranscript, ReportedEvent
@@ -114,13 +101,9 @@ def recorded_decisions() -> Iterator[list[Decision]]:
 
 def without_words(effect: SessionEffect) -> SessionEffect:
     """Replaces words, which a trace does not hold, by whether there were any."""
-    match effect:
-        case PrepareReply():
-            return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
-        case CommitTurn() | CommitWithoutReply():
-            return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
-        case _:
-            return effect
+    if isinstance(effect, PrepareReply | CommitTurn | CommitWithoutReply):
+        return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
+    return effect
 
 
 def decisions_of(steps: Sequence[Step]) -> list[Decision]:
@@ -175,7 +158,7 @@ def speech(draw: st.DrawFn) -> list[Utterance]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-@settings(max_examples=20, phases=PHASES)
+@settings(max_examples=examples(8), phases=PHASES)
 @given(
     speech(),
     SETTINGS,
@@ -200,23 +183,19 @@ def test_replay_gives_same_decisions(
     check_replay(result.records, then)
 
 
-def judged(utterances: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTimeConversation:
+def judged(utterances: list[Utterance], turns: TurnSettings, seed: int = 1) -> Simulation:
     """Returns a conversation with EOT estimates, including Smart Turn's."""
-    skill_effects = SkillEffects(lambda _messages: None, lambda: NOON)
-    recognizer, model = TalkativeRecognizer(utterances, 40.0), ScriptedModel((REPLY, "Monday."))
-    engines = Engines(
-        UnsureVad(seed),
-        LoudnessVad("spare"),
-        recognizer,
-        model,
-        ScriptedVoice(),
-        skill_effects,
+    simulation = Simulation(
+        utterances,
+        utterances[-1].end_ms + 2000,
+        (REPLY, "Monday."),
+        turns,
+        vad=UnsureVad(seed),
         end_of_turn=fitted_turn_end(),
         audio_end_of_turn=DelayedSmartTurn(),
     )
-    return RealTimeConversation(
-        ScriptedMicrophone(utterances, utterances[-1].end_ms + 2000), engines, turns, keep_words=False
-    )
+    simulation.recognizer = TalkativeRecognizer(utterances, 40.0)
+    return simulation
 
 
 # A cough into the rest of a reply that another cough had cut: no words are simulated for it.
@@ -235,7 +214,7 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=examples(6), phases=PHASES)
 @example(COUGHS, BRIEF, 0)
 @example(INTO_THE_END, replace(BRIEF, interrupted_by=InterruptedBy.WAKE_PHRASE), 0)
 @example(GOES_ON, BRIEF, 0)
@@ -245,7 +224,7 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
     says: list[Utterance], turns: TurnSettings, seed: int
 ) -> None:
     with recorded_decisions() as then:
-        result = run_virtual(judged(says, turns, seed).run())
+        result = judged(says, turns, seed).run()
     check_replay(result.records, then)
     if not result.records:
         return
@@ -262,7 +241,7 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 
 def test_requests_and_estimates_are_found_by_silence() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
+    result = judged(utterances, SLOW_TO_SETTLE).run()
     found = index_recording(parse_entries([entry for record in result.records for entry in record.turn_events]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
@@ -292,7 +271,7 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
+    result = judged(utterances, SLOW_TO_SETTLE).run()
     told = as_judged_before(parse_entries([entry for record in result.records for entry in record.turn_events]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}

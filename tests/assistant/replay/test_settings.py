@@ -17,27 +17,22 @@ RECORDED = turn_settings(Settings(), "faster-whisper")
 @pytest.mark.parametrize(
     ("overrides", "section"),
     [
-        ([], TurnSection()),
-        (["turn.profile=eager"], TurnSection(profile="eager")),
-        (["turn.hangover_ms=250"], TurnSection(hangover_ms=250)),
-        (["turn.hangover_ms=250", "turn.hangover_ms=0"], TurnSection()),
-        (["turn.speculate_after_ms=0"], TurnSection(speculate_after_ms=0)),
-        (
+        pytest.param([], TurnSection(), id="default"),
+        pytest.param(["turn.profile=eager"], TurnSection(profile="eager"), id="profile"),
+        pytest.param(["turn.hangover_ms=250"], TurnSection(hangover_ms=250), id="hangover"),
+        pytest.param(["turn.hangover_ms=250", "turn.hangover_ms=0"], TurnSection(), id="hangover reset"),
+        pytest.param(["turn.speculate_after_ms=0"], TurnSection(speculate_after_ms=0), id="no speculation"),
+        pytest.param(
             ["turn.speculate_after_ms=100", "turn.profile=patient"],
             TurnSection(profile="patient", speculate_after_ms=100),
+            id="speculation and profile",
         ),
-        (["turn.interrupt_after_ms=300", "turn.stuck_after_s=9"], TurnSection(interrupt_after_ms=300, stuck_after_s=9)),
-        (["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3)),
-    ],
-    ids=[
-        "default",
-        "profile",
-        "hangover",
-        "hangover reset",
-        "no speculation",
-        "speculation and profile",
-        "interruption and turn limit",
-        "stuck limit",
+        pytest.param(
+            ["turn.interrupt_after_ms=300", "turn.stuck_after_s=9"],
+            TurnSection(interrupt_after_ms=300, stuck_after_s=9),
+            id="interruption and turn limit",
+        ),
+        pytest.param(["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3), id="stuck limit"),
     ],
 )
 def test_replayed_settings_equal_configured_settings(overrides: list[str], section: TurnSection) -> None:

@@ -17,7 +17,7 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.events import ChunkSpoken, Problem, SessionEvent
 from assistant.history.history import History
 from assistant.history.items import Item
-from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.engines import AudioEndOfTurnModel, Engines, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
@@ -422,6 +422,7 @@ class Simulation:
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None
     end_of_turn: EndOfTurnEstimator | None = None
+    audio_end_of_turn: AudioEndOfTurnModel | None = None
     listening_sound: ListeningSound | None = None
     summarizer: ChatModel | None = None
     late_ms: Sequence[int] = (0,)
@@ -448,12 +449,13 @@ class Simulation:
 
     def run(self) -> SimulationResult:
         """Runs the conversation and checks that every record adds up."""
-        result = run_virtual(self._run())
+        result = run_virtual(self.run_on_loop())
         for record in result.records:
             check_stages(record)
         return result
 
-    async def _run(self) -> SimulationResult:
+    async def run_on_loop(self) -> SimulationResult:
+        """Runs the conversation on the running loop, which may be one in real time."""
         loop = asyncio.get_running_loop()
         start_s = loop.time()
         events: list[tuple[int, SessionEvent]] = []
@@ -489,6 +491,7 @@ class Simulation:
                 self.voice,
                 self.skill_effects,
                 end_of_turn=self.end_of_turn,
+                audio_end_of_turn=self.audio_end_of_turn,
                 tools=self.tools,
                 listening_sound=self.listening_sound,
                 on_answer_heard=self.on_answer_heard,

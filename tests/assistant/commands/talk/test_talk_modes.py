@@ -160,7 +160,7 @@ def test_aborted_conversation_contains_no_side_talk() -> None:
 
     async def break_off() -> None:
         async with asyncio.timeout(3):
-            await simulation._run()
+            await simulation.run_on_loop()
 
     with pytest.raises(TimeoutError):
         run_virtual(break_off())
