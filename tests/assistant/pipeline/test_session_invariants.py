@@ -20,6 +20,7 @@ from support.conversations.conversation_checks import (
     observed_replies,
 )
 from support.conversations.simulation import LoudnessVad, Simulation, Utterance
+from support.examples import examples
 
 from assistant.events import TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, Item, UserMessage, without_resumed_rests
@@ -161,7 +162,7 @@ def simulated_records(
     return simulation
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(
     says,
     st.lists(st.booleans(), min_size=4, max_size=4),
@@ -191,7 +192,7 @@ def test_open_microphone_invariants(
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(
     st.integers(2, 12),
     st.lists(st.integers(0, 11), max_size=4),
@@ -226,7 +227,7 @@ def test_no_spoken_word_is_lost(
     assert " ".join(said) == spoken[0].words
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(
     says,
     st.lists(st.sampled_from(["named", "not", "within"]), min_size=4, max_size=4),
@@ -287,7 +288,7 @@ def check_absent(watched: CheckedSimulation, words: set[str]) -> None:
         assert not any(word in one for one in everything), f"{word} was for somebody else"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(
     says,
     st.lists(st.tuples(st.integers(1, 15), st.integers(1, 15)), max_size=4),
@@ -326,7 +327,7 @@ def test_push_to_talk_invariants(
     assert said == inside
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(says, actions("press", "release", "type", "repeat", "cancel", "mute", "unmute"), delays_ms)
 def test_push_to_talk_with_other_actions_invariants(
     parts: list[tuple[int, int]], acts: list[Action], delay_ms: float
@@ -338,7 +339,7 @@ def test_push_to_talk_with_other_actions_invariants(
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(st.lists(st.tuples(st.integers(1, 25), st.integers(1, 6)), min_size=1, max_size=4), delays_ms)
 @example([(4, 3), (2, 3)], 0.0)
 def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms: float) -> None:
