@@ -1,11 +1,9 @@
 """Tests following a server's stream: addresses, refusals, split lines, and reconnects."""
 
-import ssl
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
-from pathlib import Path
 from typing import ClassVar
 
 import httpx
@@ -13,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.conversations.trace_samples import DEMO, demo_records
-from support.services.grpc_server import self_signed
 from support.texts.text_cases import text_cases
 
 from assistant.trace_report.reading import Record, TraceError
@@ -137,28 +134,24 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
-        (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
-        (refusal(404), "not a `repartee serve`, or it has no stream"),
-        (refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow"),
-        (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
-        (httpx.Response(500, content=b"<html>"), "answers 500"),
-        (httpx.Response(200, text="<html>"), "answers, but not with traces"),
-        (traces(b'{"hello": 1}\n'), "is not a turn record"),
-        (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
-        (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
-    ],
-    ids=[
-        "token missing",
-        "foreign page",
-        "no stream",
-        "too many followers",
-        "redirect",
-        "server error",
-        "web page",
-        "other JSON",
-        "endless line",
-        "unreachable",
+        pytest.param(refusal(401), "put it into the environment variable REPARTEE_TOKEN", id="token missing"),
+        pytest.param(
+            refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not", id="foreign page"
+        ),
+        pytest.param(refusal(404), "not a `repartee serve`, or it has no stream", id="no stream"),
+        pytest.param(
+            refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow", id="too many followers"
+        ),
+        pytest.param(httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302", id="redirect"),
+        pytest.param(httpx.Response(500, content=b"<html>"), "answers 500", id="server error"),
+        pytest.param(httpx.Response(200, text="<html>"), "answers, but not with traces", id="web page"),
+        pytest.param(traces(b'{"hello": 1}\n'), "is not a turn record", id="other JSON"),
+        pytest.param(traces(b"x" * 5_000_000), "a line of more than 4 MB", id="endless line"),
+        pytest.param(
+            httpx.ConnectError("refused"),
+            r"cannot be reached \(ConnectError\); is `repartee serve` running there",
+            id="unreachable",
+        ),
     ],
 )
 def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str) -> None:
@@ -211,20 +204,6 @@ def test_remote_server_is_reached_through_environment_proxy(
                 next(records)
         answering.result()
     assert StubTraceServer.asked == ([f"{address}/traces"] if through else [])
-
-
-def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    key, certificate = self_signed(tmp_path)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with HTTPServer(("127.0.0.1", 0), StubTraceServer) as server, ThreadPoolExecutor() as threads:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        server.timeout = 5
-        answering = threads.submit(server.handle_request)
-        records = subscribe(f"https://localhost:{server.server_port}", {}, lambda _what: None, lambda _s: None)
-        assert next(records) == demo_records()[0]
-        answering.result()
 
 
 def test_invalid_proxy_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
