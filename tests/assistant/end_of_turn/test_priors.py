@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.estimator import OFTEN, SELDOM
-from assistant.end_of_turn.priors import (
-    USUAL_EXCESS_MS,
-    SpeakerPauseStats,
-    answer_shift,
-)
+from assistant.end_of_turn.priors import USUAL_EXCESS_MS, SpeakerPauseStats, answer_shift
 from assistant.end_of_turn.questions import question_of
 
 

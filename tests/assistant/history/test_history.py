@@ -142,12 +142,12 @@ def test_history_is_bounded_and_reports_removed_items(
 ) -> None:
     told: list[ItemId] = []
     conversation = History("", max_turns=1, max_tokens=2000, on_removed=told.append)
-    for number in range(3000):
+    for number in range(1200):
         conversation.insert(client(number), after)
         assert conversation.find(ItemId(f"i{number}")) is not None, "the newest stays"
         assert len(conversation.items) <= most
     kept = [item.id for item in conversation.items]
-    assert sorted([*told, *kept]) == sorted(f"i{number}" for number in range(3000))
+    assert sorted([*told, *kept]) == sorted(f"i{number}" for number in range(1200))
     assert len(kept) >= most // 2
 
 

@@ -1,4 +1,4 @@
-"""Tests of prompt truncation: whole turns, many at a time, rarely."""
+"""Tests of prompt truncation: whole turns, many at a time, rarely; by a share, or not at all, if a client says so."""
 
 import pytest
 from hypothesis import given
@@ -17,8 +17,6 @@ from assistant.history.items import (
 )
 from assistant.history.prompt_limits import HistoryLimits, first_kept, tokens_of
 from llm.chat import FunctionCall
-
-WIDE = HistoryLimits(turns=1000, tokens=1_000_000)
 
 
 def turn(number: int, words: str = "four byte words here", answer: str = "and as many back") -> list[Item]:
@@ -64,24 +62,18 @@ def test_continued_turn_stays_whole() -> None:
 @pytest.mark.parametrize(
     ("item", "tokens"),
     [
-        (UserMessage(ItemId("i"), "abcd", spoken=True), 5),
-        (UserMessage(ItemId("i"), "abcde", spoken=True), 6),
-        (UserMessage(ItemId("i"), "", spoken=True), 0),
-        (UserMessage(ItemId("i"), "\udc80", spoken=True), 5),
-        (SystemMessage(ItemId("i"), "ä" * 4), 6),
-        (FunctionCallItem(ItemId("i"), "c", "abcd", "{}{}"), 6),
-        (FunctionOutput(ItemId("i"), "c", "abcdefgh"), 6),
-        (AssistantMessage(ItemId("i"), "abcd", tool_uses=(ToolUse(FunctionCall("c", "ab", "{}"), "abcd", 0),)), 15),
-    ],
-    ids=[
-        "4 letters",
-        "5 letters",
-        "empty",
-        "lone surrogate",
-        "non-ASCII letters",
-        "function call",
-        "function output",
-        "answer with a call",
+        pytest.param(UserMessage(ItemId("i"), "abcd", spoken=True), 5, id="4 letters"),
+        pytest.param(UserMessage(ItemId("i"), "abcde", spoken=True), 6, id="5 letters"),
+        pytest.param(UserMessage(ItemId("i"), "", spoken=True), 0, id="empty"),
+        pytest.param(UserMessage(ItemId("i"), "\udc80", spoken=True), 5, id="lone surrogate"),
+        pytest.param(SystemMessage(ItemId("i"), "ä" * 4), 6, id="non-ASCII letters"),
+        pytest.param(FunctionCallItem(ItemId("i"), "c", "abcd", "{}{}"), 6, id="function call"),
+        pytest.param(FunctionOutput(ItemId("i"), "c", "abcdefgh"), 6, id="function output"),
+        pytest.param(
+            AssistantMessage(ItemId("i"), "abcd", tool_uses=(ToolUse(FunctionCall("c", "ab", "{}"), "abcd", 0),)),
+            15,
+            id="answer with a call",
+        ),
     ],
 )
 def test_tokens_are_estimated(item: Item, tokens: int) -> None:
@@ -118,3 +110,49 @@ def test_beginning_of_the_prompt_rarely_changes() -> None:
         beginning = first
         assert len(rest) < 20
     assert moves == 17, "every eleventh turn"
+
+
+def grown(history: History, turns: int) -> History:
+    for number in range(turns):
+        history.add_user_text(f"question {number:3} " + "x" * 68)  # 24 tokens
+    return history
+
+
+def contents(history: History) -> list[str]:
+    return [message.content[:12] for message in history.messages() if message.role == "user"]
+
+
+def test_share_of_the_own_limit_is_kept() -> None:
+    plain = grown(History("", 1000, 1000), 45)
+    assert len(contents(plain)) < 40
+    high, low = History("", 1000, 1000), History("", 1000, 1000)
+    high.own_max_tokens, high.kept = 500, 0.8
+    low.own_max_tokens, low.kept = 500, 0.2
+    sizes = [len(contents(grown(history, 21))) for history in (high, low)]
+    assert 14 <= sizes[0] <= 17
+    assert 3 <= sizes[1] <= 5
+
+
+def test_own_limit_cannot_exceed_that_of_the_server() -> None:
+    history = History("", 1000, 500)
+    history.own_max_tokens = 100_000
+    assert history.limits.tokens == 500
+
+
+def test_nothing_leaves_a_prompt_that_is_not_truncated() -> None:
+    history = History("", 5, 500)
+    history.truncates = False
+    assert history.excess("hello") is None
+    grown(history, 30)
+    assert len(contents(history)) == 30
+    assert history.excess("hello") == "756 tokens; allowed: 500"
+    assert history.summary_due() is None
+    history.truncates = True
+    assert history.excess("hello") is None
+
+
+def test_system_messages_do_not_count() -> None:
+    history = History("", 5, 500)
+    history.truncates = False
+    history.insert(SystemMessage(ItemId("s"), "y" * 4000))
+    assert history.excess("hello") is None

@@ -185,3 +185,22 @@ def test_truncation_by_a_client_cuts_the_markdown() -> None:
     found = history.find(item)
     assert isinstance(found, AssistantMessage)
     assert found.written == "Hi"
+
+
+WRITTEN = """Look:
+
+```python
+print(1)
+```
+
+| city | temperature |
+|---|---|
+| Berlin | 12 |
+
+Done."""
+
+
+def test_cut_table_sentence_starts_a_new_line_after_code() -> None:
+    reply = WrittenReply(block_notes("en", shown=True))
+    reply.add(WRITTEN)
+    assert reply.heard("Look: Here is the Python code. Here is a") == "Look:\n\n```python\nprint(1)\n```\n\nHere is a"

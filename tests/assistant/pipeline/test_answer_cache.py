@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
 from support.conversations.simulation import ScriptedModel, Simulation, SimulationResult, Utterance
 from support.engines.cache_parts import MemoryStore, inline_cache
 
@@ -96,10 +95,3 @@ def test_failing_store_is_shown_once_and_the_model_answers() -> None:
     outcomes = [event.detail for record in result.records for event in record.events if event.name == "cache"]
     assert outcomes.count("attempt 1: paused") >= 3
     assert all(record.error is None for record in result.records)
-
-
-@pytest.mark.parametrize("text", ["what time is it now", "what is my name"])
-def test_personal_and_timely_requests_are_never_stored(text: str) -> None:
-    _, model, store = run_conversation(text, text)
-    assert len(model.asked) == 2
-    assert store.kept == []

@@ -22,13 +22,12 @@ from audio.errors import AudioError
 from audio.frame import Frame
 from audio.units import Samples, samples_of_ms
 from llm.chat import Message
-from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
+from llm.errors import LlmError, LlmFiltered, LlmUnreachable
 from llm.http.failure import SPOKEN_UNREACHABLE
 
 TIME = Utterance(1000, 1800, "what time is it")
 UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
 FILTERED = LlmFiltered("home", "home: filtered", spoken="My language model declined to answer that.", retryable=False)
-BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
 
 
 def stages_ms(result: SimulationResult, turn: int = 0) -> dict[str, float]:
@@ -55,6 +54,7 @@ def test_plain_turn_is_answered_with_a_complete_breakdown() -> None:
     assert record.words is not None
     assert record.words.user == "what time is it"
     assert record.words.assistant == "It is ten o'clock. Anything else?"
+    assert result.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
 
 
 def test_ready_reply_is_held_while_the_user_may_resume() -> None:
@@ -79,7 +79,7 @@ def test_hold_times_out_when_frames_stop() -> None:
     assert result.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
 
 
-@pytest.mark.parametrize("slower_ms", range(0, 161, 20), ids="{} ms later".format)
+@pytest.mark.parametrize("slower_ms", range(0, 161, 40), ids="{} ms later".format)
 def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
     """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
@@ -161,12 +161,6 @@ def test_session_events_come_in_order() -> None:
     ]
 
 
-def test_playout_time_in_trace_matches_the_audio() -> None:
-    result = Simulation([TIME]).run()
-    heard_ms = result.sound_from_ms()
-    assert heard_ms == pytest.approx(result.records[0].playout_start_ms, abs=2.0)
-
-
 def test_speculation_hides_work_behind_the_silence_timeout() -> None:
     simulation = Simulation([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     result = simulation.run()
@@ -246,19 +240,6 @@ def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     assert silent_from is not None
     after_cut = result.sound_from_ms(silent_from + 320)
     assert after_cut == pytest.approx(second.playout_start_ms, abs=2.0), "the old reply was silent after the cut"
-
-
-def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
-    utterances = [TIME, Utterance(3000, 3160, "")]
-    result = Simulation(utterances).run()
-    (record,) = result.records
-    assert record.outcome == "answered"
-    assert [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}] == [
-        "duck",
-        "unduck",
-    ]
-    assert record.words is not None
-    assert record.words.assistant == "It is ten o'clock. Anything else?"
 
 
 STORY = "It is ten o'clock and all is well in town. And there is a long story behind that. Anything else?"
@@ -377,7 +358,7 @@ def test_reply_resumes_at_the_sentence_a_cough_interrupted() -> None:
 SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."
 
 
-@pytest.mark.parametrize("said", ["Yeah.", "Right.", "Mm hmm.", "Uh-huh.", "Okay.", "Genau.", "D'accord.", "Vale."])
+@pytest.mark.parametrize("said", ["Yeah.", "Mm hmm.", "Genau."])
 def test_reply_resumes_after_a_backchannel(said: str) -> None:
     simulation = Simulation([TIME, Utterance(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
     result = simulation.run()
@@ -389,7 +370,7 @@ def test_reply_resumes_after_a_backchannel(said: str) -> None:
     assert all(said not in getattr(item, "text", "") for item in result.history.items)
 
 
-@pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
+@pytest.mark.parametrize("said", ["Stop.", "Okay stop."])
 def test_more_than_a_backchannel_is_answered(said: str) -> None:
     simulation = Simulation([TIME, Utterance(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
     result = simulation.run()
@@ -586,12 +567,6 @@ def test_unreachable_model_is_reported() -> None:
     assert record.response_latency_ms is not None
 
 
-def test_broken_answer_ends_at_a_sentence() -> None:
-    result = Simulation([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).run()
-    assert result.chunks == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
-    assert result.records[0].error == "home: torn"
-
-
 @pytest.mark.parametrize(
     ("reply", "units", "error"),
     [
@@ -616,21 +591,28 @@ def test_answer_stopped_by_a_filter_is_incomplete(
     assert result.records[0].error == "home: filtered"
 
 
-def test_empty_answer_is_reported() -> None:
+def test_empty_answer_is_reported_and_counts_as_model_time() -> None:
     result = Simulation([TIME], replies=("",)).run()
+    assert stages_ms(result)["llm_first_token"] == pytest.approx(90, abs=1)
     assert result.chunks == ["My language model gave an empty answer."]
     assert result.records[0].error is not None
     assert "'scripted model' ended its answer without any text" in result.records[0].error
 
 
-def test_silent_model_ends_the_turn_as_stuck() -> None:
+@pytest.mark.parametrize("clean_up_s", [0.0, 7200.0], ids=["cancelled at once", "hanging in its clean-up"])
+def test_silent_model_ends_the_turn_as_stuck(clean_up_s: float) -> None:
     simulation = Simulation(
         [TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there.")
     )
-    first, second = simulation.run().records
+    simulation.model.clean_up_s = clean_up_s
+    result = simulation.run()
+    first, second = result.records
     assert (first.outcome, first.response_latency_ms) == ("stuck", None)
     assert second.outcome == "answered"
     assert simulation.model.cancelled == 1
+    assert result.problems[0] == first.error == "the reply by scripted model made no progress and was stopped"
+    assert result.events_of(SpeechStarted)[0] == SpeechStarted(1, 1000.0, ItemId("item_1"))
+    assert "llm_first_token" in [span.name for span in first.spans], "what was waited for is in the trace"
 
 
 def test_catching_up_late_audio_does_not_make_a_reply_stuck() -> None:
@@ -641,9 +623,9 @@ def test_catching_up_late_audio_does_not_make_a_reply_stuck() -> None:
     assert record.outcome == "answered"
 
 
-def test_failed_voice_shows_the_reply_and_is_restarted() -> None:
-    simulation = Simulation([TIME, Utterance(6000, 6800, "what is the date")], length_ms=12_000)
-    simulation.voice.fails = True
+def test_failed_voice_shows_the_reply_and_is_restarted_once_and_awaited() -> None:
+    simulation = Simulation([TIME, Utterance(4000, 4600, "hello")], length_ms=12_000)
+    simulation.voice.fails, simulation.voice.load_s = True, 2.5
     result = simulation.run()
     first, second = result.records
     assert first.outcome == "failed"
@@ -752,22 +734,6 @@ def test_client_measurement_before_speech_end_is_ignored() -> None:
     assert record.response_latency_ms > 0
 
 
-def test_hanging_cleanup_is_cancelled_again() -> None:
-    simulation = Simulation([TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello."))
-    simulation.model.clean_up_s = 7200.0
-    first, second = simulation.run().records
-    assert (first.outcome, second.outcome) == ("stuck", "answered")
-
-
-def test_stuck_reply_is_reported_without_speech_events() -> None:
-    result = Simulation([TIME], length_ms=14_000, replies=(None,)).run()
-    (record,) = result.records
-    assert result.problems == ["the reply by scripted model made no progress and was stopped"]
-    assert record.error == result.problems[0]
-    assert result.events_of(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
-    assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"
-
-
 def test_microphone_that_ends_during_a_word_loses_no_turn() -> None:
     result = Simulation([Utterance(1000, 3000, "what time is it")], length_ms=2500).run()
     assert [record.outcome for record in result.records] == ["answered"]
@@ -796,11 +762,6 @@ def test_recognizer_bug_does_not_end_the_session_or_leak_words() -> None:
     assert second.outcome == "answered"
     assert "internal error (RuntimeError)" in result.problems[0]
     assert not any("time is it" in trouble for trouble in result.problems)
-
-
-def test_empty_answer_counts_as_model_time() -> None:
-    result = Simulation([TIME], replies=("",)).run()
-    assert stages_ms(result)["llm_first_token"] == pytest.approx(90, abs=1)
 
 
 def test_text_without_audio_is_shown_but_not_in_the_history() -> None:
@@ -882,14 +843,6 @@ def test_dropped_attempt_keeps_its_spans() -> None:
     assert wasted.end_ms == pytest.approx(1980, abs=25)
 
 
-def test_failed_voice_is_restarted_once_and_awaited() -> None:
-    simulation = Simulation([TIME, Utterance(4000, 4600, "hello")], length_ms=12_000)
-    simulation.voice.fails, simulation.voice.load_s = True, 2.5
-    first, second = simulation.run().records
-    assert (first.outcome, second.outcome) == ("failed", "answered")
-    assert simulation.voice.loads == 1
-
-
 @pytest.mark.parametrize("fails", ["recognizer", "voice"])
 def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
     simulation = Simulation([TIME], length_ms=3000)
@@ -898,7 +851,7 @@ def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
 
     async def lasts_s() -> float:
         began_s = asyncio.get_running_loop().time()
-        await simulation._run()
+        await simulation.run_on_loop()
         return asyncio.get_running_loop().time() - began_s
 
     assert run_virtual(lasts_s()) < 12, "only the apology is played to its end"
@@ -951,23 +904,13 @@ def test_timer_rings_after_a_voice_restart() -> None:
     assert result.chunks == ["Ring."]
 
 
-def test_timer_due_during_speech_waits_for_the_reply() -> None:
-    utterances = [Utterance(1000, 1800, "set a timer for three seconds"), Utterance(4800, 6000, "what time is it")]
-    result = timer_simulation(utterances, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).run()
-    assert result.chunks == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
-
-
-def test_retracted_turn_cancels_its_timer() -> None:
-    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2300, 2900, "eight seconds")]
-    simulation = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",))
-    result = simulation.run()
-    assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
-
-
-def test_speculative_reply_sets_no_timer() -> None:
-    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2040, 2600, "eight seconds")]
-    settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    result = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",), turns=settings).run()
+@pytest.mark.parametrize(
+    ("resumes_ms", "speculate_ms"), [(2300, None), (2040, 100)], ids=["retracted reply", "dropped attempt"]
+)
+def test_timer_of_an_unheard_reply_is_not_set(resumes_ms: int, speculate_ms: float | None) -> None:
+    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(resumes_ms, resumes_ms + 600, "eight seconds")]
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=speculate_ms)
+    result = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",), turns=turns).run()
     assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
