@@ -47,7 +47,7 @@ def asked(kind: str, messages: Sequence[Message], options: ChatOptions = PLAIN) 
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("messages", [(), INSTRUCTED, GREETED], ids=["nothing", "instructions", "answered already"])
+@pytest.mark.parametrize("messages", [(), GREETED], ids=["nothing", "answered already"])
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_every_endpoint_kind_answers_without_a_user_message(kind: str, messages: Sequence[Message]) -> None:
     body, words = asked(kind, messages)

@@ -160,22 +160,6 @@ def test_wake_phrase_alone_survives_failed_rechecks() -> None:
     assert scene.effects[-1] == TurnDiscarded(1, at(scene.now_ms), at(800), "called")
 
 
-def test_early_transcript_after_end_of_turn_is_rechecked_once() -> None:
-    scene = Scene(SLOW_TO_SETTLE)
-    scene.speech(800)
-    scene.silence(400)
-    second = ReplyId(1, 2)
-    assert scene.transcript(FIRST, "hello") == (
-        PrepareReply(FIRST, "hello", "hello"),
-        RecognizerRequest(second, SegmentId(0), at(800), early=False),
-    )
-    assert scene.transcript(second, "hello") == (
-        DropAttempt(second, "same words"),
-        CommitTurn(FIRST, "hello", "hello", at(800)),
-        CloseSegment(SegmentId(0), 1),
-    )
-
-
 def test_draft_is_rechecked_at_once() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     again = ReplyId(1, 2)

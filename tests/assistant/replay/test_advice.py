@@ -287,7 +287,7 @@ def test_other_output_device_is_advised_only_if_one_was_slow(
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
-@pytest.mark.parametrize("times", [1, 2, 3, 9], ids=["once", "twice", "three times", "nine times"])
+@pytest.mark.parametrize("times", [1, 9], ids=["once", "nine times"])
 def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
     slow = slower(demo_records()[:1], "first_sentence", 300)
     for record in slow:
@@ -358,13 +358,6 @@ def test_turns_missing_for_advice_are_counted() -> None:
     assert finding.says.endswith("with turn.hangover_ms=200. Cannot tell yet: 16 more turns are needed.")
 
 
-def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
-    failed = [record | {"error": "the endpoint failed"} for record in held()]
-    done = CliRunner().invoke(trace, ["advise", str(write_trace(tmp_path / "failed.jsonl", failed))])
-    assert done.exit_code == 2
-    assert "no turn has a response latency" in done.stderr
-
-
 def test_json_holds_complete_advice() -> None:
     plain = json.loads(advice_json(advice(evidence(held(), times=10, replays=10))))
     assert plain["turns"] == 20
@@ -396,12 +389,14 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     old = write_trace(tmp_path / "old.jsonl", demo_records())
     beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
     empty = write_trace(tmp_path / "empty.jsonl", [])
+    failed = write_trace(tmp_path / "failed.jsonl", [record | {"error": "the endpoint failed"} for record in held()])
     unplaced = write_trace(
         tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "turn_events_before"}]
     )
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
         (("replay", str(empty)), f"{empty}: it has no turns."),
+        (("advise", str(failed)), "no turn has a response latency"),
         (
             ("advise", str(unplaced)),
             "line 1, or a later one of its conversation, is not a record as in docs/lab/trace-record.md",

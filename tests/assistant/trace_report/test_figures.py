@@ -31,25 +31,6 @@ def figures(records: list[Record]) -> Figures:
     return tally(records).figures()
 
 
-def test_figures_of_demo_turns() -> None:
-    found = figures(demo_records())
-    assert (found.turns, found.conversations) == (5, 1)
-    assert found.outcomes == {"answered": 4, "interrupted": 1}
-    assert found.latency is not None
-    assert found.latency.percentiles[50].value == pytest.approx(248.094, abs=0.001)
-    assert not found.latency.percentiles[99].enough
-    assert found.within is not None
-    assert (found.within.count, found.within.of) == (5, 5)
-    assert found.interruptions is not None
-    assert found.interruptions.count == 1
-    assert found.tail is None
-    assert found.speculation.hits is not None
-    assert (found.speculation.hits.count, found.speculation.hits.of) == (5, 5)
-    assert (found.speculation.attempts, found.speculation.dropped, found.speculation.confirmed) == (10, 1, 4)
-    assert list(found.endpoints) == ["skills"]
-    assert found.recognizers["pocketsphinx"].per_speech == pytest.approx(0.013, abs=0.001)
-
-
 def test_band_includes_both_bounds() -> None:
     first = demo_records()[0]
     latencies = (100.0, 199.9, 200.0, 500.0, 500.1, 900.0)

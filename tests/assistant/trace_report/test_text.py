@@ -15,7 +15,7 @@ from assistant.trace.latency import STAGES
 from assistant.trace_report.counting import count_turns
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.sheet import Sheet
-from assistant.trace_report.text import as_csv, as_json, headline, sentences, sheets, slowest_of
+from assistant.trace_report.text import as_csv, as_json, headline, sentences, sheets
 
 
 def figures() -> Figures:
@@ -37,17 +37,6 @@ def test_csv_has_one_row_per_stage() -> None:
     assert rows[0]["turns"] == "5"
     assert float(rows[0]["p50_low_ms"]) <= float(rows[0]["p50_ms"]) <= float(rows[0]["p50_high_ms"])
     assert float(rows[0]["max_ms"]) == 285.1
-
-
-def test_too_few_turns_are_reported() -> None:
-    (warning,) = [line for line in sentences(figures()) if line.startswith("too few turns")]
-    assert "p95 needs 59, p99 needs 299" in warning
-
-
-def test_slowest_turn_is_named() -> None:
-    _, slowest = count_turns([DEMO], 2, lambda what: None)
-    assert slowest_of(slowest) == ["slowest turn      5 of 20261121-143058-a25eaf86, 285 ms"]
-    assert slowest_of([]) == []
 
 
 def test_turns_stopped_without_a_voice_are_counted_apart() -> None:
@@ -111,7 +100,7 @@ def test_columns_are_left_out_in_order_and_no_figure_is_cut(width: int, lines: l
     assert [" ".join(line.split()) for line in shown(SHEET, width)] == lines
 
 
-@pytest.mark.parametrize("width", [50, 80, 100, 160], ids="{} columns".format)
+@pytest.mark.parametrize("width", [50, 100], ids="{} columns".format)
 def test_report_is_never_cut(width: int) -> None:
     for sheet in sheets(count_turns([DEMO], 0, lambda what: None)[0].figures()):
         lines = list(shown(sheet, width))

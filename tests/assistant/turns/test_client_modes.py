@@ -172,15 +172,6 @@ def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -
         assert scene.transcript(FIRST, "")[-1] == TurnDiscarded(1, at(500), at(500), "no words", submitted=True)
 
 
-def test_speech_does_not_interrupt_in_manual_mode() -> None:
-    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
-    scene.handle(ReplyRequested(at(0), "requested"))
-    effects = scene.speech(2000)
-    assert [type(effect) for effect in effects] == [OpenSegment]
-    scene.silence(400)
-    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == (TurnStarted(2, at(0)),)
-
-
 def test_overlap_can_be_committed_in_manual_mode() -> None:
     scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.handle(ReplyRequested(at(0), "requested"))

@@ -1,4 +1,4 @@
-"""Golden test: the effects of turn taking in 260 random conversations stay the same."""
+"""Golden test: the effects of turn taking in 340 random conversations stay the same."""
 
 from difflib import unified_diff
 

@@ -92,15 +92,6 @@ def test_new_onset_while_transcript_is_pending_is_measured_from_zero() -> None:
     assert scene.requested_transcript("no wait", again) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
 
-def test_two_coughs_have_two_segments() -> None:
-    scene, _ = at_reply_onset()
-    scene.speech(100)
-    scene.requested_transcript("", scene.silence(160))
-    scene.speech(100)
-    segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
-    assert len(segments) == len(set(segments)) == 3
-
-
 @pytest.mark.parametrize(
     ("probability", "stops"),
     [(0.49, False), (0.5, True), (0.6, True)],

@@ -85,20 +85,6 @@ def test_low_confidence_transcript_with_one_certain_frame_is_answered() -> None:
     assert commit_of(low_confidence_transcript(scene, FIRST))
 
 
-def test_confident_transcript_of_uncertain_speech_is_answered() -> None:
-    scene = Scene()
-    scene.uncertain_speech(600)
-    scene.silence(400)
-    assert commit_of(scene.transcript(FIRST, "stop"))
-
-
-def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
-    scene = Scene(TurnSettings(has_client=True))
-    scene.uncertain_speech(300)
-    scene.handle(InputCommitted(at(scene.now_ms)))
-    assert commit_of(low_confidence_transcript(scene, FIRST))
-
-
 @pytest.mark.parametrize(
     "settings",
     [TurnSettings(has_client=True, ends_turn=EndsTurn.CLIENT), TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK)],

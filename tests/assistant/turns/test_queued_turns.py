@@ -3,13 +3,7 @@
 from support.turns.turn_scene import FIRST, Scene, at, commit_of, last_requested
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.effects import (
-    CommitWithoutReply,
-    OpenSegment,
-    RetractReply,
-    TurnDiscarded,
-    TurnStarted,
-)
+from assistant.turns.effects import CommitWithoutReply, OpenSegment, RetractReply, TurnDiscarded, TurnStarted
 from assistant.turns.events import InputCleared, InputCommitted, ReplyId, ReplyRequested
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId

@@ -120,14 +120,6 @@ def test_request_or_cancel_prevents_resuming(
     assert not has_resumed(scene)
 
 
-def test_reply_does_not_resume_after_words() -> None:
-    scene, _ = at_reply_onset()
-    effects = scene.transcript(interrupt_briefly(scene), "what is the date")
-    assert CommitTurn(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
-    scene.silence(2000)
-    assert not has_resumed(scene)
-
-
 def test_reply_does_not_resume_without_auto_reply() -> None:
     scene = Scene(TurnSettings(answers=False))
     scene.handle(ReplyRequested(at(0), "requested"))

@@ -1,7 +1,7 @@
 """Tests of committed replies that are retracted because the user continues, also right after their onset."""
 
 import pytest
-from support.turns.turn_scene import FIRST, Scene, at, commit_of, discards, words
+from support.turns.turn_scene import FIRST, Scene, at, commit_of, words
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.effects import (
@@ -23,7 +23,7 @@ from assistant.turns.events import (
     ReplyId,
     ReplyRequested,
 )
-from assistant.turns.settings import InterruptedBy, TurnSettings
+from assistant.turns.settings import TurnSettings
 from assistant.turns.state.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
@@ -141,19 +141,14 @@ def test_early_speech_after_committed_input_does_not_continue_turn() -> None:
     assert InterruptReply(FIRST) in scene.speech(300)
 
 
-def test_later_uncertain_speech_does_not_retract_reply() -> None:
+@pytest.mark.parametrize(("behind_ms", "probability"), [(720, 0.58), (0, 0.49)], ids=["later", "unlikely speech"])
+def test_later_or_unlikely_speech_does_not_retract_reply(behind_ms: float, probability: float) -> None:
     scene = Scene()
-    scene.commit_reply(audible=True)
-    scene.silence(720)
-    assert [type(effect) for effect in scene.uncertain_speech(2000)] == [DuckReply, OpenSegment, UnduckReply]
-
-
-def test_early_speech_does_not_interrupt_uninterruptible_reply() -> None:
-    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.commit_reply(audible=True)
-    scene.silence(300)
-    scene.uncertain_speech(300)
-    assert [discards(effect) for effect in scene.silence(20)] == [True]
+    reply = scene.commit_reply(audible=True)
+    scene.silence(behind_ms)
+    effects = scene.uncertain_speech(2000, probability)
+    assert [type(effect) for effect in effects] == [DuckReply, OpenSegment, UnduckReply]
+    assert scene.turns.replying == reply
 
 
 def test_uncertain_speech_retracts_reply_only_once() -> None:
@@ -177,17 +172,6 @@ def test_early_backchannel_continues_turn() -> None:
     scene.uncertain_speech(200)
     scene.handle(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
     assert InterruptReply(reply, continues_turn=True) in scene.uncertain_speech(100)
-
-
-def test_early_unlikely_speech_does_not_retract_reply() -> None:
-    scene = Scene()
-    reply = scene.commit_reply(audible=True)
-    assert [type(effect) for effect in scene.uncertain_speech(2000, probability=0.49)] == [
-        DuckReply,
-        OpenSegment,
-        UnduckReply,
-    ]
-    assert scene.turns.replying == reply
 
 
 @pytest.mark.parametrize(

@@ -129,16 +129,6 @@ def test_failed_transcript_of_deferred_overlap_is_apologized_for_later() -> None
     assert isinstance(scene.silence(20)[-2], CommitTurn)
 
 
-def test_cough_is_discarded_if_only_client_interrupts() -> None:
-    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.effects.clear()
-    scene.speech(200)
-    scene.silence(200)
-    opened, closed = scene.effects
-    assert isinstance(opened, OpenSegment)
-    assert discards(closed)
-
-
 BY_NAME = TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE)
 
 
@@ -221,14 +211,6 @@ def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCl
         TurnDiscarded(2, now, at(3000), why),  # type: ignore[arg-type]
     )
     assert scene.transcript(SECOND, "stop") == ()
-
-
-def test_deferred_overlap_continues_after_cancelled_reply() -> None:
-    scene, _ = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
-    scene.speech(400)
-    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
-    scene.speech(400)
-    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]
 
 
 def test_clear_discards_deferred_overlap() -> None:

@@ -4,14 +4,7 @@ import pytest
 from support.turns.turn_scene import FIRST, Scene, at, commit_of, last_requested, low_confidence_transcript
 
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.effects import (
-    CloseSegment,
-    DropAttempt,
-    EndOfTurn,
-    OpenSegment,
-    RequestTranscript,
-    TurnStarted,
-)
+from assistant.turns.effects import CloseSegment, DropAttempt, EndOfTurn, OpenSegment, RequestTranscript, TurnStarted
 from assistant.turns.events import InputCommitted, ReplyRequested
 from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.state.states import Phase
