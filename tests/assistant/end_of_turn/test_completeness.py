@@ -55,6 +55,7 @@ could you tell me a joke
 please play some music
 what are you looking for
 remind me to call my mother
+yes i do
 never mind
 What's the weather like today?
 Turn it up.

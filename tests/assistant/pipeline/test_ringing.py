@@ -37,7 +37,7 @@ def test_ring_goes_on_until_the_conversation_ends() -> None:
     assert silent_from(result) > 9
 
 
-@pytest.mark.parametrize("words", ["okay", "stop", "yeah thanks", "got it", "what time is it"])
+@pytest.mark.parametrize("words", ["okay", "what time is it"])
 @pytest.mark.parametrize("turns", [None, WORDS_DECIDE], ids=["speech", "words"])
 def test_any_words_stop_the_ring(words: str, turns: TurnSettings | None) -> None:
     simulation = ringing(Utterance(6000, 6900, words), turns=turns)

@@ -53,6 +53,7 @@ def test_index_is_not_read_as_a_factor(language: str, heard: str) -> None:
 
 
 SSML = {
+    "indented code": ("```\n  x = 1\n  ```\nDone", "I'll leave out the code.\n\nDone"),
     "break": ('One. <break time="0.5s" /> Two.', "One.\n\nTwo."),
     "break without attributes": ("One<BREAK/>two", "One\n\ntwo"),
     "break that asks for no pause": ('One<break strength="none"/> two <break time="0ms"/>three', "One two three"),

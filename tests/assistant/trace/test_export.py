@@ -74,7 +74,7 @@ async def until(server: Server, requests: int, export: SpanExport | None = None)
 
 @dataclass
 class Sent:
-    """What became of turns that were exported."""
+    """The result of an export."""
 
     server: Server
     dropped: int

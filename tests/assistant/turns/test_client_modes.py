@@ -10,6 +10,7 @@ from support.turns.turn_scene import (
     at,
     at_reply_onset,
     discards,
+    last_requested,
     unheard_announcement,
 )
 
@@ -289,6 +290,21 @@ def test_forgotten_key_ends_turn_at_maximum_length() -> None:
     scene.transcript(FIRST, "what time is it")
     assert EndOfTurn(1) not in scene.silence(4120)
     assert CommitTurn(FIRST, "what time is it", "what time is it", at(800)) in scene.silence(20)
+
+
+def test_key_that_is_pressed_again_in_a_turn_delays_announcements_anew() -> None:
+    scene = Scene(PUSH_TO_TALK)
+    scene.handle(KeyPressed(at(0)))
+    scene.speech(800)
+    scene.handle(KeyPressed(at(800)))
+    scene.handle(ReplyRequested(at(800), "announcement", "Your timer is done."))
+    scene.silence(4200)
+    scene.transcript(last_requested(scene), "")
+    assert scene.phase() is Phase.IDLE
+    scene.silence(780)
+    assert announcement_count(scene) == 0
+    scene.silence(20)
+    assert announcement_count(scene) == 1, "5 s after the second press"
 
 
 def test_announcement_waits_while_key_is_down() -> None:

@@ -37,7 +37,7 @@ from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import VadResult
 
-CLIENT_ACTS = ["request", "repeat", "commit", "press", "clear", "cancel", "cancel all"]
+CLIENT_ACTS = ["request", "repeat", "commit", "key", "clear", "cancel", "cancel all"]
 COMMITTED_FRAMES = 100
 """Frames from the last speech to the commit of a client that ends all turns."""
 

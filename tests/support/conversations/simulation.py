@@ -17,7 +17,8 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.events import ChunkSpoken, Problem, SessionEvent
 from assistant.history.history import History
 from assistant.history.items import Item
-from assistant.pipeline.engines import AudioEndOfTurnModel, Engines, SessionSettings
+from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
+from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session

@@ -381,6 +381,8 @@ class Performance:
                 return ReplyCancelled(at)
             case "cancel all":
                 return ReplyCancelled(at, including_request=True)
+            case "key":
+                return KeyPressed(at)
             case "press" if self.session.key is None:
                 return KeyPressed(at)
         return None
