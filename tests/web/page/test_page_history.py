@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
-from support.pages.page_browser import chromium, wait_until
+from support.pages.page_browser import wait_until
 from support.servers.page_server import Running, page_server
 
 from assistant.storage.conversation_file import ConversationFile
@@ -16,12 +16,6 @@ from assistant.storage.conversation_file import ConversationFile
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 Choice = Literal["server", "browser", "no"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +32,12 @@ def server(folder: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def page(browser: Browser, server: Running) -> Iterator[Page]:
-    context = browser.new_context(accept_downloads=True)
+    """A page in text-only mode, in a window of its own."""
+    context = browser.new_context(service_workers="block")
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.add_init_script("localStorage.setItem('repartee', JSON.stringify({textOnly: true}))")
     page.goto(server.url)
     yield page
     context.close()
@@ -60,7 +56,7 @@ def shown(page: Page) -> list[str]:
 
 
 def say(page: Page, text: str) -> None:
-    """Types a message and waits until its reply was heard and is kept."""
+    """Types a message and waits until its reply is complete and kept."""
     page.fill("#text-input", text)
     page.press("#text-input", "Enter")
     wait_until(page, lambda: shown(page)[-2:-1] == [text], "a reply")
@@ -129,7 +125,7 @@ def test_reload_continues_the_running_conversation(page: Page, choice: Choice) -
 
 
 @pytest.mark.parametrize("choice", ["server", "browser"])
-def test_conversation_is_found_read_and_continued(page: Page, choice: Choice) -> None:
+def test_conversation_is_found_renamed_and_continued(page: Page, choice: Choice) -> None:
     choose(page, choice)
     say(page, "what is two plus four")
     end(page)
@@ -137,19 +133,22 @@ def test_conversation_is_found_read_and_continued(page: Page, choice: Choice) ->
     end(page)
     check_listed(page, ["what is nine minus two", "what is two plus four"])
     page.fill("#history input[type=search]", "PLUS")
-    wait_until(
-        page, lambda: page.locator("#history .name").all_inner_texts() == ["what is two plus four"], "the search"
-    )
+    names = page.locator("#history .name")
+    wait_until(page, lambda: names.all_inner_texts() == ["what is two plus four"], "the search")
     page.click("#history .kept-row")
     page.wait_for_selector("#history .messages")
     assert page.locator("#history .messages .item").count() == 2
+    page.click("#history .actions >> text=Rename")
+    page.fill("#history .rename", "  My   sums ")
+    page.press("#history .rename", "Enter")
+    page.wait_for_selector("#history h3 >> text=My sums")
     page.click("#history .actions button.primary")
     assert page.evaluate("document.activeElement.id") == "start"
     assert shown(page)[0] == "what is two plus four"
     say(page, "what is two plus five")
     assert [shown(page)[0], shown(page)[2]] == ["what is two plus four", "what is two plus five"]
     end(page)
-    check_listed(page, ["what is two plus four", "what is nine minus two"])
+    check_listed(page, ["My sums", "what is nine minus two"])
     assert "2 turns" in page.locator("#history .kept-row").first.inner_text()
 
 
@@ -163,22 +162,24 @@ def test_conversation_is_exported_and_deleted(page: Page, choice: Choice) -> Non
     check_listed(page, ["what is two plus seven", "what is two plus six"])
     page.click("#history .kept-row >> nth=1")
     page.wait_for_selector("#history .messages")
-    with page.expect_download() as saved:
-        page.click("text=Save as Markdown")
-    text = Path(saved.value.path()).read_text()
+    text = downloaded(page, "Save as Markdown")
     assert text.startswith("# what is two plus six\n")
     assert "**Repartee:** " in text
-    with page.expect_download() as saved:
-        page.click("text=Save as JSON")
-    messages = json.loads(Path(saved.value.path()).read_text())["messages"]
-    assert messages[0] == {"role": "user", "text": "what is two plus six", "spoken": False, "complete": True}
+    assert json.loads(downloaded(page, "Save as JSON"))["messages"][0] == tab_message("what is two plus six")
     page.click("#history .actions .danger")
     page.click("text=Really delete?")
-    wait_until(page, lambda: page.locator("#history .name").all_inner_texts() == ["what is two plus seven"], "one left")
+    names = page.locator("#history .name")
+    wait_until(page, lambda: names.all_inner_texts() == ["what is two plus seven"], "one left")
     page.click("#history .keep-choice .danger")
     page.click("text=Really delete all of them?")
-    wait_until(page, lambda: page.locator("#history .name").count() == 0, "none left")
+    wait_until(page, lambda: names.count() == 0, "none left")
     assert "No conversations yet" in page.inner_text("#history [role=status]")
+
+
+def downloaded(page: Page, button: str) -> str:
+    with page.expect_download() as saved:
+        page.click(f"text={button}")
+    return Path(saved.value.path()).read_text()
 
 
 def test_nothing_is_kept_without_consent(page: Page, folder: Path) -> None:
@@ -194,12 +195,11 @@ def test_nothing_is_kept_without_consent(page: Page, folder: Path) -> None:
 def test_other_browser_does_not_see_it(page: Page, browser: Browser, server: Running) -> None:
     choose(page, "server")
     say(page, "what is two plus eight")
-    context = browser.new_context()
-    other = context.new_page()
+    other = browser.new_context(service_workers="block").new_page()
     other.goto(server.url)
     choose(other, "server")
     check_listed(other, [])
-    context.close()
+    other.context.close()
     tab = page.context.new_page()
     tab.goto(server.url)
     check_listed(tab, ["what is two plus eight"])
@@ -260,21 +260,6 @@ def test_deleting_the_running_conversation_ends_its_keeping(page: Page, choice: 
     check_listed(page, [])
 
 
-@pytest.mark.parametrize("choice", ["server", "browser"])
-def test_conversation_is_renamed(page: Page, choice: Choice) -> None:
-    choose(page, choice)
-    say(page, "what is two plus twelve")
-    page.click("#start")
-    check_listed(page, ["what is two plus twelve"])
-    page.click("#history .kept-row")
-    page.click("#history .actions >> text=Rename")
-    page.fill("#history .rename", "  My   sums ")
-    page.press("#history .rename", "Enter")
-    page.wait_for_selector("#history h3 >> text=My sums")
-    page.keyboard.press("Escape")
-    wait_until(page, lambda: page.locator("#history .name").first.inner_text() == "My sums", "the name in the list")
-
-
 def test_panel_covers_a_phone_and_closes_by_escape_and_back(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for close in (
@@ -307,48 +292,23 @@ def test_damaged_storage_of_the_tab_is_ignored(page: Page) -> None:
         assert page.inner_text("#start-label").endswith("conversation")
 
 
-@pytest.mark.parametrize("choice", ["server", "browser"])
-def test_reopened_conversation_shows_code(browser: Browser, tmp_path: Path, choice: Choice) -> None:
-    code = "def f(n):\n    return n"
-    answers = (f"Here **you** are:\n\n```python\n{code}\n```\n\nDone.", "It is changed.")
-    file = ConversationFile(tmp_path / "c.sqlite3", time.time)
-    with page_server(tmp_path / "traces", "server.resume_s=0", answers=answers, conversations=file) as server:
-        page = browser.new_context(accept_downloads=True).new_page()
-        page.goto(server.url)
-        choose(page, choice)
-        say(page, "write a function")
-        end(page)
-        assert page.inner_text("#transcript .rich pre code").strip() == code
-        page.reload()
-        wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code in the tab")
-        check_listed(page, ["write a function"])
-        page.click("#history .kept-row")
-        page.wait_for_selector("#history .messages .rich pre")
-        with page.expect_download() as saved:
-            page.click("text=Save as Markdown")
-        assert f"```python\n{code}\n```" in Path(saved.value.path()).read_text()
-        page.click("#history .actions button.primary")
-        wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code")
-        say(page, "change its second line")
-        assert page.inner_text("#transcript .rich pre code").strip() == code
-        page.context.close()
-
-
 def words(page: Page) -> list[list[str]]:
     """Returns the words of each line, without the label of what was not heard."""
     return [text.replace("(not heard)", "").split() for text in shown(page)]
 
 
-@pytest.mark.parametrize("choice", ["server", "browser", "no"])
-def test_unheard_text_is_shown_after_a_reload(browser: Browser, tmp_path: Path, choice: Choice) -> None:
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_unheard_text_and_code_are_shown_after_a_reload_and_when_continued(
+    browser: Browser, tmp_path: Path, choice: Choice
+) -> None:
     code = "def f(n):\n    return n"
     long = " ".join(f"Sentence number {n} is here." for n in range(40))
     answer = f"Read **this** now. {long}\n\n```python\n{code}\n```\n\nThe end."
     file = ConversationFile(tmp_path / "c.sqlite3", time.time)
-    with page_server(
-        tmp_path / "traces", "server.resume_s=30", answers=(answer, "Fine."), conversations=file
-    ) as server:
-        page = browser.new_context(accept_downloads=True).new_page()
+    settings = ("server.resume_s=30", "tts.speed=2")
+    answers = (answer, "Fine.", "It is changed.")
+    with page_server(tmp_path / "traces", *settings, answers=answers, conversations=file) as server:
+        page = browser.new_context(service_workers="block").new_page()
         page.goto(server.url)
         choose(page, choice)
         page.fill("#text-input", "write a function")
@@ -369,14 +329,16 @@ def test_unheard_text_is_shown_after_a_reload(browser: Browser, tmp_path: Path, 
         say(page, "thanks")
         assert words(page)[: len(before)] == before
         end(page)
-        if choice != "no":
-            check_listed(page, ["write a function"])
-            page.click("#history .kept-row")
-            with page.expect_download() as saved:
-                page.click("text=Save as Markdown")
-            exported = Path(saved.value.path()).read_text()
-            assert "*(not heard)*" in exported
-            assert f"```python\n{code}\n```\n\nThe end." in exported
+        check_listed(page, ["write a function"])
+        page.click("#history .kept-row")
+        page.wait_for_selector("#history .messages .rich pre")
+        exported = downloaded(page, "Save as Markdown")
+        assert "*(not heard)*" in exported
+        assert f"```python\n{code}\n```\n\nThe end." in exported
+        page.click("#history .actions button.primary")
+        wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code")
+        say(page, "change its second line")
+        assert page.inner_text("#transcript .rich pre code").strip() == code
         page.context.close()
 
 

@@ -1,38 +1,23 @@
 """The page shows each problem with a remedy."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
-from support.pages.page_browser import chromium, wait_until
+from playwright.sync_api import Page
+from support.pages.page_browser import wait_until
+from support.pages.page_conversation import dispatch_events
 from support.servers.scripted_server import SETTINGS, Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser that denies the microphone."""
-    with chromium(allowed=False) as browser:
-        yield browser
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    sound = np.sin(np.arange(36_000) / 9) * 8000
-    with serving(Script([Reply("as you wish", sound.astype(np.int16))])) as server:
-        yield server
-
-
-@pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context()
-    yield context.new_page()
-    context.close()
+def script() -> Script:
+    return Script([Reply("as you wish", (np.sin(np.arange(36_000) / 9) * 8000).astype(np.int16))])
 
 
 def notice(page: Page, name: str) -> str:
@@ -46,14 +31,24 @@ def open_and_start(page: Page, server: Server) -> None:
     page.click("#start")
 
 
+def open_and_wait(page: Page, server: Server) -> None:
+    """Starts a conversation and waits until it listens."""
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+
+
+def write(page: Page, text: str) -> None:
+    page.fill("#text-input", text)
+    page.press("#text-input", "Enter")
+
+
 def test_typing_works_if_microphone_is_denied(page: Page, server: Server) -> None:
     open_and_start(page, server)
     words = notice(page, "denied")
     wait_until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
     assert "does not let this page use the microphone" in words
     assert "Allow it in the site settings" in words
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    write(page, "are you there")
     page.wait_for_selector("body[data-phase=speaking]")
     wait_until(
         page,
@@ -71,16 +66,14 @@ def test_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None:
     open_and_start(page, server)
     notice(page, "denied")
     wait_until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    write(page, "are you there")
     page.wait_for_selector(".item.failed")
     assert page.inner_text(".item.failed .note") == f"failed: {cause}"
     assert page.locator(".notice:not([data-problem=denied])").count() == 0
 
 
 def test_failed_reply_without_words_is_a_notice_until_the_next_reply(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
+    open_and_wait(page, server)
     failed = {"id": "resp_7_1", "status": "failed", "status_details": {"error": {"message": "the voice failed"}}}
     dispatch_events(
         page,
@@ -93,8 +86,7 @@ def test_failed_reply_without_words_is_a_notice_until_the_next_reply(page: Page,
     assert "Say or type it again" in words
     assert "the voice failed" in words
     assert page.evaluate("repartee.turns.summary") is None
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    write(page, "are you there")
     page.wait_for_selector(".notice[data-problem=reply-failed]", state="detached")
 
 
@@ -138,25 +130,27 @@ def test_start_without_server_shows_notice_and_cleans_up(page: Page) -> None:
     assert page.locator(".notice[data-problem=unreachable]").count() == 0
 
 
+def answered_by(model: str) -> dict[str, Any]:
+    """Returns settings of a server with this model."""
+    return {**SETTINGS, "answers": {**SETTINGS["answers"], "name": model, "kind": "model"}}
+
+
 def test_conversation_stays_while_the_server_loads_and_the_wait_is_no_latency(page: Page, server: Server) -> None:
-    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "first", "kind": "model"}}
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    server.script.settings = answered_by("first")
+    open_and_wait(page, server)
+    write(page, "are you there")
     page.wait_for_selector("body[data-phase=speaking]")
     wait_until(page, lambda: "as you wish" in page.inner_text("#transcript"), "the reply")
     server.script.close_with = ("server_loading", 1013)
-    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "second", "kind": "model"}}
+    server.script.settings = answered_by("second")
     page.reload()
     wait_until(page, lambda: page.inner_text("#start-label") == "Continue conversation", "the conversation")
     before = page.inner_text("#transcript")
     assert "are you there" in before
-    page.fill("#text-input", "and now")
-    page.press("#text-input", "Enter")
+    write(page, "and now")
     notice(page, "loading")
     assert page.inner_text("#transcript") == before
-    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "third", "kind": "model"}}
+    server.script.settings = answered_by("third")
     server.script.close_with = None
     wait_until(page, lambda: "and now" in page.inner_text("#transcript"), "the message")
     wait_until(page, lambda: page.evaluate("repartee.turns.all.at(-1)?.leaves_s > 0"), "a reply")
@@ -176,10 +170,7 @@ def test_missing_audio_support_is_shown_until_next_start(page: Page, server: Ser
     assert page.locator(".notice[data-problem=no-sound]").count() == 0
 
 
-@pytest.mark.parametrize(
-    ("failure", "name"),
-    [("NotFoundError", "no-microphone"), ("NotReadableError", "busy")],
-)
+@pytest.mark.parametrize(("failure", "name"), [("NotFoundError", "no-microphone"), ("NotReadableError", "busy")])
 def test_failed_microphone_can_be_retried(page: Page, server: Server, failure: str, name: str) -> None:
     page.add_init_script(
         "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', window.failure ?? "
@@ -210,16 +201,21 @@ def test_removed_microphone_is_opened_again(page: Page, server: Server) -> None:
     wait_until(page, lambda: len(server.audio_chunks) > before + 5, "sound again")
 
 
+GRANTED_LATER = """
+    window.requests = [], window.given = [];
+    navigator.mediaDevices.getUserMedia = ({ audio }) => new Promise((resolve) => {
+        requests.push({ ...audio, alone: given.every((stream) => stream.getTracks()[0].readyState === "ended") });
+        window.grant = () => {
+            given.push(new MediaStreamAudioDestinationNode(window.bench ??= new AudioContext()).stream);
+            window.grant = null;
+            resolve(given.at(-1));
+        };
+    });"""
+"""The microphone is requested, and granted by `grant`."""
+
+
 def test_only_the_latest_microphone_settings_are_requested(page: Page, server: Server) -> None:
-    page.add_init_script("""
-        window.requests = [], window.given = [];
-        navigator.mediaDevices.getUserMedia = ({ audio }) => new Promise((resolve) => {
-            requests.push({ ...audio, alone: given.every((stream) => stream.getTracks()[0].readyState === 'ended') });
-            window.grant = () => {
-                given.push(new MediaStreamAudioDestinationNode(window.bench ??= new AudioContext()).stream);
-                resolve(given.at(-1));
-            };
-        });""")
+    page.add_init_script(GRANTED_LATER)
     open_and_start(page, server)
     wait_until(page, lambda: page.evaluate("requests.length") == 1, "a microphone is requested")
     page.evaluate("grant()")
@@ -241,15 +237,7 @@ def test_only_the_latest_microphone_settings_are_requested(page: Page, server: S
 
 @pytest.mark.parametrize("running", [False, True])
 def test_microphone_granted_after_stop_is_closed(page: Page, server: Server, *, running: bool) -> None:
-    page.add_init_script("""
-        window.given = [];
-        navigator.mediaDevices.getUserMedia = () => new Promise((resolve) => {
-            window.grant = () => {
-                given.push(new MediaStreamAudioDestinationNode(window.bench ??= new AudioContext()).stream);
-                window.grant = null;
-                resolve(given.at(-1));
-            };
-        });""")
+    page.add_init_script(GRANTED_LATER)
     open_and_start(page, server)
     wait_until(page, lambda: page.evaluate("Boolean(window.grant)"), "a microphone is requested")
     if running:
@@ -304,10 +292,8 @@ ENDED = """
 
 
 def test_disabled_control_keeps_the_focus(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    open_and_wait(page, server)
+    write(page, "are you there")
     page.wait_for_selector("body[data-phase=speaking]")
     page.focus("#interrupt")
     page.wait_for_selector("body[data-phase=listening]")
@@ -341,31 +327,23 @@ def test_removed_key_button_passes_on_the_focus(page: Page, server: Server) -> N
     assert page.evaluate(FOCUS) == "start"
 
 
-def test_token_is_requested_and_sent(page: Page, server: Server) -> None:
+def test_wrong_token_is_reported_at_the_input_and_requested_again(page: Page, server: Server) -> None:
     server.script.token = "open-sesame"
     open_and_start(page, server)
     page.wait_for_selector("#token-dialog[open]")
+    assert not page.is_visible("#token-refused")
+    for wrong, words in (("open-barley", "this server requires its token"),
+                         ("REPARTEE_TOKEN=open-sesame", "Paste the token alone")):  # fmt: skip
+        page.fill("#token", wrong)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#token-dialog[open] >> text={words}")
+    page.wait_for_selector(".notice[data-problem=token] >> text=Paste the token alone")
+    assert not page.is_visible(".notice[data-problem=no-sound]")
     page.fill("#token", "open-sesame")
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-phase=listening]")
     assert server.connections == 1
     assert not page.is_visible("#token-dialog")
-
-
-def test_invalid_token_is_requested_again(page: Page, server: Server) -> None:
-    server.script.token = "open-sesame"
-    open_and_start(page, server)
-    page.wait_for_selector("#token-dialog[open]")
-    page.fill("#token", "REPARTEE_TOKEN=open-sesame")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".notice[data-problem=token] >> text=Paste the token alone")
-    page.wait_for_selector("#token-dialog[open] >> text=Paste the token alone")
-    assert not page.is_visible(".notice[data-problem=no-sound]")
-    assert page.evaluate("sessionStorage.getItem('repartee-token')") is None
-    page.fill("#token", "open-sesame")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("body[data-phase=listening]")
-    assert server.connections == 1
 
 
 def test_page_works_without_storage(page: Page, server: Server) -> None:
@@ -387,30 +365,18 @@ def test_page_works_without_storage(page: Page, server: Server) -> None:
     assert page.is_visible("#hold")
 
 
-def test_wrong_token_is_reported_at_the_input(page: Page, server: Server) -> None:
-    server.script.token = "open-sesame"
-    open_and_start(page, server)
-    page.wait_for_selector("#token-dialog[open]")
-    assert not page.is_visible("#token-refused")
-    page.fill("#token", "open-barley")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#token-dialog[open] >> text=this server requires its token")
-
-
 def test_text_typed_while_disconnected_stays_in_the_box(page: Page, server: Server) -> None:
     server.script.close_with = ("server_full", 1013)
     open_and_start(page, server)
     notice(page, "full")
-    page.fill("#text-input", "are you there")
-    page.press("#text-input", "Enter")
+    write(page, "are you there")
     page.wait_for_selector(".notice >> text=Not sent")
     assert page.input_value("#text-input") == "are you there"
     assert server.events_of("conversation.item.create") == []
 
 
 def test_repeated_notice_is_shown_once(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
+    open_and_wait(page, server)
     server.script.close_with = ("server_full", 1013)
     page.evaluate("repartee.session.connection.connect()")
     notice(page, "full")
@@ -473,8 +439,7 @@ def test_repeated_note_restarts_its_time(page: Page) -> None:
 
 
 def test_suspended_context_can_be_resumed(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
+    open_and_wait(page, server)
     page.evaluate("window.repartee.tap.context.suspend()")
     assert "paused the sound" in notice(page, "suspended")
     page.click(".notice[data-problem=suspended] button.small >> nth=0")
@@ -482,18 +447,13 @@ def test_suspended_context_can_be_resumed(page: Page, server: Server) -> None:
 
 
 def test_server_errors_are_shown(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    event: dict[str, Any] = {"type": "error", "error": {"code": "x", "message": "the item is not there"}}
-    page.evaluate(
-        "(detail) => window.repartee.session.connection.dispatchEvent(new CustomEvent('event', { detail }))", event
-    )
+    open_and_wait(page, server)
+    dispatch_events(page, {"type": "error", "error": {"code": "x", "message": "the item is not there"}})
     page.wait_for_selector(".notice >> text=the item is not there")
 
 
 def test_late_event_of_forgotten_reply_is_ignored(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
+    open_and_wait(page, server)
     handle = """(type) => {
         const { output } = repartee.session.audio;
         output._handlePlayerEvent({ type, reply: "resp_1_1", frame: 0, sample: 9, level: -20 });
@@ -501,15 +461,6 @@ def test_late_event_of_forgotten_reply_is_ignored(page: Page, server: Server) ->
     }"""
     for type_ in ("run", "progress", "audible", "finished"):
         assert page.evaluate(handle, type_) == [False, "listening"]
-
-
-def dispatch_events(page: Page, *events: dict[str, Any]) -> None:
-    """Passes events to the page as if the server had sent them."""
-    page.evaluate(
-        "(events) => events.forEach((detail) => "
-        "window.repartee.session.connection.dispatchEvent(new CustomEvent('event', { detail })))",
-        events,
-    )
 
 
 def speak(page: Page, text: str) -> None:
@@ -525,52 +476,51 @@ def lines(page: Page) -> list[str]:
     return [" ".join(text.split()).removesuffix(" Copy") for text in page.locator(".item").all_inner_texts()]
 
 
-@pytest.mark.parametrize(
-    ("text", "left"), [("", []), ("what is the", ["You what is the not finished"])], ids=["no words", "words"]
-)
-def test_stop_finishes_the_current_line(page: Page, server: Server, text: str, left: list[str]) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    speak(page, text)
+def stop(page: Page) -> None:
     page.click("#start")
+
+
+def mute_and_stop(page: Page) -> None:
+    page.click("#mute")
+    page.click("#start")
+
+
+def close_from_the_server(page: Page) -> None:
+    page.evaluate(ENDED)
+
+
+UNFINISHED = ["You what is the not finished"]
+
+
+@pytest.mark.parametrize(
+    ("end", "text", "left"),
+    [
+        (stop, "", []),
+        (stop, "what is the", UNFINISHED),
+        (mute_and_stop, "what is the", UNFINISHED),
+        (close_from_the_server, "what is the", UNFINISHED),
+    ],
+    ids=["stop without words", "stop", "mute and stop", "close from the server"],
+)
+def test_end_of_the_conversation_finishes_the_current_line(
+    page: Page, server: Server, end: Callable[[Page], None], text: str, left: list[str]
+) -> None:
+    open_and_wait(page, server)
+    speak(page, text)
+    end(page)
     page.wait_for_selector("body[data-phase=idle]")
     assert page.locator(".item.in-progress").count() == 0
     assert lines(page) == left
     assert page.locator("#empty").is_hidden() is bool(left)
 
 
-def test_muted_line_is_removed_after_stop(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    speak(page, "what is the")
-    page.click("#mute")
-    page.click("#start")
-    page.wait_for_selector("body[data-phase=idle]")
-    assert lines(page) == ["You what is the not finished"]
-
-
-def test_server_close_finishes_the_current_line(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
-    speak(page, "what is the")
-    page.evaluate(ENDED)
-    page.wait_for_selector("body[data-phase=idle]")
-    assert lines(page) == ["You what is the not finished"]
-
-
-def test_reconnect_removes_stale_lines(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
+def test_reconnect_and_reload_remove_the_current_line(page: Page, server: Server) -> None:
+    open_and_wait(page, server)
     speak(page, "what is the")
     page.evaluate("window.repartee.session.connection.connect()")
     wait_until(page, lambda: server.connections == 2, "a second connection")
     page.wait_for_selector("body[data-phase=listening]")
     wait_until(page, lambda: lines(page) == [], "no line")
-
-
-def test_reloaded_page_starts_without_lines(page: Page, server: Server) -> None:
-    open_and_start(page, server)
-    page.wait_for_selector("body[data-phase=listening]")
     speak(page, "what is the")
     page.reload()
     assert lines(page) == []

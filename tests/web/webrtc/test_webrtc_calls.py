@@ -1,69 +1,29 @@
-"""WebRTC calls to the real server by aiortc, in real time, with scripted engines or a recording."""
+"""WebRTC calls to the real server by aiortc, in real time, with scripted engines."""
 
 import asyncio
 import json
-import os
 import threading
 import time
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 from openai import AsyncOpenAI
 from support.protocol.webrtc_caller import WebRtcCaller, has_network, in_call, offered
-from support.servers.session_server import (
-    WHAT_TIME,
-    ScriptedEngineLoader,
-    SessionServer,
-    connected_client,
-    eventually,
-    real_engines,
-    recording,
-    session_server,
-    settings_for,
-)
+from support.servers.call_server import LONG, TOKEN, loader, over, run, voice
+from support.servers.session_server import SessionServer, connected_client, eventually, session_server
 
-from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api import bodies
 from web.limits.session_limits import CloseNotice, busy
 from web.webrtc import call as webrtc_call
 from web.webrtc import calls as webrtc_calls
 from web.webrtc.candidates import with_checked_candidates
 
-LONG = " ".join(["word"] * 40) + "."
-"""8 s."""
-TOKEN = "a-token-of-the-test-server"
 SDP = {"Content-Type": "application/sdp"}
 
 
 pytestmark = [pytest.mark.real_time, pytest.mark.skipif(not has_network(), reason="this machine has no network")]
-
-
-def loader(folder: Path, *assignments: str, answers: tuple[str, ...] = ("It is ten o'clock.",)) -> ScriptedEngineLoader:
-    said = ("tell me a story", "stop it", "what time is it")
-    settings = settings_for(folder, "turn.hangover_ms=200", *assignments)
-    return ScriptedEngineLoader(settings, os.environ, answers=answers, transcripts=said)
-
-
-def voice(ms: int) -> Pcm:
-    at = np.arange(REPLY_RATE_HZ * ms // 1000)
-    wave: Pcm = (8000 * np.sin(at * 2 * np.pi * 310 / REPLY_RATE_HZ) + 9000).astype(np.int16)
-    return wave
-
-
-def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(60):
-            await main()
-
-    asyncio.run(within())
-
-
-async def over(server: SessionServer, within_s: float = 5.0) -> None:
-    await eventually(lambda: server.limits.current == 0, within_s=within_s)
 
 
 async def post(server: SessionServer, path: str = "", *, token: str = "", **body: Any) -> tuple[int, Any]:
@@ -72,21 +32,6 @@ async def post(server: SessionServer, path: str = "", *, token: str = "", **body
     async with httpx.AsyncClient(timeout=20) as http:
         answer = await http.post(f"{server.openai}/realtime/calls{path}", headers=headers, **body)
     return answer.status_code, answer.json()["error"] if answer.content else None
-
-
-@pytest.mark.slow
-def test_recorded_question_is_answered_over_webrtc(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with session_server(real_engines(tmp_path)) as server, in_call(server.port) as caller:
-            caller.microphone.say(recording(WHAT_TIME))
-            await caller.until("output_audio_buffer.stopped")
-            await eventually(lambda: bool(server.records()))
-            (record,) = server.records()
-            assert record["outcome"] == "answered"
-            assert len(caller.loud_at_s) > 25
-            assert caller.of("response.output_audio.delta") == []
-
-    run(main)
 
 
 def test_spoken_turn_is_answered_and_reported_as_heard(tmp_path: Path) -> None:
@@ -126,14 +71,10 @@ def test_interruption_stops_the_sound_and_history_ends_at_what_was_heard(tmp_pat
             assert truncated["audio_end_ms"] / 1000 == pytest.approx(cleared_s - began_s, abs=0.3)
             words = str(engines.models[0].asked[1][-2].content or "").split()
             assert len(words) == pytest.approx(truncated["audio_end_ms"] / 200, abs=1.5)
-            await over_after_close(server, caller)
+            await caller.peer.close()
+            await over(server, within_s=2.0)
 
     run(main)
-
-
-async def over_after_close(server: SessionServer, caller: WebRtcCaller) -> None:
-    await caller.peer.close()
-    await over(server, within_s=2.0)
 
 
 def test_client_clears_the_output(tmp_path: Path) -> None:
@@ -173,19 +114,6 @@ def test_hang_up_by_the_server_ends_the_call(tmp_path: Path) -> None:
             await eventually(lambda: caller.peer.connectionState == "closed")
             status, error = await post(server, f"/{call_id}/hangup")
             assert (status, error["code"]) == (404, "call_not_found")
-
-    run(main)
-
-
-@pytest.mark.slow
-def test_session_limit_is_told_and_ends_the_call(tmp_path: Path) -> None:
-    async def main() -> None:
-        engines = loader(tmp_path, "server.max_session_s=10")
-        async with session_server(engines) as server, in_call(server.port) as caller:
-            await caller.until("error")
-            assert caller.of("error")[0]["error"]["code"] == "session_expired"
-            await over(server)
-            await eventually(lambda: caller.peer.connectionState == "closed")
 
     run(main)
 
@@ -289,28 +217,6 @@ def test_form_sets_the_session(tmp_path: Path) -> None:
     run(main)
 
 
-@pytest.mark.parametrize(
-    ("session", "code", "param"),
-    [
-        ("{", "invalid_json", "session"),
-        ('{"audio": {"output": {"speed": 9}}}', "invalid_value", "session.audio.output.speed"),
-        ('{"audio": {"output": {"format": {"type": "audio/pcmu"}}}}', "not_supported", "session.audio.output.format"),
-        ('{"colour": 1}', "unknown_parameter", "session.colour"),
-    ],
-)
-def test_wrong_session_of_a_form_is_refused(tmp_path: Path, session: str, code: str, param: str) -> None:
-    async def main() -> None:
-        async with session_server(loader(tmp_path)) as server:
-            caller = await offered()
-            sdp = caller.peer.localDescription.sdp
-            await caller.peer.close()
-            status, error = await post(server, files={"sdp": (None, sdp), "session": (None, session)})
-            assert (status, error["code"], error["param"]) == (400, code, param)
-            assert server.limits.current == 0
-
-    run(main)
-
-
 def test_wrong_requests_get_errors_that_say_why(tmp_path: Path) -> None:
     async def main() -> None:
         async with session_server(loader(tmp_path)) as server:
@@ -332,6 +238,17 @@ def test_wrong_requests_get_errors_that_say_why(tmp_path: Path) -> None:
             wrong = "\r\n".join(lines)
             status, error = await post(server, content=wrong, headers=SDP)
             assert (status, error["code"]) == (400, "invalid_offer")
+            caller = await offered()
+            sdp = caller.peer.localDescription.sdp
+            await caller.peer.close()
+            for session, code, param in (
+                ("{", "invalid_json", ""),
+                ('{"audio": {"output": {"speed": 9}}}', "invalid_value", ".audio.output.speed"),
+                ('{"audio": {"output": {"format": {"type": "audio/pcmu"}}}}', "not_supported", ".audio.output.format"),
+                ('{"colour": 1}', "unknown_parameter", ".colour"),
+            ):
+                status, error = await post(server, files={"sdp": (None, sdp), "session": (None, session)})
+                assert (status, error["code"], error["param"]) == (400, code, f"session{param}")
             await over(server)
 
     run(main)
