@@ -29,6 +29,7 @@ def shorten_timeouts(page: Page) -> None:
     page.reload()
 
 
+@pytest.mark.thorough
 def test_stopped_server_counts_as_lost(page: Page, server: Server) -> None:
     shorten_timeouts(page)
     start(page)
@@ -42,6 +43,7 @@ def test_stopped_server_counts_as_lost(page: Page, server: Server) -> None:
     page.wait_for_selector(".notice", state="detached")
 
 
+@pytest.mark.thorough
 def test_silent_server_is_probed_and_kept(page: Page, server: Server) -> None:
     shorten_timeouts(page)
     page.evaluate("window.probes = 0")
@@ -218,6 +220,7 @@ def test_transcript_is_marked_with_its_language(page: Page, server: Server) -> N
     assert page.evaluate(in_force, ".item .text, .item .word") == ["de"] * 5
 
 
+@pytest.mark.thorough
 def test_page_fits_the_width_of_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     start(page)

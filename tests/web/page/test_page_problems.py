@@ -1,7 +1,6 @@
 """The page shows each problem with a remedy."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -263,7 +262,6 @@ def test_microphone_granted_after_stop_is_closed(page: Page, server: Server, *, 
 @pytest.mark.parametrize(
     ("close_with", "name", "words", "again"),
     [
-        (("server_full", 1013), "full", "The server is full", True),
         (("server_busy", 1013), "overloaded", "The server is busy", True),
         (("session_expired", 1001), "too-long", "the maximum length that the server allows", False),
     ],
@@ -476,38 +474,14 @@ def lines(page: Page) -> list[str]:
     return [" ".join(text.split()).removesuffix(" Copy") for text in page.locator(".item").all_inner_texts()]
 
 
-def stop(page: Page) -> None:
-    page.click("#start")
-
-
-def mute_and_stop(page: Page) -> None:
-    page.click("#mute")
-    page.click("#start")
-
-
-def close_from_the_server(page: Page) -> None:
-    page.evaluate(ENDED)
-
-
-UNFINISHED = ["You what is the not finished"]
-
-
 @pytest.mark.parametrize(
-    ("end", "text", "left"),
-    [
-        (stop, "", []),
-        (stop, "what is the", UNFINISHED),
-        (mute_and_stop, "what is the", UNFINISHED),
-        (close_from_the_server, "what is the", UNFINISHED),
-    ],
-    ids=["stop without words", "stop", "mute and stop", "close from the server"],
+    ("text", "left"), [("", []), ("what is the", ["You what is the not finished"])], ids=["no words", "words"]
 )
-def test_end_of_the_conversation_finishes_the_current_line(
-    page: Page, server: Server, end: Callable[[Page], None], text: str, left: list[str]
-) -> None:
+def test_stop_finishes_the_current_line(page: Page, server: Server, text: str, left: list[str]) -> None:
     open_and_wait(page, server)
     speak(page, text)
-    end(page)
+    page.click("#mute")
+    page.click("#start")
     page.wait_for_selector("body[data-phase=idle]")
     assert page.locator(".item.in-progress").count() == 0
     assert lines(page) == left
