@@ -92,6 +92,7 @@ def stream(text: str, sizes: list[int]) -> str:
         ("2*3, 2 * 3, 2**3", "2×3, 2 × 3, 2 to the power of 3"),
         ("\\*not bold\\*", "not bold"),
         ("&amp;lt; b", "< b"),
+        ("&amp;amp;lt;", "&lt"),
         ("&lt;b&gt; &amp; &quot;c&quot; &nbsp; d", '< b> & "c" d'),
         ("a\u200bb\u00a0c\x07d\u00ade", "ab cde"),
         ("👍🏽 ok 👨‍👩‍👧 1️⃣ ✅ ☀️", "ok 1"),

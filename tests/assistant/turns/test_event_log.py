@@ -295,7 +295,7 @@ def test_log_of_idle_conversation_does_not_grow() -> None:
         assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == (frames - 1) * FRAME_SAMPLES
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(st.integers(0, 400))
 def test_replay_of_log_makes_same_decisions(conversation: int) -> None:
     performance, event_log = performance_of(conversation), EventLog(b"salt")
