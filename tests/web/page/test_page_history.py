@@ -305,9 +305,8 @@ def test_unheard_text_and_code_are_shown_after_a_reload_and_when_continued(
     long = " ".join(f"Sentence number {n} is here." for n in range(40))
     answer = f"Read **this** now. {long}\n\n```python\n{code}\n```\n\nThe end."
     file = ConversationFile(tmp_path / "c.sqlite3", time.time)
-    settings = ("server.resume_s=30", "tts.speed=2")
     answers = (answer, "Fine.", "It is changed.")
-    with page_server(tmp_path / "traces", *settings, answers=answers, conversations=file) as server:
+    with page_server(tmp_path / "traces", "server.resume_s=30", answers=answers, conversations=file) as server:
         page = browser.new_context(service_workers="block").new_page()
         page.goto(server.url)
         choose(page, choice)
