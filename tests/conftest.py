@@ -1,4 +1,4 @@
-"""Shared test configuration: Hypothesis profiles, and repetition of real-time tests.
+"""Shared test configuration: Hypothesis profiles, asynchronous tests, and repetition of real-time tests.
 
 The gate uses the same examples each time, so that its result depends only on the change; `make search` uses new ones.
 Neither has a deadline, because the duration of an example depends on the load of the machine.
@@ -9,7 +9,9 @@ process waited for a processor, or if nothing ran for longer than a sound card's
 when the machine is free, or after a minute. On a free machine the first failure counts.
 """
 
+import asyncio
 import gc
+import inspect
 import os
 import signal
 import tempfile
@@ -21,14 +23,28 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from support.clocks.stall_monitor import MIN_STALL_S, StallMonitor
 from support.clocks.stopwatch import Duration, Stopwatch
+from support.clocks.virtual_time import run_virtual
 from support.models import installed_model
 from support.programs.signal_dispositions import restore_signals
 
-settings.register_profile("gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "gate", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gate")
+
+_constants_of_program = providers._get_local_constants
+
+
+def _constants() -> providers.Constants:
+    """Leaves out constants of the imported modules in the gate: each new module would change all examples."""
+    return providers._local_constants if settings.default.derandomize else _constants_of_program()
+
+
+providers._get_local_constants = _constants
 
 # Before anything is started: programs would inherit ignored signals (nohup, background of a shell).
 restore_signals()
@@ -64,15 +80,26 @@ def _freeze_existing_objects() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def _signal_handlers_stay() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
     """Fails a test that leaves a handler of SIGINT or SIGTERM behind: later tests would run with it."""
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
     yield
-    after = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
-    for one, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
-        signal.signal(one, handler)
-    assert after == before, "a test leaves a signal handler behind"
+    left = [one for one, handler in before.items() if signal.getsignal(one) is not handler]
+    for one in left:
+        signal.signal(one, before[one])
+    assert not left, "a test leaves a signal handler behind"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs an asynchronous test in an event loop of its own, in virtual time if it is marked `virtual_time`."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    run = run_virtual if pyfuncitem.get_closest_marker("virtual_time") is not None else asyncio.run
+    run(pyfuncitem.obj(**arguments))
+    return True
 
 
 def pytest_unconfigure() -> None:
