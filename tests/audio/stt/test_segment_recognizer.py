@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
@@ -33,33 +34,29 @@ class Engine:
         return f"{len(pcm)}"
 
 
-def run(scene: Callable[[SegmentRecognizer, Engine], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        engine = Engine()
-        shared = SegmentRecognizer("counter", lambda: engine)
-        await shared.load()
-        engine.asked.clear()
-        try:
-            await scene(shared, engine)
-        finally:
-            engine.go.set()
-            await shared.aclose()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def loaded() -> AsyncGenerator[tuple[SegmentRecognizer, Engine]]:
+    engine = Engine()
+    shared = SegmentRecognizer("counter", lambda: engine)
+    await shared.load()
+    engine.asked.clear()
+    try:
+        yield shared, engine
+    finally:
+        engine.go.set()
+        await shared.aclose()
 
 
-def test_transcript_covers_the_fed_sound() -> None:
-    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+async def test_transcript_covers_the_fed_sound() -> None:
+    async with loaded() as (shared, _):
         stream = shared.transcriber().open(SegmentId(100), lambda _words: None)
         stream.feed(SECOND)
         stream.feed(SECOND)
         assert await stream.transcript() == Transcript(SegmentId(100), Samples(100 + 2 * MIC_RATE_HZ), "32000")
 
-    run(scene)
 
-
-def test_sound_after_the_end_of_speech_is_not_recognized_again() -> None:
-    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+async def test_sound_after_the_end_of_speech_is_not_recognized_again() -> None:
+    async with loaded() as (shared, engine):
         stream = shared.transcriber().open(SegmentId(0), lambda _words: None)
         stream.feed(SECOND)
         first = await stream.transcript(early=True)
@@ -68,11 +65,9 @@ def test_sound_after_the_end_of_speech_is_not_recognized_again() -> None:
         assert (await stream.transcript()).text == "17600"
         assert engine.asked == [16000, 17600]
 
-    run(scene)
 
-
-def test_failed_engine_is_loaded_again() -> None:
-    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+async def test_failed_engine_is_loaded_again() -> None:
+    async with loaded() as (shared, engine):
         recognizer = shared.transcriber()
         stream = recognizer.open(SegmentId(0), lambda _words: None)
         stream.feed(SECOND)
@@ -84,11 +79,9 @@ def test_failed_engine_is_loaded_again() -> None:
         assert recognizer.works
         assert (await stream.transcript()).text == "16000"
 
-    run(scene)
 
-
-def test_cancelled_request_that_has_not_begun_is_dropped() -> None:
-    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+async def test_cancelled_request_that_has_not_begun_is_dropped() -> None:
+    async with loaded() as (shared, engine):
         streams = [shared.transcriber().open(SegmentId(0), lambda _words: None) for _ in range(2)]
         for length, stream in zip((1, 2), streams, strict=True):
             stream.feed(SECOND[: length * 100])
@@ -103,8 +96,6 @@ def test_cancelled_request_that_has_not_begun_is_dropped() -> None:
             assert (await first).text == "100"
         assert (await streams[0].transcript()).text == "100"
         assert engine.asked == [100]
-
-    run(scene)
 
 
 class ProcessLikeEngine(Engine):
@@ -150,24 +141,19 @@ def test_engine_whose_loading_was_stopped_is_closed(*, in_trial: bool) -> None:
     asyncio.run(scene())
 
 
-def test_engine_that_fails_at_once_is_not_loaded() -> None:
-    async def scene() -> None:
-        engine = Engine()
-        engine.failure = ValueError("shape")
-        shared = SegmentRecognizer("counter", lambda: engine)
-        with pytest.raises(EngineLoadError, match="counter cannot be used"):
-            await shared.load()
-        assert not shared.works
-        with pytest.raises(SttError):
-            await shared.words(SECOND)
-
-    asyncio.run(scene())
+async def test_engine_that_fails_at_once_is_not_loaded() -> None:
+    engine = Engine()
+    engine.failure = ValueError("shape")
+    shared = SegmentRecognizer("counter", lambda: engine)
+    with pytest.raises(EngineLoadError, match="counter cannot be used"):
+        await shared.load()
+    assert not shared.works
+    with pytest.raises(SttError):
+        await shared.words(SECOND)
 
 
-def test_segment_without_end_is_refused() -> None:
-    async def scene(shared: SegmentRecognizer, engine: Engine) -> None:
+async def test_segment_without_end_is_refused() -> None:
+    async with loaded() as (shared, _):
         stream = shared.transcriber().open(SegmentId(0), lambda _words: None)
         with pytest.raises(SttError, match="longer than 120 s"):
             stream.feed(np.zeros(MAX_SAMPLES + 1, np.int16))
-
-    run(scene)

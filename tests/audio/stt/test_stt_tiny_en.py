@@ -1,6 +1,5 @@
 """Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
-import asyncio
 import json
 import math
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from support.models.sole_whisper import WhisperRecognizer
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
-from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenProbability, TokenRecognizer
+from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenRecognizer
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 from bench.conversations.recordings import read_pcm
@@ -129,24 +128,18 @@ def test_words_of_a_decode_have_their_times(whisper: LoadedWhisper, clips: list[
     assert later.tokens[1].end_s == pytest.approx((plain.tokens[1].end_s or 0) + 1, abs=0.3)
 
 
-def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips: list[Clip]) -> None:
+async def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips: list[Clip]) -> None:
     assert TINY_EN_FOLDER is not None
-    settings = WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1)
-
-    async def heard(*, wanted: bool) -> tuple[str, tuple[TokenProbability, ...] | None]:
-        recognizer = WhisperRecognizer(settings)
-        await recognizer.load()
-        try:
-            assert isinstance(recognizer, TokenRecognizer)
-            recognizer.keep_tokens(wanted=wanted)
-            stream = recognizer.open(SegmentId(0), lambda _interim: None)
-            stream.feed(clips[0].pcm)
-            text = (await stream.transcript()).text
-            return text, recognizer.tokens_of(text)
-        finally:
-            await recognizer.aclose()
-
-    text, tokens = asyncio.run(heard(wanted=True))
-    assert tokens is not None
-    assert "".join(token.text for token in tokens).strip() == text
-    assert asyncio.run(heard(wanted=False)) == (text, None)
+    recognizer = WhisperRecognizer(WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1))
+    assert isinstance(recognizer, TokenRecognizer)
+    await recognizer.load()
+    for wanted in (False, True):
+        recognizer.keep_tokens(wanted=wanted)
+        stream = recognizer.open(SegmentId(0), lambda _interim: None)
+        stream.feed(clips[0].pcm)
+        text = (await stream.transcript()).text
+        tokens = recognizer.tokens_of(text)
+        assert (tokens is not None) is wanted
+        stream.close()
+    await recognizer.aclose()
+    assert "".join(token.text for token in tokens or ()).strip() == text

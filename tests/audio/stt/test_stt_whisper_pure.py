@@ -111,24 +111,18 @@ def test_cut_ignores_early_pauses() -> None:
 @pytest.mark.parametrize(
     ("evidence", "gate"),
     [
-        (DecodeResult("turn on the lamp", -0.3, 0.1), ""),
-        (DecodeResult("turn on the lamp", -1.2, 0.1), "log-probability"),
-        (DecodeResult("and so on " * 4, -1.2, 0.1), "repetition"),
-        (DecodeResult("turn on the lamp", -0.3, 0.7), "no speech"),
-        (DecodeResult("no no no", -0.3, 0.1), ""),
-        (DecodeResult("No, no. no no no no!", -0.3, 0.1), "repetition"),
-        (DecodeResult("and so on " * 4, -0.3, 0.1), "repetition"),
-        (DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
-    ],
-    ids=[
-        "reliable",
-        "improbable",
-        "improbable repetition",
-        "no speech",
-        "short repetition",
-        "one word repeated",
-        "phrase repeated",
-        "compressible text",
+        pytest.param(DecodeResult("turn on the lamp", -0.3, 0.1), "", id="reliable"),
+        pytest.param(DecodeResult("turn on the lamp", -1.2, 0.1), "log-probability", id="improbable"),
+        pytest.param(DecodeResult("and so on " * 4, -1.2, 0.1), "repetition", id="improbable repetition"),
+        pytest.param(DecodeResult("turn on the lamp", -0.3, 0.7), "no speech", id="no speech"),
+        pytest.param(DecodeResult("no no no", -0.3, 0.1), "", id="short repetition"),
+        pytest.param(DecodeResult("No, no. no no no no!", -0.3, 0.1), "repetition", id="one word repeated"),
+        pytest.param(DecodeResult("and so on " * 4, -0.3, 0.1), "repetition", id="phrase repeated"),
+        pytest.param(
+            DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1),
+            "compression",
+            id="compressible text",
+        ),
     ],
 )
 def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
@@ -138,44 +132,32 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
 @pytest.mark.parametrize(
     ("evidence", "language", "none"),
     [
-        (DecodeResult("Thank you for watching!", -0.2, 0.1), "en", False),
-        (DecodeResult("Thank you for watching!", -0.7, 0.1), "en", True),
-        (DecodeResult("Thank you for watching!", -0.2, 0.4), "en", True),
-        (DecodeResult("Thank you for the lamp", -0.7, 0.4), "en", False),
-        (DecodeResult("Thank you for watching!", -0.7, 0.4), "de", False),
-        (DecodeResult("Vielen Dank.", -0.7, 0.1), "de", True),
-        (DecodeResult("turn on the lamp", -1.1, 0.7), "en", True),
-        (DecodeResult("turn on the lamp", -1.1, 0.5), "en", True),
-        (DecodeResult("turn on the lamp", -1.1, 0.3), "en", False),
-        (DecodeResult("turn on the lamp", -0.9, 0.5), "en", False),
-        (DecodeResult("and turn on the lamp", -0.9, 0.7), "en", True),
-        (DecodeResult("and turn on the lamp", -0.5, 0.7), "en", False),  # somebody goes on
-        (DecodeResult("and a lamp", -0.5, 0.7), "en", False),
-        (DecodeResult("I love you.", -0.9, 0.9), "en", True),  # a coffee shop
-        (DecodeResult("Thank you.", -0.5, 0.9), "en", True),
-        (DecodeResult("Oh, oh, oh, oh, oh, oh, oh, oh.", -0.2, 0.8), "en", True),
-        (DecodeResult(" ... !", -0.1, 0.0), "en", True),
-        (DecodeResult("", -0.1, 0.0), "en", True),
-    ],
-    ids=[
-        "confident stock phrase",
-        "doubtful stock phrase",
-        "stock phrase in likely silence",
-        "other sentence",
-        "stock phrase of another language",
-        "German stock phrase",
-        "improbable in silence",
-        "improbable in likely silence",
-        "improbable in speech",
-        "doubtful in likely silence",
-        "doubtful long text in silence",
-        "confident long text in silence",
-        "short text in silence",
-        "stock phrase in silence",
-        "thanks in silence",
-        "repetition in silence",
-        "punctuation only",
-        "empty",
+        pytest.param(DecodeResult("Thank you for watching!", -0.2, 0.1), "en", False, id="confident stock phrase"),
+        pytest.param(DecodeResult("Thank you for watching!", -0.7, 0.1), "en", True, id="doubtful stock phrase"),
+        pytest.param(
+            DecodeResult("Thank you for watching!", -0.2, 0.4), "en", True, id="stock phrase in likely silence"
+        ),
+        pytest.param(DecodeResult("Thank you for the lamp", -0.7, 0.4), "en", False, id="other sentence"),
+        pytest.param(
+            DecodeResult("Thank you for watching!", -0.7, 0.4), "de", False, id="stock phrase of another language"
+        ),
+        pytest.param(DecodeResult("Vielen Dank.", -0.7, 0.1), "de", True, id="German stock phrase"),
+        pytest.param(DecodeResult("turn on the lamp", -1.1, 0.7), "en", True, id="improbable in silence"),
+        pytest.param(DecodeResult("turn on the lamp", -1.1, 0.5), "en", True, id="improbable in likely silence"),
+        pytest.param(DecodeResult("turn on the lamp", -1.1, 0.3), "en", False, id="improbable in speech"),
+        pytest.param(DecodeResult("turn on the lamp", -0.9, 0.5), "en", False, id="doubtful in likely silence"),
+        pytest.param(DecodeResult("and turn on the lamp", -0.9, 0.7), "en", True, id="doubtful long text in silence"),
+        pytest.param(
+            DecodeResult("and turn on the lamp", -0.5, 0.7), "en", False, id="confident long text in silence"
+        ),  # somebody goes on
+        pytest.param(DecodeResult("and a lamp", -0.5, 0.7), "en", False, id="short text in silence"),
+        pytest.param(DecodeResult("I love you.", -0.9, 0.9), "en", True, id="stock phrase in silence"),  # a coffee shop
+        pytest.param(DecodeResult("Thank you.", -0.5, 0.9), "en", True, id="thanks in silence"),
+        pytest.param(
+            DecodeResult("Oh, oh, oh, oh, oh, oh, oh, oh.", -0.2, 0.8), "en", True, id="repetition in silence"
+        ),
+        pytest.param(DecodeResult(" ... !", -0.1, 0.0), "en", True, id="punctuation only"),
+        pytest.param(DecodeResult("", -0.1, 0.0), "en", True, id="empty"),
     ],
 )
 def test_hallucinated_text_is_detected(evidence: DecodeResult, language: str, *, none: bool) -> None:
@@ -227,24 +209,14 @@ def test_stable_words_change_when_two_decodes_agree() -> None:
 @pytest.mark.parametrize(
     ("settled", "left"),
     [
-        ("one two three four", "five six"),
-        ("One, two, three. Four.", "five six"),
-        ("one too three four", ""),  # not found again: better none than wrong ones
-        ("zero one two three four", "five six"),
-        ("four", "five six"),
-        ("one two three four five six", ""),
-        ("one two three nine", ""),
-        ("", ""),
-    ],
-    ids=[
-        "same words",
-        "other punctuation",
-        "one other word",
-        "additional word before",
-        "last word only",
-        "nothing left",
-        "other last word",
-        "no words",
+        pytest.param("one two three four", "five six", id="same words"),
+        pytest.param("One, two, three. Four.", "five six", id="other punctuation"),
+        pytest.param("one too three four", "", id="one other word"),  # not found again: better none than wrong ones
+        pytest.param("zero one two three four", "five six", id="additional word before"),
+        pytest.param("four", "five six", id="last word only"),
+        pytest.param("one two three four five six", "", id="nothing left"),
+        pytest.param("one two three nine", "", id="other last word"),
+        pytest.param("", "", id="no words"),
     ],
 )
 def test_stable_words_after_a_cut_are_kept(settled: str, left: str) -> None:
@@ -280,14 +252,13 @@ def test_phrase_twice_at_the_end_is_doubled(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "no no no no no no",
-        "come on come on",
-        "7 8 6 7 8 6",
-        "as much as, as much as you like",
-        "n i c o c o n i c o c o",
+        pytest.param("", id="no words"),
+        pytest.param("no no no no no no", id="short word"),
+        pytest.param("come on come on", id="two words"),
+        pytest.param("7 8 6 7 8 6", id="digits"),
+        pytest.param("as much as, as much as you like", id="goes on"),
+        pytest.param("n i c o c o n i c o c o", id="letters"),
     ],
-    ids=["no words", "short word", "two words", "digits", "goes on", "letters"],
 )
 def test_what_people_say_twice_is_not_doubled(text: str) -> None:
     assert not is_doubled(text)

@@ -5,11 +5,16 @@ sound is loud `START_MS + i * WORD_MS` after its beginning; the text ends where 
 words, half of the sound gives half of them, and a window that is too short cuts them off.
 """
 
+import atexit
 import json
+import shutil
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -126,6 +131,29 @@ def scripted_whisper(
     head[english + _LANGUAGES.index(language), 0] = 3
     spec.decoder.projection.weight, spec.decoder.projection.bias = head, bias
     return _save(spec, folder, vocabulary)
+
+
+@cache
+def cached_whisper(*words: str, **options: Any) -> Path:
+    """Returns the folder of a scripted model, which is built once and removed at exit."""
+    folder = Path(tempfile.mkdtemp(prefix="repartee-tests-whisper-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return scripted_whisper(folder / "model", words, **options)
+
+
+@contextmanager
+def loaded_once() -> Generator[None]:
+    """Loads each model only once in this context: it takes a third of a second, most of it for the vocabulary."""
+    load, loaded = whisper_model.LoadedWhisper.__init__, dict[whisper_model.WhisperSettings, dict[str, Any]]()
+
+    def loading(model: whisper_model.LoadedWhisper, settings: whisper_model.WhisperSettings) -> None:
+        if settings not in loaded:
+            load(model, settings)
+            loaded[settings] = dict(vars(model))
+        vars(model).update(loaded[settings])
+
+    with patch.object(whisper_model.LoadedWhisper, "__init__", loading):
+        yield
 
 
 def random_whisper(folder: Path, shape: Shape, *, seed: int = 1) -> Path:

@@ -62,14 +62,13 @@ def test_scores_are_probabilities(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("said", "step"),
     [
-        (["what", "\u0120time"], 2),
-        (["what", "\u0120time", "?"], 2),
-        (["what", "...", "\u0120time", ".", '."'], 3),
-        (["what", "'s"], 2),
-        (["."], 0),
-        ([], 0),
+        pytest.param(["what", "\u0120time"], 2, id="two words"),
+        pytest.param(["what", "\u0120time", "?"], 2, id="question mark at the end"),
+        pytest.param(["what", "...", "\u0120time", ".", '."'], 3, id="punctuation within"),
+        pytest.param(["what", "'s"], 2, id="apostrophe"),
+        pytest.param(["."], 0, id="punctuation only"),
+        pytest.param([], 0, id="empty"),
     ],
-    ids=["two words", "question mark at the end", "punctuation within", "apostrophe", "punctuation only", "empty"],
 )
 def test_step_is_after_last_word(said: list[str], step: int) -> None:
     assert MARKS.step_after_words(ids(*said)) == step

@@ -4,7 +4,8 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import ctranslate2
 import numpy as np
 import pytest
 from support.models.sole_whisper import WhisperRecognizer
-from support.models.synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, quiet, seconds_of
 from support.programs.forbidden_folder import forbid
 
 from audio.errors import EngineLoadError, SttError
@@ -28,12 +29,16 @@ from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
 SCRIPT = "what time is it in the town".split()
 SEGMENT = SegmentId(5000)
 
-Decode = Callable[..., Decoded]
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_loaded_once() -> Iterator[None]:
+    with loaded_once():
+        yield
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
+@pytest.fixture
+def model() -> Path:
+    return cached_whisper(*SCRIPT)
 
 
 class Listener:
@@ -99,15 +104,13 @@ def decodes(monkeypatch: pytest.MonkeyPatch) -> Decodes:
     return Decodes(monkeypatch)
 
 
-def run(transcriber: WhisperRecognizer, scene: Callable[[WhisperRecognizer], object]) -> None:
-    async def whole() -> None:
-        await transcriber.load()
-        try:
-            await scene(transcriber)  # type: ignore[misc]  # an async function
-        finally:
-            await transcriber.aclose()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def loaded(transcriber: WhisperRecognizer) -> AsyncGenerator[WhisperRecognizer]:
+    await transcriber.load()
+    try:
+        yield transcriber
+    finally:
+        await transcriber.aclose()
 
 
 def engine(path: Path, **settings: object) -> WhisperRecognizer:
@@ -117,8 +120,8 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
 
 @pytest.mark.parametrize("words", [1, 4, 7], ids="{} words".format)
 @pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"], ids=["full", "adaptive", "dynamic"])
-def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
+    async with loaded(engine(model, encoder_window=encoder_window)) as transcriber:
         listener = Listener(transcriber)
         sound = loud(seconds_of(words))
         await listener.feed(sound)
@@ -129,11 +132,9 @@ def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_wind
         assert heard.punctuation.sentence_end > 0.9, "the script is over where the sound is"
         assert all(interim.punctuation is None for interim in listener.interims)
 
-    run(engine(model, encoder_window=encoder_window), scene)
 
-
-def test_first_word_is_known_from_a_short_window(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_first_word_is_known_from_a_short_window(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(1)), keeping_up=True)
         decodes.calls.clear()
@@ -145,46 +146,36 @@ def test_first_word_is_known_from_a_short_window(model: Path, decodes: Decodes) 
         assert not decodes.calls, "no whole decode"
         assert (await listener.hearing.transcript()).text == SCRIPT[0]
 
-    run(engine(model), scene)
 
-
-def test_first_word_of_no_speech_is_no_word(tmp_path: Path) -> None:
-    path = scripted_whisper(tmp_path / "model", SCRIPT, no_speech=True)
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_first_word_of_no_speech_is_no_word() -> None:
+    path = cached_whisper(*SCRIPT, no_speech=True)
+    async with loaded(engine(path)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(1)), keeping_up=True)
         assert await listener.hearing.first_word() == NO_WORD
 
-    run(engine(path), scene)
 
-
-def test_first_word_is_unknown_before_the_language_is(model: Path) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_first_word_is_unknown_before_the_language_is(model: Path) -> None:
+    async with loaded(engine(model, language=None)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(1)))
         assert await listener.hearing.first_word() is None
 
-    run(engine(model, language=None), scene)
 
-
-def test_first_word_fails_with_the_model(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_first_word_fails_with_the_model(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(LoadedWhisper, "first_word", fail)
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(1)), keeping_up=True)
         with pytest.raises(SttError, match="out of memory"):
             await listener.hearing.first_word()
 
-    run(engine(model), scene)
 
-
-def test_transcript_grows_with_audio(model: Path) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_transcript_grows_with_audio(model: Path) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         sound = loud(seconds_of(7))
         half = samples_of_s(seconds_of(3))
@@ -193,11 +184,9 @@ def test_transcript_grows_with_audio(model: Path) -> None:
         await listener.feed(sound[half:])
         assert (await listener.hearing.transcript()).text == "what time is it in the town"
 
-    run(engine(model), scene)
 
-
-def test_partials_are_agreed_prefixes(model: Path) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_partials_are_agreed_prefixes(model: Path) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(7)), keeping_up=True)
         texts = [words.text.split() for words in listener.interims]
@@ -206,24 +195,19 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
         assert [len(text) for text in texts] == sorted({len(text) for text in texts})
         assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.interims)
 
-    run(engine(model), scene)
 
-
-def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_model, "INTERIM_INTERVAL_SAMPLES", samples_of_s(0.6))
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    async with loaded(engine(model)) as transcriber:
         decodes.calls.clear()
         await Listener(transcriber).feed(loud(3), keeping_up=True)
         fed = [samples for samples, _, _ in decodes.calls]
         assert len(fed) >= 2
         assert min(np.diff(fed)) >= samples_of_s(0.6)
 
-    run(engine(model), scene)
 
-
-def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         decodes.calls.clear()
         decodes.go.clear()
         listener = Listener(transcriber)
@@ -237,11 +221,9 @@ def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decod
         assert [retry for _, _, retry in decodes.calls] == [False, True]  # one interim; one final for all three
         assert decodes.calls[1][0] == len(sound)
 
-    run(engine(model), scene)
 
-
-def test_decode_of_pause_serves_as_final(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_decode_of_pause_serves_as_final(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
         before = len(decodes.calls)
@@ -257,89 +239,72 @@ def test_decode_of_pause_serves_as_final(model: Path, decodes: Decodes) -> None:
         await listener.hearing.transcript()
         assert len(decodes.calls) == before + 1
 
-    run(engine(model), scene)
 
-
-def test_silence_has_no_words(model: Path) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_silence_has_no_words(model: Path) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(quiet(1.5))
         assert (await listener.hearing.transcript()).text == ""
         assert listener.interims == []
 
-    run(engine(model), scene)
 
-
-def test_empty_segment_has_no_words(model: Path) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_empty_segment_has_no_words(model: Path) -> None:
+    async with loaded(engine(model)) as transcriber:
         async with asyncio.timeout(10):
             assert await Listener(transcriber).hearing.transcript() == Transcript(SEGMENT, Samples(SEGMENT), "")
-
-    run(engine(model), scene)
 
 
 @pytest.mark.parametrize(
     ("script", "probability", "no_speech", "text", "rough"),
     [
-        ("thank you for watching", 0.99, False, "thank you for watching", False),
-        ("thank you for watching", 0.45, False, "", False),
-        ("turn off every lamp", 0.45, False, "turn off every lamp", False),
-        ("turn off every lamp", 0.2, False, "turn off every lamp", True),
-        ("turn off every lamp", 0.2, True, "", False),
-        ("turn off every lamp", 0.99, True, "turn off every lamp", True),  # somebody who goes on
-        ("every lamp", 0.35, True, "", False),
-        ("la " * 12, 0.99, False, "la", True),
-    ],
-    ids=[
-        "confident stock phrase",
-        "doubtful stock phrase",
-        "doubtful command",
-        "improbable command",
-        "improbable command in silence",
-        "confident command in silence",
-        "short text in silence",
-        "loop",
+        pytest.param(
+            "thank you for watching", 0.99, False, "thank you for watching", False, id="confident stock phrase"
+        ),
+        pytest.param("thank you for watching", 0.45, False, "", False, id="doubtful stock phrase"),
+        pytest.param("turn off every lamp", 0.45, False, "turn off every lamp", False, id="doubtful command"),
+        pytest.param("turn off every lamp", 0.2, False, "turn off every lamp", True, id="improbable command"),
+        pytest.param("turn off every lamp", 0.2, True, "", False, id="improbable command in silence"),
+        pytest.param(
+            "turn off every lamp", 0.99, True, "turn off every lamp", True, id="confident command in silence"
+        ),  # somebody who goes on
+        pytest.param("every lamp", 0.35, True, "", False, id="short text in silence"),
+        pytest.param("la " * 12, 0.99, False, "la", True, id="loop"),
     ],
 )
-def test_unreliable_decode_is_filtered(
-    tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool
+async def test_unreliable_decode_is_filtered(
+    script: str, probability: float, no_speech: bool, text: str, rough: bool
 ) -> None:
     words = script.split()
-    path = scripted_whisper(tmp_path / "model", words, probability=probability, no_speech=no_speech)
+    path = cached_whisper(*words, probability=probability, no_speech=no_speech)
 
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    # The script's weights are few and large: on processors without VNNI their products overflow in eight bits.
+
+    async with loaded(engine(path, compute_type="float32")) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(len(words))))
         heard = await listener.hearing.transcript()
         assert (heard.text, heard.low_confidence) == (text, rough)
 
-    # The script's weights are few and large: on processors without VNNI their products overflow in eight bits.
-    run(engine(path, compute_type="float32"), scene)
-
 
 @pytest.mark.parametrize(
     ("script", "probability", "no_speech", "again"),
     [
-        (SCRIPT, 0.99, False, False),
-        (["la"] * 8, 0.99, False, True),
-        (SCRIPT, 0.99, True, False),
-        (SCRIPT, 0.05, False, False),
+        pytest.param(SCRIPT, 0.99, False, False, id="reliable"),
+        pytest.param(["la"] * 8, 0.99, False, True, id="loop"),
+        pytest.param(SCRIPT, 0.99, True, False, id="no speech"),
+        pytest.param(SCRIPT, 0.05, False, False, id="improbable"),
     ],
-    ids=["reliable", "loop", "no speech", "improbable"],
 )
-def test_failed_check_in_short_window_is_repeated_in_full_one(
-    tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
+async def test_failed_check_in_short_window_is_repeated_in_full_one(
+    decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
 ) -> None:
-    path = scripted_whisper(tmp_path / "model", script, probability=probability, no_speech=no_speech)
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    path = cached_whisper(*script, probability=probability, no_speech=no_speech)
+    async with loaded(engine(path)) as transcriber:
         listener = Listener(transcriber)
         decodes.frames.clear()
         await listener.feed(loud(seconds_of(len(script))))
         await listener.hearing.transcript()
         assert (decodes.frames[-1] == 3000) is again
-
-    run(engine(path), scene)
 
 
 @pytest.mark.parametrize(
@@ -361,12 +326,11 @@ def test_loop_is_reduced_to_words_of_full_window(
 @pytest.mark.parametrize(
     ("no_speech", "second", "text", "windows"),
     [
-        (0.1, DecodeResult("computer.", -0.3, 0.1), "computer.", [1000]),
-        (0.1, DecodeResult("computer " * 8, -0.2, 0.1), "full", [1000, 3000]),
-        (0.1, DecodeResult("commuter", -1.2, 0.1), "full", [1000, 3000]),
-        (0.5, DecodeResult("computer.", -0.3, 0.5), "full", [1000, 3000]),
+        pytest.param(0.1, DecodeResult("computer.", -0.3, 0.1), "computer.", [1000], id="no loop"),
+        pytest.param(0.1, DecodeResult("computer " * 8, -0.2, 0.1), "full", [1000, 3000], id="another loop"),
+        pytest.param(0.1, DecodeResult("commuter", -1.2, 0.1), "full", [1000, 3000], id="improbable"),
+        pytest.param(0.5, DecodeResult("computer.", -0.3, 0.5), "full", [1000, 3000], id="may be no speech"),
     ],
-    ids=["no loop", "another loop", "improbable", "may be no speech"],
 )
 def test_loop_is_decoded_with_timestamps_before_the_full_window(
     decodes: Decodes,
@@ -410,11 +374,10 @@ def test_early_decode_of_a_loop_needs_no_full_window(
 @pytest.mark.parametrize(
     ("with_timestamps", "text"),
     [
-        ("Set a timer.", "Set a timer."),
-        ("Set a timer. Set a timer.", "Set a timer. Set a timer."),
-        ("computer " * 8, "Set a timer. Set a timer."),
+        pytest.param("Set a timer.", "Set a timer.", id="not doubled"),
+        pytest.param("Set a timer. Set a timer.", "Set a timer. Set a timer.", id="doubled again"),
+        pytest.param("computer " * 8, "Set a timer. Set a timer.", id="loop"),
     ],
-    ids=["not doubled", "doubled again", "loop"],
 )
 def test_doubled_phrase_is_decoded_with_timestamps(
     decodes: Decodes, model: Path, monkeypatch: pytest.MonkeyPatch, with_timestamps: str, text: str
@@ -432,8 +395,8 @@ def test_doubled_phrase_is_decoded_with_timestamps(
     assert decodes.frames == [1000]
 
 
-def test_words_with_timestamps_are_the_same(tmp_path: Path) -> None:
-    loaded = LoadedWhisper(WhisperSettings(scripted_whisper(tmp_path / "model", SCRIPT), "en", "cpu"))
+def test_words_with_timestamps_are_the_same() -> None:
+    loaded = LoadedWhisper(WhisperSettings(cached_whisper(*SCRIPT), "en", "cpu"))
     pcm = loud(seconds_of(len(SCRIPT)))
     encoded = loaded.encode(loaded.features(pcm), 1000)
     plain, timed = (loaded.generate(encoded, "en", len(pcm), timestamps=timestamps) for timestamps in (False, True))
@@ -442,10 +405,9 @@ def test_words_with_timestamps_are_the_same(tmp_path: Path) -> None:
     assert timed.punctuation is None
 
 
-def test_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
-    path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_language_is_detected_once_and_kept(decodes: Decodes) -> None:
+    path = cached_whisper(*"wie spät ist es jetzt gerade hier".split(), language="de")
+    async with loaded(engine(path, language=None)) as transcriber:
         short = Listener(transcriber)
         await short.feed(loud(1))
         assert (await short.hearing.transcript()).text == "wie spät ist"
@@ -462,44 +424,36 @@ def test_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) ->
         await again.hearing.transcript()
         assert decodes.calls[-1][1] == "de"
 
-    run(engine(path, language=None), scene)
-
 
 @pytest.mark.parametrize(
     ("seconds", "probability", "detects", "other"),
     [(2.5, 0.3, "de", "de"), (2.5, 0.3, "en", ""), (1.5, 0.3, "de", ""), (2.5, 0.99, "de", "")],
     ids=["improbable", "of the same language", "too short", "probable"],
 )
-def test_improbable_words_report_other_language(
-    tmp_path: Path, seconds: float, probability: float, detects: str, other: str
+async def test_improbable_words_report_other_language(
+    seconds: float, probability: float, detects: str, other: str
 ) -> None:
     words = "wie spät ist es jetzt gerade hier".split()
-    path = scripted_whisper(tmp_path / "model", words, probability=probability, language=detects)
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    path = cached_whisper(*words, probability=probability, language=detects)
+    async with loaded(engine(path, language="en")) as transcriber:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds))
         assert (await listener.hearing.transcript()).other_language == other
         listener.hearing.close()
 
-    run(engine(path, language="en"), scene)
 
-
-def test_prompt_and_hot_words_are_passed_on(tmp_path: Path) -> None:
+async def test_prompt_and_hot_words_are_passed_on() -> None:
     # Letters are tokens: <prev>, 4, 4, the usual 4.
-    path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    path = cached_whisper(*SCRIPT, prompt_tokens=13)
+    async with loaded(engine(path, hot_words="Ada")) as transcriber:
         transcriber.set_prompt("Ho!")
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(3)))
         assert (await listener.hearing.transcript()).text == "what time is"
 
-    run(engine(path, hot_words="Ada"), scene)
 
-
-def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
         first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
         second = np.concatenate([loud(0.5), quiet(14)])
@@ -509,11 +463,9 @@ def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
         assert heard.until == SEGMENT + samples_of_s(34.5)
         assert max(samples for samples, _, _ in decodes.calls) <= samples_of_s(30)
 
-    run(engine(model), scene)
 
-
-def test_full_backlog_is_reported(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_full_backlog_is_reported(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         decodes.go.clear()
         hearing = Listener(transcriber).hearing
         for _ in range(120):
@@ -522,30 +474,9 @@ def test_full_backlog_is_reported(model: Path, decodes: Decodes) -> None:
             hearing.feed(quiet(0.1))
         decodes.go.set()
 
-    run(engine(model), scene)
 
-
-def test_decode_of_cancelled_segment_is_ignored(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
-        decodes.go.clear()
-        stale = Listener(transcriber)
-        await stale.feed(loud(seconds_of(7)))
-        stale.hearing.cancel()
-        fresh = Listener(transcriber, SegmentId(90_000))
-        await fresh.feed(loud(seconds_of(2)))
-        decodes.go.set()
-        async with asyncio.timeout(30):
-            heard = await fresh.hearing.transcript()
-        assert (heard.segment, heard.text) == (90_000, "what time")
-        assert stale.interims == []
-        with pytest.raises(SttError, match="has ended"):
-            stale.hearing.feed(quiet(0.1))
-
-    run(engine(model), scene)
-
-
-def test_cancelled_request_can_be_repeated(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_cancelled_request_can_be_repeated(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         decodes.go.clear()
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(2)))
@@ -555,29 +486,6 @@ def test_cancelled_request_can_be_repeated(model: Path, decodes: Decodes) -> Non
         decodes.go.set()
         assert (await listener.hearing.transcript()).text == "what time"
 
-    run(engine(model), scene)
-
-
-def test_model_error_is_reported_and_reload_works(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
-        def broken(*_: object, **__: object) -> Decoded:
-            raise RuntimeError("CUDA out of memory")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(LoadedWhisper, "decode", broken)
-            hearing = Listener(transcriber).hearing
-            hearing.feed(loud(0.2))
-            with pytest.raises(SttError, match="CUDA out of memory"):
-                await hearing.transcript()
-            with pytest.raises(SttError, match="CUDA out of memory"):
-                hearing.feed(loud(0.1))
-        await transcriber.load()
-        again = Listener(transcriber)
-        await again.feed(loud(seconds_of(2)))
-        assert (await again.hearing.transcript()).text == "what time"
-
-    run(engine(model), scene)
-
 
 async def error_of(words: Coroutine[None, None, Transcript]) -> str:
     with pytest.raises(SttError) as error:
@@ -586,8 +494,8 @@ async def error_of(words: Coroutine[None, None, Transcript]) -> str:
 
 
 @pytest.mark.slow  # it waits for the second
-def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
-    async def scene(transcriber: WhisperRecognizer) -> None:
+async def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
+    async with loaded(engine(model)) as transcriber:
         decodes.go.clear()
         listener = Listener(transcriber)
         await listener.feed(loud(0.5))
@@ -597,13 +505,6 @@ def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
             await transcriber.aclose()  # the model hangs: it is waited for a second, not for ever
         assert "stopped" in asking.result()
         decodes.go.set()
-
-    run(engine(model), scene)
-
-
-def test_open_without_model_is_refused(model: Path) -> None:
-    with pytest.raises(SttError, match="not loaded"):
-        engine(model).open(SEGMENT, lambda _: None)
 
 
 def load_error(transcriber: WhisperRecognizer) -> str:
@@ -671,21 +572,17 @@ def test_missing_device_and_number_format_name_their_keys(model: Path, monkeypat
     assert 'stt.faster-whisper.compute_type = "int3"' in load_error(engine(model, compute_type="int3"))
 
 
-def test_detail_names_model_and_device(model: Path) -> None:
+async def test_detail_names_model_and_device(model: Path) -> None:
     transcriber = engine(model, language="en-US", cpu_threads=1)
     assert transcriber.detail.endswith("not loaded")
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    async with loaded(transcriber) as transcriber:
         assert transcriber.detail.endswith("int8_float32 on CPU, 1 thread, adaptive window, en")
 
-    run(transcriber, scene)
 
-
-def test_looping_decoder_stops_early(tmp_path: Path) -> None:
+async def test_looping_decoder_stops_early() -> None:
     """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
-    path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
-
-    async def scene(transcriber: WhisperRecognizer) -> None:
+    path = cached_whisper(*(f"w{index}" for index in range(50)))
+    async with loaded(engine(path)) as transcriber:
         model = transcriber._model._scheduler.model  # the model itself is asked
         assert isinstance(model, LoadedWhisper)
         features = model.features(loud(20))
@@ -694,5 +591,3 @@ def test_looping_decoder_stops_early(tmp_path: Path) -> None:
         cut = model.generate(encoded, "en", samples_of_s(2))
         assert len(cut.text.split()) == 44
         assert cut.punctuation is None, "it was stopped in its midst"
-
-    run(engine(path), scene)

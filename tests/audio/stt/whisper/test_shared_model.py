@@ -3,15 +3,15 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clocks.virtual_time import run_virtual
-from support.models.synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, quiet, seconds_of
 
 from audio import degradation, hang_detection
 from audio.degradation import Degradation
@@ -33,8 +33,9 @@ ENOUGH_S = seconds_of(3)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
+def model() -> Iterator[Path]:
+    with loaded_once():
+        yield cached_whisper(*SCRIPT)
 
 
 class DecodeMonitor:
@@ -141,34 +142,29 @@ class Conversation:
         return str(error.value)
 
 
-def run_scene(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await shared.load()
-        try:
-            async with asyncio.timeout(60):
-                await scene()
-        finally:
-            await shared.aclose()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def loaded(shared: SharedWhisper) -> AsyncGenerator[SharedWhisper]:
+    await shared.load()
+    try:
+        async with asyncio.timeout(60):
+            yield shared
+    finally:
+        await shared.aclose()
 
 
 def sharing(model: Path, *, language: str | None = "en", workers: int = 1) -> SharedWhisper:
     return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers))
 
 
-@pytest.mark.parametrize("conversations", [2, 8], ids="{} conversations".format)
 @pytest.mark.parametrize("workers", [1, 2], ids=["1 worker", "2 workers"])
-def test_each_conversation_gets_its_own_words(
-    model: Path, monitor: DecodeMonitor, conversations: int, workers: int
-) -> None:
-    shared = sharing(model, workers=workers)
+async def test_each_conversation_gets_its_own_words(model: Path, monitor: DecodeMonitor, workers: int) -> None:
+    conversations = 7
 
     async def turn(number: int) -> str:
         person = Conversation(shared, number)
         for _ in range(2):  # a second turn with the same recognizer
             person.open_segment()
-            for at in range(0, len(sound := loud(seconds_of(number % 7 + 1))), FRAME_SAMPLES):
+            for at in range(0, len(sound := loud(seconds_of(number + 1))), FRAME_SAMPLES):
                 person.stream.feed(sound[at : at + FRAME_SAMPLES])
                 await asyncio.sleep(0)
             text = await person.words()
@@ -176,33 +172,24 @@ def test_each_conversation_gets_its_own_words(
         assert {words.segment for words in person.interims} <= {number}
         return text
 
-    async def scene() -> None:
+    async with loaded(sharing(model, workers=workers)) as shared:
         async with asyncio.TaskGroup() as tasks:
             turns = [tasks.create_task(turn(number)) for number in range(conversations)]
-        assert [task.result() for task in turns] == [
-            " ".join(SCRIPT[: number % 7 + 1]) for number in range(conversations)
-        ]
+        assert [task.result() for task in turns] == [" ".join(SCRIPT[: number + 1]) for number in range(conversations)]
         assert monitor.loadings == 1
 
-    run_scene(shared, scene)
 
-
-def test_recognizer_without_segments_costs_nothing(model: Path, monitor: DecodeMonitor) -> None:
-    async def scene() -> None:
+async def test_recognizer_without_segments_costs_nothing(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         before = threading.active_count()
         seats = [shared.transcriber() for _ in range(100)]
         for recognizer in seats:
             await recognizer.load()
         assert (threading.active_count(), monitor.loadings, monitor.begun) == (before, 1, [])
 
-    shared = sharing(model)
-    run_scene(shared, scene)
 
-
-def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(8)]
         for person in conversations:
@@ -222,13 +209,9 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
         interims = [(number, "interim") for number in (2, 4, 7)]
         assert monitor.order == [(0, "interim"), *finals, *interims]
 
-    run_scene(shared, scene)
 
-
-def test_waits_of_requested_transcripts_are_recorded(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_waits_of_requested_transcripts_are_recorded(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         first, second = (Conversation(shared, number) for number in range(2))
         first.say(ENOUGH_S)
@@ -246,14 +229,10 @@ def test_waits_of_requested_transcripts_are_recorded(model: Path, monitor: Decod
         (wait_s,) = shared.queue_wait.after(0)
         assert wait_s >= held_s
 
-    run_scene(shared, scene)
 
-
-def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
+async def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
     """A request waits only for the running decode, however many conversations need interims and pauses."""
-    shared = sharing(model)
-
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(8)]
         for round_ in range(6):
@@ -269,15 +248,11 @@ def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: Decode
             assert monitor.order[2 * round_ + 1] == (7, "final")
         monitor.release_all()
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.usefixtures("interims_at_any_speed")
-def test_late_recognizer_makes_no_interim_transcripts(model: Path, monitor: DecodeMonitor) -> None:
+async def test_late_recognizer_makes_no_interim_transcripts(model: Path, monitor: DecodeMonitor) -> None:
     lateness = EngineLateness()
-    shared = SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)
-
-    async def scene() -> None:
+    async with loaded(SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)) as shared:
         lateness.record_wait(1.0)
         person = Conversation(shared, 1)
         person.say(ENOUGH_S)
@@ -286,17 +261,13 @@ def test_late_recognizer_makes_no_interim_transcripts(model: Path, monitor: Deco
         assert await person.words() == "what time is"
         assert [kind for _, kind in monitor.order] == ["final"]
 
-    run_scene(shared, scene)
 
-
-def test_slow_decodes_leave_out_interim_transcripts(
+async def test_slow_decodes_leave_out_interim_transcripts(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(degradation, "REAL_TIME_FACTOR", 1e-6)  # every decode is slow
     lateness = EngineLateness()
-    shared = SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)
-
-    async def scene() -> None:
+    async with loaded(SharedWhisper(WhisperSettings(model, "en", "cpu"), lateness)) as shared:
         for number in (1, 2):
             person = Conversation(shared, number)
             person.say(ENOUGH_S)
@@ -305,13 +276,9 @@ def test_slow_decodes_leave_out_interim_transcripts(
         second = [kind for number, kind in monitor.order if number == 2]
         assert second == ["final"], "a requested transcript may be repeated in the full window"
 
-    run_scene(shared, scene)
 
-
-def test_conversations_come_before_background(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_conversations_come_before_background(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         recording, talking, other = Conversation(shared, 0, background=True), *(Conversation(shared, n) for n in (1, 2))
         recording.say(ENOUGH_S)
@@ -328,13 +295,9 @@ def test_conversations_come_before_background(model: Path, monitor: DecodeMonito
         assert monitor.order[:4] == [(0, "final"), (1, "final"), (2, "interim"), (0, "final")], "the first was aborted"
         assert waiting.result()
 
-    run_scene(shared, scene)
 
-
-def test_background_does_not_make_conversations_slower(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_background_does_not_make_conversations_slower(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         recording, talking = Conversation(shared, 0, background=True), Conversation(shared, 1)
         recording.say(ENOUGH_S)
         talking.say(ENOUGH_S)
@@ -342,14 +305,10 @@ def test_background_does_not_make_conversations_slower(model: Path, monitor: Dec
         assert await recording.words()
         assert await talking.words()
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.usefixtures("interims_at_any_speed")
-def test_conversations_take_turns_for_partials(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_conversations_take_turns_for_partials(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(4)]
         for begun in range(1, 17):
@@ -361,14 +320,10 @@ def test_conversations_take_turns_for_partials(model: Path, monitor: DecodeMonit
         assert all(sorted(order[at : at + 4]) == [0, 1, 2, 3] for at in range(len(order) - 3))
         monitor.release_all()
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.usefixtures("interims_at_any_speed")
-def test_many_short_segments_do_not_overtake_other_conversations(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_many_short_segments_do_not_overtake_other_conversations(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         steady, restless = Conversation(shared, 1), Conversation(shared, 2)
         for begun in range(1, 9):
@@ -380,13 +335,9 @@ def test_many_short_segments_do_not_overtake_other_conversations(model: Path, mo
         assert Counter(number for number, _ in monitor.order) == {1: 4, 2: 4}
         monitor.release_all()
 
-    run_scene(shared, scene)
 
-
-def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         asker, speaker = Conversation(shared, 1), Conversation(shared, 2)
         asker.say(0.25)  # too short for an interim
@@ -399,14 +350,9 @@ def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor
         await monitor.until(2)
         assert monitor.begun[1:] == [(2, "interim", samples_of_s(2))]
 
-    run_scene(shared, scene)
-
 
 def test_partials_become_rarer_with_more_conversations() -> None:
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
-    account = ConversationShare("en")
-    stream = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
+    stream = stream_without_model()
     stream.feed(loud(0.5))
     decode = stream.start_decode("interim")
     stream.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
@@ -424,12 +370,12 @@ def test_partials_become_rarer_with_more_conversations() -> None:
     assert (wanted(2), wanted(8)) == (True, False)
     stream.feed(loud(6.0))
     assert wanted(8)
-    after = WhisperStream(scheduler, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
+    after = WhisperStream(stream._scheduler, stream.share, SegmentId(100_000), samples_of_s(0.3), lambda _words: None)
     after.feed(loud(0.48))
     assert after.needed_decode(1) is None, "the next segment knows how long the conversation's decodes take"
 
 
-def test_running_partial_is_aborted_for_requested_transcript(
+async def test_running_partial_is_aborted_for_requested_transcript(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, generated = sharing(model), []
@@ -439,7 +385,7 @@ def test_running_partial_is_aborted_for_requested_transcript(
         generated.append(len(monitor.begun))
         return generate(loaded, *arguments, **options)
 
-    async def scene() -> None:
+    async with loaded(shared):
         monkeypatch.setattr(LoadedWhisper, "generate", generating)
         monitor.is_holding = True
         first, second = Conversation(shared, 1), Conversation(shared, 2)
@@ -456,11 +402,9 @@ def test_running_partial_is_aborted_for_requested_transcript(
         assert not first.interims
         assert await first.words(), "its sound is not lost"
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.parametrize("loops", [False, True], ids=["without loop", "with loop"])
-def test_decode_of_pause_is_aborted_when_speech_continues(
+async def test_decode_of_pause_is_aborted_when_speech_continues(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
     """Aborts before the decoder, or before the full window that a loop requires."""
@@ -475,7 +419,7 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
         assert asked.wait(timeout=60)
         return replace(evidence, text="turn it on turn it on")
 
-    async def scene() -> None:
+    async with loaded(shared):
         monkeypatch.setattr(LoadedWhisper, "generate", generating)
         monitor.is_holding = not loops
         person = Conversation(shared, 1)
@@ -495,14 +439,10 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
         assert monitor.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
         assert generated == [samples_of_s(0.35)] * loops + [samples_of_s(0.45)]
 
-    run_scene(shared, scene)
 
-
-def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, monitor: DecodeMonitor) -> None:
+async def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, monitor: DecodeMonitor) -> None:
     """Otherwise a slow model would give no words before the end for users who speak in short phrases."""
-    shared = sharing(model)
-
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         person = Conversation(shared, 1)
         person.say(0.25)
@@ -517,14 +457,10 @@ def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, monitor: 
                 await asyncio.sleep(0.001)
         assert person.stream._latest[0] == samples_of_s(0.35)
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.parametrize("given_up", [False, True], ids=["recognizer closed", "segment cancelled"])
-def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeMonitor, given_up: bool) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeMonitor, given_up: bool) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         first, second, third = (Conversation(shared, number) for number in range(3))
         for person in (first, second, third):
@@ -544,13 +480,9 @@ def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeM
         assert waiting.result() == "what time is"
         assert monitor.order == [(0, "interim"), (2, "final")]
 
-    run_scene(shared, scene)
 
-
-def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         leaving, staying = Conversation(shared, 1), Conversation(shared, 2)
         leaving.say(ENOUGH_S)
@@ -571,13 +503,9 @@ def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: Dec
         assert await leaving.words() == "what time is"
         assert monitor.loadings == 1
 
-    run_scene(shared, scene)
 
-
-def test_failure_fails_pending_requests_and_reloads_once(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_failure_fails_pending_requests_and_reloads_once(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = monitor.broken = True
         culprit, waiting, speaking = (Conversation(shared, number) for number in range(3))
         for person in (culprit, waiting, speaking):
@@ -609,13 +537,9 @@ def test_failure_fails_pending_requests_and_reloads_once(model: Path, monitor: D
             "what time is",
         ]
 
-    run_scene(shared, scene)
 
-
-def test_failure_without_pending_requests_is_reported(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_failure_without_pending_requests_is_reported(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = monitor.broken = True
         gone, there = Conversation(shared, 1), Conversation(shared, 2)
         gone.say(ENOUGH_S)
@@ -629,13 +553,9 @@ def test_failure_without_pending_requests_is_reported(model: Path, monitor: Deco
         with pytest.raises(SttError, match="out of memory"):
             there.say(0.1)
 
-    run_scene(shared, scene)
 
-
-def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.broken = True
         culprit, other = Conversation(shared, 1), Conversation(shared, 2)
         other.say(0.25)
@@ -643,8 +563,6 @@ def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, monito
         assert "out of memory" in await culprit.error()
         other.say(0.01)  # it got no error, because it had no pending request
         assert "out of memory" in await other.error()
-
-    run_scene(shared, scene)
 
 
 def test_each_refusal_raises_a_new_error(model: Path) -> None:
@@ -658,14 +576,12 @@ def test_each_refusal_raises_a_new_error(model: Path) -> None:
     assert refusals[0] is not refusals[1]
 
 
-def test_hung_model_is_replaced_once_after_it_is_gone(
+async def test_hung_model_is_replaced_once_after_it_is_gone(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
     monkeypatch.setattr(shared_model, "GONE_S", 0.1)
-    shared = sharing(model)
-
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(3)]
         for person in conversations:
@@ -687,19 +603,15 @@ def test_hung_model_is_replaced_once_after_it_is_gone(
         assert await conversations[2].words() == "what time is"
         assert conversations[0].interims == []
 
-    run_scene(shared, scene)
 
-
-def test_late_decode_is_delivered_and_model_kept(
+async def test_late_decode_is_delivered_and_model_kept(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decode is held, and its threads wait for a processor as on a busy machine."""
     monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
     sample = ThreadTimes.sample
     monkeypatch.setattr(ThreadTimes, "sample", lambda *asked: replace(sample(*asked), starved=True))
-    shared = sharing(model)
-
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         slow, other = Conversation(shared, 1), Conversation(shared, 2)
         slow.say(ENOUGH_S)
@@ -712,18 +624,14 @@ def test_late_decode_is_delivered_and_model_kept(
         assert late.result() == "what time is"
         assert monitor.loadings == 1
 
-    run_scene(shared, scene)
 
-
-def test_request_that_is_too_late_fails_alone(
+async def test_request_that_is_too_late_fails_alone(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shared = sharing(model)
-
     def late(*_: object, **__: object) -> Decoded:
         raise LateError("the cluster did not answer in time")
 
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         slow, other = Conversation(shared, 1), Conversation(shared, 2)
         with monkeypatch.context() as patch:
             patch.setattr(LoadedWhisper, "decode", late)
@@ -733,14 +641,10 @@ def test_request_that_is_too_late_fails_alone(
         assert await other.words() == "what time is"
         assert monitor.loadings == 1
 
-    run_scene(shared, scene)
 
-
-def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
-    path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
-    shared = sharing(path, language=None)
-
-    async def scene() -> None:
+async def test_language_is_detected_per_conversation() -> None:
+    path = cached_whisper(*"wie spät ist es jetzt gerade hier".split(), language="de")
+    async with loaded(sharing(path, language=None)) as shared:
         long, short = Conversation(shared, 1), Conversation(shared, 2)
         long.say(2)
         short.say(1)
@@ -754,21 +658,17 @@ def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
         await shared.aclose()
         assert not long.recognizer.reset()
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.parametrize(
     ("spoken", "seconds", "other", "checks"),
     [("de", 2.5, "de", LANGUAGE_CHECKS - 1), ("en", 2.5, "", 0), ("de", 1.5, "", LANGUAGE_CHECKS)],
     ids=["another language", "expected language", "too short"],
 )
-def test_fluent_words_in_another_language_are_noticed(
-    tmp_path: Path, spoken: str, seconds: float, other: str, checks: int
+async def test_fluent_words_in_another_language_are_noticed(
+    spoken: str, seconds: float, other: str, checks: int
 ) -> None:
     words = "wie spät ist es jetzt gerade hier".split()
-    shared = sharing(scripted_whisper(tmp_path / "model", words, probability=0.99, language=spoken))
-
-    async def scene() -> None:
+    async with loaded(sharing(cached_whisper(*words, probability=0.99, language=spoken))) as shared:
         person = Conversation(shared, 1)
         person.say(seconds)
         assert await person.words()
@@ -780,13 +680,9 @@ def test_fluent_words_in_another_language_are_noticed(
         assert person.recognizer.other_language == "", "another conversation begins"
         await shared.aclose()
 
-    run_scene(shared, scene)
 
-
-def test_recognizer_of_another_language_shares_the_model(tmp_path: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(scripted_whisper(tmp_path / "model", ["wie", "spät"], language="de"))
-
-    async def scene() -> None:
+async def test_recognizer_of_another_language_shares_the_model(monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(cached_whisper("wie", "spät", language="de"))) as shared:
         german = shared.transcriber(language="de-AT")
         assert german.detail.endswith(", de")
         assert german.reset()
@@ -795,13 +691,9 @@ def test_recognizer_of_another_language_shares_the_model(tmp_path: Path, monitor
         assert monitor.loadings == 1
         await shared.aclose()
 
-    run_scene(shared, scene)
 
-
-def test_owner_closes_for_all_conversations(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_owner_closes_for_all_conversations(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         conversations = [Conversation(shared, number) for number in range(2)]
         for person in conversations:
             person.say(0.25)
@@ -821,39 +713,29 @@ def test_owner_closes_for_all_conversations(model: Path, monitor: DecodeMonitor)
         await shared.load()
         conversations[0].open_segment()
 
-    run_scene(shared, scene)
 
-
-def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
+async def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
     shared = sharing(tmp_path / "nothing")
-
-    async def scene() -> None:
-        seats = [shared.transcriber() for _ in range(3)]
-        errors = await asyncio.gather(*(recognizer.load() for recognizer in seats), return_exceptions=True)
-        assert [type(error) for error in errors] == [EngineLoadError] * 3
-        with pytest.raises(SttError, match="could not be loaded"):
-            seats[0].open(SegmentId(1), lambda _: None)
-
-    asyncio.run(scene())
+    seats = [shared.transcriber() for _ in range(3)]
+    errors = await asyncio.gather(*(recognizer.load() for recognizer in seats), return_exceptions=True)
+    assert [type(error) for error in errors] == [EngineLoadError] * 3
+    with pytest.raises(SttError, match="could not be loaded"):
+        seats[0].open(SegmentId(1), lambda _: None)
 
 
-def test_loading_survives_cancelled_caller(model: Path, monitor: DecodeMonitor) -> None:
+async def test_loading_survives_cancelled_caller(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
-
-    async def scene() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            hasty, patient = (tasks.create_task(shared.load()) for _ in range(2))
-            await asyncio.sleep(0)
-            hasty.cancel()
-        assert patient.done()
-        assert monitor.loadings == 1
-        await shared.aclose()
-
-    asyncio.run(scene())
+    async with asyncio.TaskGroup() as tasks:
+        hasty, patient = (tasks.create_task(shared.load()) for _ in range(2))
+        await asyncio.sleep(0)
+        hasty.cancel()
+    assert patient.done()
+    assert monitor.loadings == 1
+    await shared.aclose()
 
 
 @pytest.mark.parametrize("by", ["limit", "owner"])
-def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+async def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     release = threading.Event()
     load = LoadedWhisper.__init__
 
@@ -861,25 +743,22 @@ def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by
         assert release.wait(60)
         load(loaded, settings)
 
-    async def scene() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(LoadedWhisper, "__init__", hanging)
-            patch.setattr(shared_model, "LOAD_LIMIT_S", 0.05 if by == "limit" else 60)
-            shared = sharing(model)
-            async with asyncio.TaskGroup() as tasks:
-                loading = tasks.create_task(error_of(shared.load()))
-                await asyncio.sleep(0.01)
-                if by == "owner":
-                    await shared.aclose()
-        assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
-        release.set()
-        await shared.load()  # a new model: the late one is released
-        person = Conversation(shared, 1)
-        person.say(ENOUGH_S)
-        assert await person.words() == "what time is"
-        await shared.aclose()
-
-    asyncio.run(scene())
+    with monkeypatch.context() as patch:
+        patch.setattr(LoadedWhisper, "__init__", hanging)
+        patch.setattr(shared_model, "LOAD_LIMIT_S", 0.05 if by == "limit" else 60)
+        shared = sharing(model)
+        async with asyncio.TaskGroup() as tasks:
+            loading = tasks.create_task(error_of(shared.load()))
+            await asyncio.sleep(0.01)
+            if by == "owner":
+                await shared.aclose()
+    assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
+    release.set()
+    await shared.load()  # a new model: the late one is released
+    person = Conversation(shared, 1)
+    person.say(ENOUGH_S)
+    assert await person.words() == "what time is"
+    await shared.aclose()
 
 
 async def error_of(loading: Awaitable[None]) -> str:
@@ -888,13 +767,12 @@ async def error_of(loading: Awaitable[None]) -> str:
     return str(error.value)
 
 
-def test_raising_listener_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
+@pytest.mark.usefixtures("interims_at_any_speed")
+async def test_raising_listener_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
     def raising(_words: Transcript) -> None:
         raise ZeroDivisionError
 
-    async def scene() -> None:
+    async with loaded(sharing(model)) as shared:
         raised: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: raised.append(context["exception"]))
         monitor.is_holding = True
@@ -910,13 +788,9 @@ def test_raising_listener_does_not_affect_others(model: Path, monitor: DecodeMon
         assert (await broken.transcript()).text.startswith("what time is")
         assert [type(error) for error in raised] == [ZeroDivisionError]
 
-    run_scene(shared, scene)
 
-
-def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model, workers=2)
-
-    async def scene() -> None:
+async def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model, workers=2)) as shared:
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(3)]
         for person in conversations:
@@ -937,17 +811,13 @@ def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: Decod
         assert own.result() == "what time is"
         assert conversations[0].interims == [] or conversations[0].interims[-1].text == "what time is"
 
-    run_scene(shared, scene)
-
 
 def with_spare_worker(model: Path) -> SharedWhisper:
     return SharedWhisper(WhisperSettings(model, "en", "cpu", cpu_threads=1, spare_worker=True))
 
 
-def test_requested_decode_does_not_wait_for_an_aborted_one(model: Path, monitor: DecodeMonitor) -> None:
-    shared = with_spare_worker(model)
-
-    async def scene() -> None:
+async def test_requested_decode_does_not_wait_for_an_aborted_one(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(with_spare_worker(model)) as shared:
         monitor.is_holding = True
         person, others = Conversation(shared, 0), [Conversation(shared, number) for number in (1, 2)]
         person.say(ENOUGH_S)
@@ -966,13 +836,9 @@ def test_requested_decode_does_not_wait_for_an_aborted_one(model: Path, monitor:
         assert own.result() == "what time is"
         assert [number for number, _ in monitor.order[2:4]] == [1, 2]
 
-    run_scene(shared, scene)
 
-
-def test_spare_worker_is_kept_for_requests_of_conversations(model: Path, monitor: DecodeMonitor) -> None:
-    shared = with_spare_worker(model)
-
-    async def scene() -> None:
+async def test_spare_worker_is_kept_for_requests_of_conversations(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(with_spare_worker(model)) as shared:
         monitor.is_holding = True
         person, other = Conversation(shared, 0), Conversation(shared, 1)
         recording = Conversation(shared, 2, background=True)
@@ -990,8 +856,6 @@ def test_spare_worker_is_kept_for_requests_of_conversations(model: Path, monitor
             monitor.release_all()
         assert own.result() == "what time is"
 
-    run_scene(shared, scene)
-
 
 def dipping(recognizer: SharedWhisperRecognizer, number: int) -> WhisperStream:
     """A segment of 250 ms that may end here, with its decode running."""
@@ -1003,10 +867,8 @@ def dipping(recognizer: SharedWhisperRecognizer, number: int) -> WhisperStream:
     return stream
 
 
-def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, monitor: DecodeMonitor) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
         stream = dipping(shared.transcriber(), 1)
         await monitor.until(1)
@@ -1028,14 +890,10 @@ def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, mo
             await settled
         assert len(monitor.begun) == 2
 
-    run_scene(shared, scene)
-
 
 @pytest.mark.parametrize("early", [True, False], ids=["early request", "final request"])
-def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: DecodeMonitor, *, early: bool) -> None:
-    shared = sharing(model)
-
-    async def scene() -> None:
+async def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: DecodeMonitor, *, early: bool) -> None:
+    async with loaded(sharing(model)) as shared:
         stream = dipping(shared.transcriber(), 1)
         await monitor.until(1)
         stream.feed(loud(0.1, seed=4))
@@ -1043,312 +901,240 @@ def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: Decode
         # "interim": not done again in the full window, for they are asked for again.
         assert monitor.begun[1:] == [(1, "interim" if early else "final", samples_of_s(0.35))]
 
-    run_scene(shared, scene)
-
 
 THREE = Decoded("turn it on", "", "en", language_sure=False)
-
-
-@pytest.mark.parametrize(
-    ("until_s", "decoded", "draft"),
-    [
-        (0.81, THREE, True),
-        (0.95, THREE, True),
-        (0.79, THREE, None),  # too little
-        (0.97, THREE, False),  # enough: these are the words
-        (0.9, replace(THREE, text=""), None),
-        (0.9, replace(THREE, failed_check="log-probability"), None),
-    ],
-    ids=[
-        "least end of decoded audio",
-        "all speech decoded",
-        "too much missing",
-        "beyond the pause",
-        "no text",
-        "doubtful",
-    ],
-)
-@pytest.mark.parametrize("late", [False, True], ids=["decoded before the request", "decoded after the request"])
-def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
-    """The draft is decoded before the request, or while the request waits."""
-
-    async def scene() -> None:
-        stream = at_an_end()
-        async with asyncio.TaskGroup() as tasks:
-            if not late:
-                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
-            asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True, draft=True))
-            await asyncio.sleep(0)
-            if late:
-                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
-            await asyncio.sleep(0)
-            assert asking.done() == (draft is not None)
-            if draft is None:
-                stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-            words = await asking
-        assert (words.text, words.is_draft) == ("turn it on", bool(draft))
-        if draft:
-            assert words.until == samples_of_s(until_s)
-
-    asyncio.run(scene())
-
-
-def test_draft_is_returned_only_on_request() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
-            await asyncio.sleep(0.01)
-            assert not asking.done()
-            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-
-    asyncio.run(scene())
-
-
-def test_final_decode_starts_at_once_after_draft() -> None:
-    """It does not wait for the next request: the model would start other work meanwhile."""
-
-    async def scene() -> None:
-        stream = at_an_end()
-        end = Samples(samples_of_s(1))
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
-            await asyncio.sleep(0)
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-            assert stream.oldest_ticket is not None
-            assert stream.needed_decode(1) == "soon"
-            wanted = stream.start_decode("soon")
-            assert stream.satisfied_by(wanted)
-            assert (await asking).is_draft
-            assert stream.oldest_ticket is None
-            again = tasks.create_task(stream.transcript(end, early=True))
-            await asyncio.sleep(0)
-            stream.on_decoded(wanted, THREE, 0.1)
-            assert not (await again).is_draft
-
-    asyncio.run(scene())
-
-
-def test_no_drafts_with_several_segments() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-        other = WhisperStream(
-            stream._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
-        )
-        other.feed(loud(1))
-        end = Samples(samples_of_s(1))
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
-            await asyncio.sleep(0.01)
-            assert not asking.done()
-            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-            assert not (await asking).is_draft
-        other.cancel()
-        stream.feed(loud(0.1))
-        assert (await stream.transcript(Samples(samples_of_s(1.2)), early=True, draft=True)).is_draft
-
-    asyncio.run(scene())
-
-
-def test_wait_of_a_request_is_recorded_once_and_anew_when_it_is_repeated() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        scheduler, end = stream._scheduler, Samples(samples_of_s(1))
-
-        async def decode_begins_after(seconds: float) -> None:
-            await asyncio.sleep(seconds)
-            scheduler._record_wait(stream, asyncio.get_running_loop().time())
-
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
-            await decode_begins_after(0.1)
-            await decode_begins_after(0.3)  # another decode for the same request
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-            assert (await asking).is_draft
-            await asyncio.sleep(5.0)  # nobody waits
-            again = tasks.create_task(stream.transcript(end, early=True))
-            await decode_begins_after(0.2)
-            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-            await again
-        assert scheduler.queue_wait.after(0) == pytest.approx((0.1, 0.2))
-
-    run_virtual(scene())
-
-
-def test_request_after_draft_keeps_its_ticket() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        scheduler, end = stream._scheduler, Samples(samples_of_s(1))
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
-            await asyncio.sleep(0)
-            place = stream.oldest_ticket
-            behind = scheduler.ticket()
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-            assert (await asking).is_draft
-            again = tasks.create_task(stream.transcript(end, early=True))
-            await asyncio.sleep(0)
-            assert stream.oldest_ticket == place
-            assert place is not None
-            assert place < behind
-            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-            await again
-            stream.feed(loud(0.3))
-            later = tasks.create_task(stream.transcript(early=True))
-            await asyncio.sleep(0)
-            assert stream.oldest_ticket is not None
-            assert stream.oldest_ticket > behind
-            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
-            await later
-
-    asyncio.run(scene())
-
-
 SPOILT = Decoded("word word", "repetition", "en", language_sure=False, was_aborted=True)
+END = Samples(samples_of_s(1))
+DIP = Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9))
+
+
+def stream_without_model(on_words: Callable[[Transcript], None] = lambda _: None, took_s: float = 0.0) -> WhisperStream:
+    scheduler = DecodeScheduler()
+    scheduler.expect_model()
+    return WhisperStream(scheduler, ConversationShare("en", took_s=took_s), SegmentId(0), samples_of_s(0.3), on_words)
 
 
 def at_an_end() -> WhisperStream:
-    """A second of speech and the beginning of a silence, at a scheduler without a model."""
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
-    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    """A second of speech and the beginning of a silence."""
+    stream = stream_without_model()
     stream.feed(loud(1))
     stream.feed(quiet(0.1))
     return stream
 
 
-def test_unreliable_result_answers_early_requests_only() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        end = Samples(samples_of_s(1))
-        async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(stream.transcript(end, early=True))
-            await asyncio.sleep(0)
-            assert stream.needed_decode(1) == "soon"
-            doubted = stream.start_decode("soon")
-            settled = tasks.create_task(stream.transcript(end))
-            await asyncio.sleep(0)
-            stream.on_decoded(doubted, SPOILT, 0.1)
-            assert (await early).text == "word word"
-            assert stream.needed_decode(1) == "final", "they are not good enough for who asked second"
-            stream.on_decoded(stream.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
-            assert (await settled).text == "word"
-
-    asyncio.run(scene())
+async def early_words(stream: WhisperStream, decoded: Decoded) -> Transcript:
+    """Returns the answer to an early request for which this is decoded."""
+    async with asyncio.TaskGroup() as tasks:
+        early = tasks.create_task(stream.transcript(END, early=True))
+        await asyncio.sleep(0)
+        stream.on_decoded(stream.start_decode("soon"), decoded, 0.01)
+    return early.result()
 
 
-def test_improbable_words_are_not_decoded_again() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        end = Samples(samples_of_s(1))
-        async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(stream.transcript(end, early=True))
-            await asyncio.sleep(0)
-            improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
-            stream.on_decoded(stream.start_decode("soon"), improbable, 0.1)
-            assert (await early).low_confidence
-        assert stream.needed_decode(1) is None
-        assert (await stream.transcript(end)).text == "wreck a nice beach"
+@pytest.mark.parametrize(
+    ("until_s", "decoded", "draft"),
+    [
+        pytest.param(0.81, THREE, True, id="least end of decoded audio"),
+        pytest.param(0.95, THREE, True, id="all speech decoded"),
+        pytest.param(0.79, THREE, None, id="too much missing"),  # too little
+        pytest.param(0.97, THREE, False, id="beyond the pause"),  # enough: these are the words
+        pytest.param(0.9, replace(THREE, text=""), None, id="no text"),
+        pytest.param(0.9, replace(THREE, failed_check="log-probability"), None, id="doubtful"),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True], ids=["decoded before the request", "decoded after the request"])
+async def test_draft_may_lack_a_little_speech(
+    until_s: float, decoded: Decoded, draft: bool | None, *, late: bool
+) -> None:
+    """The draft is decoded before the request, or while the request waits."""
+    stream = at_an_end()
+    async with asyncio.TaskGroup() as tasks:
+        if not late:
+            stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
+        asking = tasks.create_task(stream.transcript(END, early=True, draft=True))
+        await asyncio.sleep(0)
+        if late:
+            stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
+        await asyncio.sleep(0)
+        assert asking.done() == (draft is not None)
+        if draft is None:
+            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
+        words = await asking
+    assert (words.text, words.is_draft) == ("turn it on", bool(draft))
+    if draft:
+        assert words.until == samples_of_s(until_s)
 
-    asyncio.run(scene())
+
+async def test_draft_is_returned_only_on_request() -> None:
+    stream = at_an_end()
+    stream.on_decoded(DIP, THREE, 0.1)
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(stream.transcript(END, early=True))
+        await asyncio.sleep(0.01)
+        assert not asking.done()
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
 
 
-def test_full_window_starts_before_unreliable_words_are_requested_again() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
-            await asyncio.sleep(0)
-            stream.on_decoded(stream.start_decode("soon"), SPOILT, 0.1)
-            await early
-        assert stream.needed_decode(1) == "pause"
+async def test_final_decode_starts_at_once_after_draft() -> None:
+    """It does not wait for the next request: the model would start other work meanwhile."""
+    stream = at_an_end()
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(stream.transcript(END, early=True, draft=True))
+        await asyncio.sleep(0)
+        stream.on_decoded(DIP, THREE, 0.1)
+        assert stream.oldest_ticket is not None
+        assert stream.needed_decode(1) == "soon"
+        wanted = stream.start_decode("soon")
+        assert stream.satisfied_by(wanted)
+        assert (await asking).is_draft
+        assert stream.oldest_ticket is None
+        again = tasks.create_task(stream.transcript(END, early=True))
+        await asyncio.sleep(0)
+        stream.on_decoded(wanted, THREE, 0.1)
+        assert not (await again).is_draft
 
-    asyncio.run(scene())
+
+async def test_no_drafts_with_several_segments() -> None:
+    stream = at_an_end()
+    stream.on_decoded(DIP, THREE, 0.1)
+    other = WhisperStream(stream._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    other.feed(loud(1))
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(stream.transcript(END, early=True, draft=True))
+        await asyncio.sleep(0.01)
+        assert not asking.done()
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
+        assert not (await asking).is_draft
+    other.cancel()
+    stream.feed(loud(0.1))
+    assert (await stream.transcript(Samples(samples_of_s(1.2)), early=True, draft=True)).is_draft
+
+
+@pytest.mark.virtual_time
+async def test_wait_of_a_request_is_recorded_once_and_anew_when_it_is_repeated() -> None:
+    stream = at_an_end()
+    scheduler = stream._scheduler
+
+    async def decode_begins_after(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        scheduler._record_wait(stream, asyncio.get_running_loop().time())
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(stream.transcript(END, early=True, draft=True))
+        await decode_begins_after(0.1)
+        await decode_begins_after(0.3)  # another decode for the same request
+        stream.on_decoded(DIP, THREE, 0.1)
+        assert (await asking).is_draft
+        await asyncio.sleep(5.0)  # nobody waits
+        again = tasks.create_task(stream.transcript(END, early=True))
+        await decode_begins_after(0.2)
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
+        await again
+    assert scheduler.queue_wait.after(0) == pytest.approx((0.1, 0.2))
+
+
+async def test_request_after_draft_keeps_its_ticket() -> None:
+    stream = at_an_end()
+    scheduler = stream._scheduler
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(stream.transcript(END, early=True, draft=True))
+        await asyncio.sleep(0)
+        place = stream.oldest_ticket
+        behind = scheduler.ticket()
+        stream.on_decoded(DIP, THREE, 0.1)
+        assert (await asking).is_draft
+        again = tasks.create_task(stream.transcript(END, early=True))
+        await asyncio.sleep(0)
+        assert stream.oldest_ticket == place
+        assert place is not None
+        assert place < behind
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
+        await again
+        stream.feed(loud(0.3))
+        later = tasks.create_task(stream.transcript(early=True))
+        await asyncio.sleep(0)
+        assert stream.oldest_ticket is not None
+        assert stream.oldest_ticket > behind
+        stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
+        await later
+
+
+async def test_unreliable_result_answers_early_requests_only() -> None:
+    stream = at_an_end()
+    async with asyncio.TaskGroup() as tasks:
+        early = tasks.create_task(stream.transcript(END, early=True))
+        await asyncio.sleep(0)
+        assert stream.needed_decode(1) == "soon"
+        doubted = stream.start_decode("soon")
+        settled = tasks.create_task(stream.transcript(END))
+        await asyncio.sleep(0)
+        stream.on_decoded(doubted, SPOILT, 0.1)
+        assert (await early).text == "word word"
+        assert stream.needed_decode(1) == "final", "they are not good enough for who asked second"
+        stream.on_decoded(stream.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+        assert (await settled).text == "word"
+
+
+async def test_improbable_words_are_not_decoded_again() -> None:
+    stream = at_an_end()
+    improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
+    assert (await early_words(stream, improbable)).low_confidence
+    assert stream.needed_decode(1) is None
+    assert (await stream.transcript(END)).text == "wreck a nice beach"
 
 
 @pytest.mark.parametrize("draft", [False, True], ids=["early", "draft"])
-def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
+async def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
     """The user goes on speaking: a decode of the full window would delay the final transcript."""
-
-    async def scene() -> None:
-        stream = at_an_end()
-        end = Samples(samples_of_s(1))
-        if draft:
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
-            assert (await stream.transcript(end, early=True, draft=True)).is_draft
-        early = asyncio.create_task(stream.transcript(end, early=True))
-        await asyncio.sleep(0)
-        decode = stream.start_decode("soon")
-        early.cancel()
-        await asyncio.sleep(0)
-        stream.feed(loud(0.02))
-        stream.on_decoded(decode, SPOILT, 0.01)
-        assert stream.needed_decode(1) is None
-
-    asyncio.run(scene())
+    stream = at_an_end()
+    if draft:
+        stream.on_decoded(DIP, THREE, 0.1)
+        assert (await stream.transcript(END, early=True, draft=True)).is_draft
+    early = asyncio.create_task(stream.transcript(END, early=True))
+    await asyncio.sleep(0)
+    decode = stream.start_decode("soon")
+    early.cancel()
+    await asyncio.sleep(0)
+    stream.feed(loud(0.02))
+    stream.on_decoded(decode, SPOILT, 0.01)
+    assert stream.needed_decode(1) is None
 
 
-def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
+async def test_full_window_confirms_unreliable_early_words_soon_or_not_at_all() -> None:
     """The early transcript arrived before the user went on speaking."""
-
-    async def scene() -> None:
-        stream = at_an_end()
-        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
-        await asyncio.sleep(0)
-        stream.on_decoded(stream.start_decode("soon"), SPOILT, 0.01)
-        await early
-        assert stream.needed_decode(1) == "pause"
-        stream.feed(loud(0.12))
-        assert stream.needed_decode(1) is None
-
-    asyncio.run(scene())
+    stream = at_an_end()
+    await early_words(stream, SPOILT)
+    assert stream.needed_decode(1) == "pause"
+    stream.feed(loud(0.12))
+    assert stream.needed_decode(1) is None
 
 
 @pytest.mark.parametrize("spoken_again", [False, True], ids=["noise", "speech"])
-def test_noise_after_a_decoded_end_is_not_decoded(*, spoken_again: bool) -> None:
+async def test_noise_after_a_decoded_end_is_not_decoded(*, spoken_again: bool) -> None:
     """A new dip says that the detector has heard speech."""
-
-    async def scene() -> None:
-        stream = at_an_end()
-        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
-        await asyncio.sleep(0)
-        stream.on_decoded(stream.start_decode("soon"), THREE, 0.01)
-        assert (await early).text == "turn it on"
-        stream.feed(loud(0.04))
-        if spoken_again:
-            stream.probability_dip()
-        stream.feed(quiet(0.1))
-        assert stream.needed_decode(1) == ("pause" if spoken_again else None)
-        stream.feed(quiet(0.7))
-        assert stream.needed_decode(1) == "pause", "a request would need a newer decode"
-
-    asyncio.run(scene())
+    stream = at_an_end()
+    assert (await early_words(stream, THREE)).text == "turn it on"
+    stream.feed(loud(0.04))
+    if spoken_again:
+        stream.probability_dip()
+    stream.feed(quiet(0.1))
+    assert stream.needed_decode(1) == ("pause" if spoken_again else None)
+    stream.feed(quiet(0.7))
+    assert stream.needed_decode(1) == "pause", "a request would need a newer decode"
 
 
-def test_interim_transcripts_go_on_when_the_user_resumes_after_a_decoded_end() -> None:
-    async def scene() -> None:
-        stream = at_an_end()
-        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
-        await asyncio.sleep(0)
-        stream.on_decoded(stream.start_decode("soon"), THREE, 0.01)
-        await early
-        stream.feed(quiet(0.1))
-        stream.feed(loud(0.28))
-        assert stream.needed_decode(1) is None, "it may be a noise"
-        stream.feed(loud(0.02))
-        assert stream.needed_decode(1) == "interim"
-
-    asyncio.run(scene())
+async def test_interim_transcripts_go_on_when_the_user_resumes_after_a_decoded_end() -> None:
+    stream = at_an_end()
+    await early_words(stream, THREE)
+    stream.feed(quiet(0.1))
+    stream.feed(loud(0.28))
+    assert stream.needed_decode(1) is None, "it may be a noise"
+    stream.feed(loud(0.02))
+    assert stream.needed_decode(1) == "interim"
 
 
 def test_finished_segment_needs_no_decode() -> None:
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
-    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
-    stream.feed(loud(1))
-    stream.feed(quiet(0.1))
+    stream = at_an_end()
     running = decode_scheduler._Running(stream, stream.start_decode("pause"), HangDetector())
     assert decode_scheduler._is_useful(running)
     stream.cancel()
@@ -1356,11 +1142,7 @@ def test_finished_segment_needs_no_decode() -> None:
 
 
 def test_later_dip_aborts_decode_of_earlier_one() -> None:
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
-    stream = WhisperStream(
-        scheduler, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
-    )
+    stream = stream_without_model(took_s=0.1)
     stream.feed(loud(0.25))
     assert stream.needed_decode(1.0) is None
     stream.probability_dip()
@@ -1380,25 +1162,14 @@ def test_later_dip_aborts_decode_of_earlier_one() -> None:
     assert stream.needed_decode(1.0) is None, "that was long ago"
 
 
-@pytest.mark.parametrize(
-    ("threads", "shown"),
-    [(1, "CPU, 1 thread, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")],
-    ids=["1 thread", "2 threads"],
-)
-def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
-    shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
-
-    async def scene() -> None:
-        assert shown in shared.detail
-
-    run_scene(shared, scene)
+async def test_workers_share_threads(model: Path) -> None:
+    async with loaded(SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=2, workers=2))) as shared:
+        assert "CPU, 2 threads, 2 decodes at once, adaptive" in shared.detail
 
 
 def test_partial_of_settled_audio_is_ignored() -> None:
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
     told: list[Transcript] = []
-    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
+    stream = stream_without_model(told.append)
     stream.feed(loud(31))
     interim, settle = stream.start_decode("interim"), stream.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
@@ -1413,16 +1184,8 @@ def test_partial_of_settled_audio_is_ignored() -> None:
 
 
 def test_words_stay_in_partial_when_audio_is_settled() -> None:
-    scheduler = DecodeScheduler()
-    scheduler.expect_model()
     told: list[str] = []
-    stream = WhisperStream(
-        scheduler,
-        ConversationShare("en"),
-        SegmentId(0),
-        samples_of_s(0.3),
-        lambda words: None if words.is_draft else told.append(words.text),
-    )
+    stream = stream_without_model(lambda words: None if words.is_draft else told.append(words.text))
     numbers = [f"{number:02}" for number in range(40)]  # one a second
 
     def done(decode: Decode) -> None:
