@@ -47,13 +47,13 @@ def test_read_returns_audio_played_at_the_given_time(rate_hz: int, block: int) -
     assert (line.gaps, line.steps, line.late_samples) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("ppm", [-200.0, -100.0, 100.0, 200.0], ids="{} ppm".format)
+@pytest.mark.parametrize("ppm", [-200.0, 200.0], ids="{} ppm".format)
 def test_clock_drift_is_followed(ppm: float) -> None:
-    line, read = follow(24_000, 240, ppm, 60.0)
+    line, read = follow(24_000, 240, ppm, 30.0)
     at_s = np.arange(len(read)) / MIC_RATE_HZ / (1 + ppm * 1e-6)
     expected = 8000 * np.sin(2 * np.pi * 440 * at_s)
     last = slice(-MIC_RATE_HZ, None)
-    # 200 ppm are 12 ms in a minute, five periods of the tone; what remains is the lag of the clock, under 0.3 ms.
+    # 200 ppm are 6 ms in half a minute, two periods of the tone; what remains is the lag of the clock, under 0.3 ms.
     along = float(np.dot(read[last], expected[last]) / np.dot(expected[last], expected[last]))
     assert along > np.cos(2 * np.pi * 440 * 0.0003)
     seam = np.abs(np.diff(read[1600:].astype(int)))
@@ -62,7 +62,7 @@ def test_clock_drift_is_followed(ppm: float) -> None:
 
 
 def test_jitter_of_card_times_causes_no_discontinuity() -> None:
-    line, read = follow(24_000, 240, 0.0, 10.0, jitter_s=0.01)
+    line, read = follow(24_000, 240, 0.0, 5.0, jitter_s=0.01)
     assert np.abs(np.diff(read[1600:].astype(int))).max() < 1600
     assert (line.gaps, line.steps) == (0, 0)
 
