@@ -24,6 +24,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from support.clocks.stall_monitor import MIN_STALL_S, StallMonitor
 from support.clocks.stopwatch import Duration, Stopwatch
 from support.clocks.virtual_time import run_virtual
@@ -39,9 +40,10 @@ settings.load_profile("gate")
 _constants_of_program = providers._get_local_constants
 
 
-def _constants() -> providers.Constants:
+def _constants() -> Constants:
     """Leaves out constants of the imported modules in the gate: each new module would change all examples."""
-    return providers._local_constants if settings.default.derandomize else _constants_of_program()
+    profile = settings.default
+    return providers._local_constants if profile is not None and profile.derandomize else _constants_of_program()
 
 
 providers._get_local_constants = _constants
