@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 
 import pytest
+from support.conversations.loaded_skills import written_skills
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import REFUSED, Running, SetAlarm, SetTimer, SkillContext, timer_effects
@@ -32,9 +33,7 @@ NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return written_skills()
 
 
 class ScriptedModel:

@@ -1,20 +1,11 @@
 """Times of day and dates in words."""
 
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
-import pytest
-from support.conversations.loaded_skills import loaded_skills, spoken_form
+from support.conversations.loaded_skills import spoken_form
 from support.texts.text_cases import text_cases
 
-from assistant.skills.answers import SkillContext
 from assistant.skills.languages.en.phrases import PHRASES, write_time
-from assistant.skills.skills import Skills
-
-
-@pytest.fixture(scope="module")
-def skills() -> Skills:
-    return loaded_skills()
 
 
 @text_cases(
@@ -57,23 +48,3 @@ def test_date_in_words(day: date, words: str) -> None:
 def test_years_in_words() -> None:
     assert spoken_form(PHRASES.year(2026)) == "Twenty twenty-six"
     assert spoken_form(PHRASES.year(2000)) == "Two thousand"
-
-
-@text_cases(
-    ("now", "said", "text"),
-    [
-        ("2026-12-31T23:30:00", "what day is tomorrow", "Tomorrow is Friday, January first."),
-        ("2024-02-28T12:00:00", "what day is tomorrow", "Tomorrow is Thursday, February twenty-ninth."),
-        ("2026-03-29T00:30:00", "what day is tomorrow", "Tomorrow is Monday, March thirtieth."),
-        ("2026-10-25T23:30:00", "what day was yesterday", "Yesterday was Saturday, October twenty-fourth."),
-        ("2026-06-15T12:00:00", "what time is it in london", "It's eleven AM in London."),
-        ("2026-06-15T02:00:00", "what time is it in los angeles", "It's five PM on Sunday in Los Angeles."),
-        ("2026-06-15T02:00:00", "what time is it in berlin", "It's two AM in Berlin."),
-    ],
-    columns=(1, 0),
-)
-def test_days_and_places_are_answered(skills: Skills, now: str, said: str, text: str) -> None:
-    moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
-    answer = skills.answer(said, SkillContext(moment))
-    assert answer is not None
-    assert answer.text == text

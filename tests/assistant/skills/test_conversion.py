@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.conversations.loaded_skills import loaded_skills
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillContext
@@ -15,11 +14,6 @@ from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
 PAIRS = [(a, b) for a in UNITS for b in UNITS if a.dimension is b.dimension]
-
-
-@pytest.fixture(scope="module")
-def skills() -> Skills:
-    return loaded_skills()
 
 
 @given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))
@@ -67,20 +61,3 @@ def test_every_unit_name_is_understood(skills: Skills, name: str) -> None:
     answer = skills.answer(f"convert seven {name} to {same.many}", CONTEXT)
     assert answer is not None
     assert answer.text.startswith(f"Seven {UNIT_OF[name].many} ")
-
-
-@text_cases(
-    ("said", "text"),
-    [
-        ("five feet and two pounds in meters", None),
-        ("how many inches are in half a foot", "Half a foot is six inches."),
-        ("thirty minutes in hours", "Thirty minutes are half an hour."),
-        ("how many fluid ounces in ten gallons", "Ten gallons are one thousand two hundred and eighty fluid ounces."),
-        ("zero miles in feet", "Zero miles are zero feet."),
-        ("how many celsius is minus five hundred fahrenheit", "Nothing is that cold: it's below absolute zero."),
-        ("one ounce in milliliters", "One fluid ounce is about twenty-nine point five seven milliliters."),
-    ],
-)
-def test_quantities_are_converted(skills: Skills, said: str, text: str | None) -> None:
-    answer = skills.answer(said, CONTEXT)
-    assert (answer and answer.text) == text

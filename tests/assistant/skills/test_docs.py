@@ -6,12 +6,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from support.conversations.loaded_skills import loaded_skills
+from support.conversations.loaded_skills import sentence_templates
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillContext
 from assistant.skills.languages.language import LANGUAGES, load_language
-from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.skills import Skills
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -43,11 +42,6 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def skills() -> Skills:
-    return loaded_skills()
-
-
 @text_cases(("code", "skill", "said", "text"), [*ROWS, *(("en", *row) for row in GUIDE_ROWS)], columns=(0, 2))
 def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
@@ -57,7 +51,7 @@ def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: st
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_docs_cover_every_intent(code: str) -> None:
-    sentences = SentenceTemplates(load_language(code))
+    sentences = sentence_templates(code)
     said_in_code = [said for language, _skill, said, _text in ROWS if language == code]
     shown = {found.intent for said in said_in_code if (found := sentences.find(said))}
     assert shown == set(sentences.intents.intents)

@@ -1,6 +1,5 @@
 """Lists and notes by voice: what is understood, follow-ups, retraction, and what the language model keeps."""
 
-import pytest
 from support.conversations.skill_talk import Talk
 from support.texts.text_cases import text_cases
 
@@ -8,72 +7,6 @@ from assistant.skills.languages.language import load_language
 from assistant.skills.lists.items import AddItems, ListItem, RemoveItems, UserLists, list_names
 from assistant.skills.lists.sentences import list_words
 from assistant.skills.lists.splitting import split_items
-
-SAID = {
-    "en": (
-        "Add milk and eggs to my shopping list.", "and cheese", "add butter too", "remove it",
-        "what's on my shopping list?",
-        "Take eggs off the list.", "remove the second item", "is milk on the list", "clear my shopping list", "yes",
-        "Take a note: call the plumber.", "note that the key is under the mat", "delete the last note", "read my notes",
-    ),
-    "de": (
-        "Setz Milch und Eier auf meine Einkaufsliste.", "und Käse", "schreib auch Butter drauf",
-        "nimm sie wieder runter",
-        "Was steht auf der Einkaufsliste?", "Streich Eier von der Liste.", "lösche den zweiten Eintrag",
-        "steht Milch auf der Liste", "leere meine Einkaufsliste", "ja", "Mach eine Notiz: den Klempner anrufen.",
-        "Notiere, der Schlüssel liegt unter der Matte", "lösche die letzte Notiz", "lies meine Notizen vor",
-    ),
-    "fr": (
-        "Ajoute du lait et des œufs à ma liste de courses.", "et du fromage", "ajoute aussi du beurre", "enlève-le",
-        "Qu'est-ce qu'il y a sur ma liste de courses ?", "Enlève les œufs de la liste.", "supprime le deuxième article",
-        "est-ce que le lait est sur la liste", "vide ma liste de courses", "oui",
-        "Prends une note : appeler le plombier.",
-        "note que la clé est sous le tapis", "efface la dernière note", "lis mes notes",
-    ),
-    "es": (
-        "Añade leche y huevos a mi lista de la compra.", "y queso", "añade también mantequilla", "quítala",
-        "¿Qué hay en mi lista de la compra?", "Quita los huevos de la lista.", "borra el segundo elemento",
-        "está la leche en la lista", "vacía mi lista de la compra", "sí", "Toma una nota: llamar al fontanero.",
-        "anota que la llave está debajo de la alfombra", "borra la última nota", "lee mis notas",
-    ),
-}  # fmt: skip
-"""One conversation of fourteen utterances in each language."""
-
-ANSWERS = {
-    "en": (
-        "Added milk and eggs.", "Added cheese.", "Added butter.", "Removed butter.",
-        "There are 3 items on your shopping list: milk, eggs, and cheese.", "Removed eggs.", "Removed cheese.",
-        "Yes, milk is on your shopping list.", "Clear the only item?", "Your shopping list is empty now.",
-        "Noted.", "Noted.",
-        "The note is deleted.", "You have 1 note. Call the plumber.",
-    ),
-    "de": (
-        "Hinzugefügt: Milch und Eier.", "Hinzugefügt: Käse.", "Hinzugefügt: Butter.", "Gestrichen: Butter.",
-        "Auf der Einkaufsliste stehen 3 Einträge: Milch, Eier und Käse.", "Gestrichen: Eier.", "Gestrichen: Käse.",
-        "Ja, Milch steht auf der Einkaufsliste.", "Den einzigen Eintrag löschen?", "Die Einkaufsliste ist jetzt leer.",
-        "Notiert.", "Notiert.", "Die Notiz ist gelöscht.", "Du hast 1 Notiz. Den Klempner anrufen.",
-    ),
-    "fr": (
-        "Ajouté : lait et œufs.", "Ajouté : fromage.", "Ajouté : beurre.", "Enlevé : beurre.",
-        "Il y a 3 articles sur votre liste de courses : lait, œufs et fromage.", "Enlevé : œufs.", "Enlevé : fromage.",
-        "Oui, sur votre liste de courses : lait.",
-        "Effacer le seul article ?", "Votre liste de courses est vide maintenant.",
-        "C'est noté.", "C'est noté.", "La note est effacée.", "Vous avez 1 note. Appeler le plombier.",
-    ),
-    "es": (
-        "Añadido: leche y huevos.", "Añadido: queso.", "Añadido: mantequilla.", "Quitado: mantequilla.",
-        "Hay 3 cosas en tu lista de la compra: leche, huevos y queso.", "Quitado: huevos.", "Quitado: queso.",
-        "Sí, en tu lista de la compra: leche.", "¿Borrar la única cosa?", "Tu lista de la compra está vacía ahora.",
-        "Anotado.", "Anotado.", "La nota está borrada.", "Tienes 1 nota. Llamar al fontanero.",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("code", SAID)
-def test_conversation_about_lists_in_four_languages(code: str) -> None:
-    talk = Talk(code)
-    assert tuple(talk.say(one) for one in SAID[code]) == ANSWERS[code]
-    assert (talk.on(), len(talk.on("notes"))) == ([], 1)
 
 
 @text_cases(
@@ -93,44 +26,6 @@ def test_conversation_about_lists_in_four_languages(code: str) -> None:
 )
 def test_items_are_split_and_written(code: str, said: str, items: list[str]) -> None:
     assert list(split_items(said, list_words(code).items, load_language(code).numerals)) == items
-
-
-@text_cases(
-    ("said", "text"),
-    [
-        ("add milk to my list and set a timer for ten minutes", "Added milk. Your 10 minute timer is set."),
-        ("add milk to my list and eggs to my packing list", "Added milk. Added eggs."),
-        ("Could you please put six pegs on my camping list?", "Added 6 pegs."),
-        ("add to my shopping list milk, eggs and bread", "Added milk, eggs, and bread."),
-        ("create a party list", "What should I add?"),
-        ("what lists do I have", "There are no lists."),
-        ("clear my list", "Your shopping list is empty."),
-        ("take a note", "What should I write down?"),
-        ("read my notes", "There are no notes."),
-        ("remove the third item", "Your shopping list is empty."),
-        ("take bread off the list", "bread isn't on your shopping list."),
-    ],
-    columns=(0,),
-)
-def test_request_about_lists_is_answered(said: str, text: str) -> None:
-    assert Talk().say(said).casefold() == text.casefold()
-
-
-@text_cases(
-    ("said",),
-    [
-        (said,)
-        for said in (
-            "add me to the waiting list", "what is on the sanctions list", "is Germany on the embargo list",
-            "make a list of planets", "is there a doctor on the list of passengers", "list the planets",
-            "what is a linked list",
-            "note that I am allergic to nuts, what can I eat?", "what does this note mean", "add milk", "and cheese",
-        )
-    ],
-    columns=(0,),
-)  # fmt: skip
-def test_other_sentence_is_left_to_the_model(said: str) -> None:
-    assert Talk().attempt(said) is None
 
 
 def test_list_follow_up_leaves_other_requests_alone() -> None:

@@ -1,6 +1,7 @@
 """A partly understood sentence is not understood, and any text may be said."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +11,8 @@ from support.clocks.stopwatch import slowness
 from support.conversations.loaded_skills import loaded_skills
 
 from assistant.skills.answers import SkillContext
+from assistant.skills.languages.language import LANGUAGES
+from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")
 
@@ -34,9 +37,9 @@ def test_empty_and_overlong_text_is_not_understood(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 
 
-@given(st.text(max_size=500))
-def test_any_text_never_raises(said: str) -> None:
-    answer = SKILLS.answer(said, CONTEXT)
+@given(st.sampled_from(LANGUAGES), st.text(max_size=500))
+def test_any_text_never_raises(code: str, said: str) -> None:
+    answer = SKILLS.answer(said, replace(CONTEXT, language=code))
     assert answer is None or answer.text
 
 
@@ -52,6 +55,25 @@ def test_random_words_never_raise(said: str) -> None:
     assert answer is None or answer.text
 
 
+TIMER = {
+    "en": "set a timer for {}",
+    "de": "stelle einen timer auf {}",
+    "fr": "mets un minuteur {}",
+    "es": "pon un temporizador de {}",
+}
+DURATION_WORDS = (
+    "1 ½ 1/2 :30 h ' oh zero null un una ein a and et y und half demi media halbe hour heure hora stunde minutes 0700 "
+    "hours ∶ 3⁄0 1⁄2 90 quarter medio cuarto de of"
+)
+
+
+@given(st.sampled_from(LANGUAGES), st.lists(st.sampled_from(DURATION_WORDS.split()), max_size=12).map(" ".join))
+def test_random_duration_words_never_raise(code: str, words: str) -> None:
+    for said in (TIMER[code].format(words), words):
+        answer = SKILLS.answer(said, replace(CONTEXT, language=code))
+        assert answer is None or answer.text
+
+
 def test_answer_without_a_model_names_the_remedy() -> None:
     assert SKILLS.refusal("tell me a story", CONTEXT).text == "I can't do that yet: no language model is connected."
     assert SKILLS.refusal(" ", CONTEXT).text == "I didn't hear any words."
@@ -64,3 +86,24 @@ def test_long_text_is_no_request_and_costs_nothing() -> None:
     assert SKILLS.answer(text, CONTEXT) is None
     SKILLS.refusal(text, CONTEXT)
     assert time.thread_time() - began_s < 0.05 * max(1.0, slowness())
+
+
+def test_repeat_without_a_previous_reply() -> None:
+    answer = SKILLS.answer("say that again", SkillContext(CONTEXT.now))
+    assert answer is not None
+    assert answer.text == "I haven't said anything yet."
+
+
+def test_unsupported_language_is_not_understood() -> None:
+    assert SKILLS.answer("what time is it", replace(CONTEXT, language="it")) is None
+    assert SKILLS.answer("what time is it", replace(CONTEXT, language="en-GB")) is not None
+
+
+def test_context_without_time_zone_raises() -> None:
+    with pytest.raises(ValueError, match="no time zone"):
+        SkillContext(CONTEXT.now.replace(tzinfo=None))
+
+
+def test_match_before_load_raises() -> None:
+    with pytest.raises(RuntimeError, match="load"):
+        Skills().match("what time is it")

@@ -1,17 +1,21 @@
 """Questions for the weather are answered in every language; a service that fails is a failed turn."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Literal
 
 import pytest
-from support.conversations.loaded_skills import spoken_form
+from support.conversations.loaded_skills import spoken_form, with_shared_tables
 from support.services.service_server import Reply, ServiceServer, service_server
+from support.texts.sentence_table import sections
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import WeatherSection
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.effects import SkillEffects
+from assistant.skills.languages.language import LANGUAGES
 from assistant.skills.skills import Skills
 from assistant.skills.weather.replies import WeatherSkill
 from assistant.support.json_http import JsonHttp
@@ -22,45 +26,39 @@ from llm.errors import LlmBroken
 NOW = datetime(2026, 11, 26, 17, 45, tzinfo=UTC)
 
 
-def service_of(
-    served: ServiceServer, place: str = "Paris", units: str = "metric", timeout_s: float = 20.0
-) -> WeatherService:
-    settings = WeatherSection(
-        enabled=True,
-        place=place,
-        units=units,  # type: ignore[arg-type]
-    )
-    forecasts = JsonHttp(f"{served.url}/v1/forecast", timeout_s, max_bytes=99_999)
-    return WeatherService(settings, forecasts, JsonHttp(f"{served.url}/v1/search", 20.0))
+@asynccontextmanager
+async def weather(
+    code: str = "en", *, place: str = "Paris", units: Literal["metric", "us"] = "metric", timeout_s: float = 20.0
+) -> AsyncGenerator[tuple[Skills, ServiceServer]]:
+    """Gives skills with the weather of a server, and the server."""
+    async with service_server() as served:
+        settings = WeatherSection(enabled=True, place=place, units=units)
+        forecasts = JsonHttp(f"{served.url}/v1/forecast", timeout_s, max_bytes=99_999)
+        service = WeatherService(settings, forecasts, JsonHttp(f"{served.url}/v1/search", 20.0))
+        skills = with_shared_tables(Skills([WeatherSkill(service)]), code)
+        try:
+            yield skills, served
+        finally:
+            await skills.aclose()
 
 
-async def ask(skills: Skills, said: str, code: str, model: ChatModel | None = None) -> list[object]:
-    chat = (
-        SkillsChat(skills, lambda: NOW, code)
-        if model is None
-        else SkillsFirst(skills, model, lambda: NOW, code, model_has_tools=True)
-    )
-    await chat.load()
-    return [event async for event in chat.stream([Message("user", said)])]
+async def ask(chat: ChatModel, *messages: Message) -> list[object]:
+    return [event async for event in chat.stream(messages)]
 
 
 def answers(
     *said: str,
     code: str = "en",
     place: str = "Paris",
-    units: str = "metric",
+    units: Literal["metric", "us"] = "metric",
     faults: dict[str, Reply] | None = None,
     timeout_s: float = 20.0,
 ) -> list[str]:
     async def main() -> list[str]:
-        async with service_server() as served:
+        async with weather(code, place=place, units=units, timeout_s=timeout_s) as (skills, served):
             served.faults |= faults or {}
-            skills = Skills([WeatherSkill(service_of(served, place, units, timeout_s))])
-            try:
-                events = [await ask(skills, one, code) for one in said]
-            finally:
-                await skills.aclose()
-            return [spoken_form(text_of(one), code) for one in events]
+            chat = SkillsChat(skills, lambda: NOW, code)
+            return [spoken_form(text_of(await ask(chat, Message("user", one))), code) for one in said]
 
     return asyncio.run(main())
 
@@ -69,75 +67,10 @@ def text_of(events: Sequence[object]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token)).strip()
 
 
-@text_cases(
-    ("code", "said", "text"),
-    [
-        (
-            "en",
-            "What's the weather?",
-            "It's seven degrees and overcast. Today between four and nine degrees, "
-            "seventy-eight percent chance of rain.",
-        ),
-        (
-            "en",
-            "what's the weather like tomorrow",
-            "Tomorrow: overcast, between three and eight degrees, twelve percent chance of rain.",
-        ),
-        ("en", "will it rain tomorrow", "No, probably not. Tomorrow: twelve percent chance of rain."),
-        ("en", "do I need an umbrella", "Yes, probably. Today: seventy-eight percent chance of rain."),
-        ("en", "how warm is it in Paris on Saturday", "Saturday in Paris: between minus two and three degrees."),
-        ("en", "how warm is it", "It's seven degrees. It feels like five."),
-        ("en", "will it snow on Saturday", "Yes. Saturday: snowy."),
-        ("en", "is it windy", "Today: wind up to twenty-two kilometers per hour."),
-        (
-            "en",
-            "weather in Springfield",
-            "Which place do you mean: Springfield, Missouri, Springfield, Massachusetts or Springfield, Illinois?",
-        ),
-        (
-            "en",
-            "what is the weather in Atlantis",
-            "I don't know a place called Atlantis. Which place do you mean?",
-        ),
-        (
-            "de",
-            "Wie wird das Wetter morgen?",
-            "Morgen: bedeckt, drei bis acht Grad, zwölf Prozent Regenwahrscheinlichkeit.",
-        ),
-        ("de", "Regnet es morgen?", "Nein, wahrscheinlich nicht. Morgen: zwölf Prozent Regenwahrscheinlichkeit."),
-        ("de", "Wie warm wird es am Samstag in Paris?", "Samstag in Paris: minus zwei bis drei Grad."),
-        (
-            "de",
-            "Wie ist das Wetter in Paris am Samstag",
-            "Samstag in Paris: verschneit, minus zwei bis drei Grad, fünfunddreißig Prozent Regenwahrscheinlichkeit.",
-        ),
-        (
-            "fr",
-            "Quel temps fait-il demain ?",
-            "Demain : temps couvert, entre trois et huit degrés, douze pour cent de risque de pluie.",
-        ),
-        (
-            "fr",
-            "Est-ce qu'il va pleuvoir demain ?",
-            "Non, probablement pas. Demain : douze pour cent de risque de pluie.",
-        ),
-        (
-            "fr",
-            "Quelle température fait-il à Paris samedi",
-            "Samedi à Paris : entre moins deux et trois degrés.",
-        ),
-        (
-            "es",
-            "¿Qué tiempo hará mañana?",
-            "Mañana: cielo cubierto, entre tres y ocho grados, doce por ciento de probabilidad de lluvia.",
-        ),
-        ("es", "¿Va a llover mañana?", "No, probablemente no. Mañana: doce por ciento de probabilidad de lluvia."),
-        ("es", "¿Qué temperatura hará en París el sábado?", "Sábado en Paris: entre menos dos y tres grados."),
-    ],
-    columns=(0, 1),
-)
-def test_question_is_answered(code: str, said: str, text: str) -> None:
-    assert answers(said, code=code) == [text]
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_question_is_answered(code: str) -> None:
+    rows = [row for section in sections("weather") for row in section.rows if row[0] == code]
+    assert answers(*[said for _, said, _ in rows], code=code) == [text for _, _, text in rows]
 
 
 def test_without_a_place_it_is_asked() -> None:
@@ -166,14 +99,9 @@ def test_fault_of_the_service_fails_the_turn(text: str, reply: Reply) -> None:
 
 def test_without_network_the_turn_fails_with_a_clear_sentence() -> None:
     async def main() -> None:
-        async with service_server() as served:
-            url = served.url
-        served.url = url  # nobody listens there any more
-        skills = Skills([WeatherSkill(service_of(served))])
-        try:
-            await ask(skills, "what's the weather", "en")
-        finally:
-            await skills.aclose()
+        async with weather() as (skills, served):
+            await served.stop()
+            await ask(SkillsChat(skills, lambda: NOW), Message("user", "what's the weather"))
 
     with pytest.raises(LlmBroken) as error:
         asyncio.run(main())
@@ -201,18 +129,13 @@ def test_without_network_the_turn_fails_with_a_clear_sentence() -> None:
 )
 def test_answer_to_the_question_for_a_place_is_understood(code: str, request_: str, said: str, text: str) -> None:
     async def main() -> str:
-        async with service_server() as served:
-            skills = Skills([WeatherSkill(service_of(served, place=""))])
+        async with weather(code, place="") as (skills, _):
             effects = SkillEffects(lambda _messages: None, lambda: NOW)
             chat = SkillsChat(skills, lambda: NOW, code, memory=lambda: effects.memory)
-            await chat.load()
-            first = [Message("user", request_)]
-            asked = text_of([event async for event in chat.stream(first)])
-            effects.do(chat.effect_of(first), 0.0)
-            messages = [*first, Message("assistant", asked), Message("user", said)]
-            answer = text_of([event async for event in chat.stream(messages)])
-            await skills.aclose()
-            return answer
+            first = Message("user", request_)
+            asked = text_of(await ask(chat, first))
+            effects.do(chat.effect_of([first]), 0.0)
+            return text_of(await ask(chat, first, Message("assistant", asked), Message("user", said)))
 
     assert spoken_form(asyncio.run(main()), code).startswith(text)
 
@@ -233,27 +156,14 @@ class NeverAsked:
         pass
 
 
-def test_skill_answers_before_a_language_model() -> None:
+def test_skill_answers_before_a_language_model_and_asks_the_service_only_then() -> None:
     async def main() -> list[object]:
-        async with service_server() as served:
-            skills = Skills([WeatherSkill(service_of(served))])
-            try:
-                return await ask(skills, "is it windy", "en", NeverAsked())  # type: ignore[arg-type]
-            finally:
-                await skills.aclose()
+        async with weather() as (skills, served):
+            assert skills.match("is it windy") is not None
+            assert not served.requests
+            chat = SkillsFirst(skills, NeverAsked(), lambda: NOW, model_has_tools=True)  # type: ignore[arg-type]
+            return await ask(chat, Message("user", "is it windy"))
 
     events = asyncio.run(main())
     assert text_of(events) == "Today: wind up to 22 kilometers per hour."
     assert isinstance(events[-1], Finished)
-
-
-def test_question_is_not_sent_before_the_skill_is_asked() -> None:
-    async def main() -> int:
-        async with service_server() as served:
-            skills = Skills([WeatherSkill(service_of(served))])
-            skills.load("en")
-            assert skills.match("what's the weather") is not None
-            await skills.aclose()
-            return len(served.requests)
-
-    assert asyncio.run(main()) == 0

@@ -1,10 +1,8 @@
 """The Bedrock client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
-import gc
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -27,14 +25,13 @@ from support.services.aws_server import (
     usage,
     wrapped,
 )
-from support.services.llm_server import HELLO, Abort, Script, Wait, ask, chunk
+from support.services.llm_server import HELLO, Abort, Script, Server, Wait, ask, chunk
+from support.services.scripted_answers import ASKED, Client
 
-from llm import token_deadlines
 from llm.aws.bedrock import BedrockChat
 from llm.chat import CallInProgress, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused, LlmTooSlow
 
-ASKED = HELLO[-1].content
 NOVA = "eu.amazon.nova-lite-v1:0"
 PROVISIONED = "arn:aws:bedrock:eu-central-1:123456789012:provisioned-model/abc123def456"
 CLAUDE = "anthropic.claude-3-5-haiku-20241022-v1:0"
@@ -42,24 +39,18 @@ LLAMA = "meta.llama3-1-8b-instruct-v1:0"
 STOP = event("messageStop", stopReason="end_turn")
 WEATHER = Function("weather", "How it will be", '{"type":"object","properties":{"city":{"type":"string"}}}')
 
-Test = Callable[[AwsServer, BedrockChat], Awaitable[None]]
-
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own_environment(monkeypatch, tmp_path)
 
 
-def run(test: Test, *scripts: Script, model: str = NOVA, settings: Mapping[str, Any] | None = None) -> None:
-    async def main() -> None:
-        async with serving_aws(*scripts) as server:
-            chat = BedrockChat("cloud", model, region=REGION, url=server.url, **(settings or {}))
-            await test(server, chat)
-            await chat.aclose()
-        gc.collect()
-        await asyncio.sleep(0)
+def client(model: str = NOVA, **settings: Any) -> Client[BedrockChat]:
+    def make(server: Server, first_token_s: float, token_gap_s: float) -> BedrockChat:
+        deadlines = {"first_token_timeout_s": first_token_s, "token_gap_timeout_s": token_gap_s}
+        return BedrockChat("near", model, region=REGION, url=server.url, **deadlines, **settings)
 
-    asyncio.run(main())
+    return Client(make, serving_aws)
 
 
 def asked(
@@ -73,28 +64,19 @@ def asked(
     heard: list[ChatEvent] = []
     posts: list[tuple[dict[str, Any], dict[str, str]]] = []
 
-    async def test(server: AwsServer, chat: BedrockChat) -> None:
+    async def test(server: Server, chat: BedrockChat) -> None:
         async with aclosing(chat.stream(messages, options or ChatOptions())) as events:
             heard.extend([event async for event in events])
+        assert isinstance(server, AwsServer)
         assert server.verified == ["bedrock"]
         posts.append((json.loads(server.posts[0].body), server.posts[0].headers))
 
-    run(test, *scripts, model=model, settings=settings)
+    client(model, **settings).run(test, *scripts)
     return heard[2:], *posts[0]
 
 
 def failure(*scripts: Script, **settings: Any) -> LlmError:
-    errors: list[LlmError] = []
-
-    async def test(_: AwsServer, chat: BedrockChat) -> None:
-        with pytest.raises(LlmError) as caught:
-            await ask(chat)
-        errors.append(caught.value)
-
-    run(test, *scripts, settings=settings)
-    assert "'cloud'" in str(errors[0])
-    assert ASKED not in str(errors[0])
-    return errors[0]
+    return client(**settings).failing(*scripts)[1]
 
 
 # Converse.
@@ -110,12 +92,6 @@ def test_token_counts_after_stop_are_read() -> None:
         "messages": [{"role": "user", "content": [{"text": ASKED}]}],
         "inferenceConfig": {},
     }
-
-
-def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
-    heard, _, _ = asked((HEAD, chunk(said("Hi") + STOP), Wait(5)))
-    assert heard == [Token("Hi"), Finished("end_turn")]
 
 
 @pytest.mark.parametrize("model", [NOVA, PROVISIONED], ids=["model", "provisioned throughput"])
@@ -224,18 +200,6 @@ def test_stream_without_stop_or_text_is_broken() -> None:
     assert "without any text (end_turn)" in str(failure(answer(STOP + usage())))
 
 
-def test_error_does_not_quote_call_arguments() -> None:
-    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
-    messages = (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1"))
-
-    async def test(_: AwsServer, chat: BedrockChat) -> None:
-        with pytest.raises(LlmRefused) as caught:
-            await ask(chat, messages)
-        assert "chest" not in str(caught.value)
-
-    run(test, answer(fault("validationException", message="bad: chest pain")))
-
-
 def test_fault_after_last_text_loses_only_counts() -> None:
     late = fault("internalServerException", message="x")
     assert asked(answer(said("Hi") + STOP + late))[0] == [Token("Hi"), Finished("end_turn")]
@@ -309,16 +273,6 @@ def test_refusal_before_stream(code: int, kind: str, message: str, expected_text
     error = failure(refusal(code, kind, message=message))
     assert error.retryable
     assert expected_text in str(error)
-
-
-def test_closing_stream_disconnects() -> None:
-    async def test(server: AwsServer, chat: BedrockChat) -> None:
-        async with aclosing(chat.stream(HELLO)) as events:
-            assert [await anext(events) for _ in range(3)][-1] == Token("Hi")
-        async with asyncio.timeout(0.5):
-            await server.left_at_s
-
-    run(test, (HEAD, chunk(said("Hi")), Wait(5)))
 
 
 # InvokeModel.
@@ -417,11 +371,8 @@ def test_invalid_settings_are_named() -> None:
 
 
 def test_log_contains_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(_: AwsServer, chat: BedrockChat) -> None:
-        await ask(chat)
-
     with caplog.at_level(logging.DEBUG):
-        run(test, answer(said("Everest.") + STOP + usage()))
+        client().events_of(answer(said("Everest.") + STOP + usage()))
     assert "HTTP Request" in caplog.text
     assert SECRET not in caplog.text
     assert "CanonicalRequest" not in caplog.text

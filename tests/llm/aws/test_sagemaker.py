@@ -1,9 +1,7 @@
 """The SageMaker client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
-import gc
 import json
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import pytest
 from support.services.aws_server import (
     HEAD,
     REGION,
-    SECRET,
     TOKEN,
     AwsServer,
     answer,
@@ -22,14 +19,13 @@ from support.services.aws_server import (
     refusal,
     serving_aws,
 )
-from support.services.llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
+from support.services.llm_server import HELLO, Abort, Script, Server, Wait, ask, chunk, status
+from support.services.scripted_answers import Client
 
-from llm import token_deadlines
 from llm.aws.sagemaker import SageMakerChat
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, RequestSent, SlotAcquired, Token
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 
-ASKED = HELLO[-1].content
 TGI = (
     b'data:{"index":1,"token":{"id":5,"text":"Mount","logprob":-0.1,"special":false},"generated_text":null}\n\n'
     b": keep-alive\n\n"
@@ -39,58 +35,39 @@ TGI = (
 )
 TEXT = "Mount Évérest 😀"
 
-Test = Callable[[AwsServer, SageMakerChat], Awaitable[None]]
-
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own_environment(monkeypatch, tmp_path)
 
 
-def run(test: Test, *scripts: Script, first_s: float = 5.0, gap_s: float = 5.0, token: str = "") -> None:
-    async def main() -> None:
-        async with serving_aws(*scripts, token=token) as server:
-            model = SageMakerChat(
-                "far",
-                "my-endpoint",
-                region=REGION,
-                url=server.url,
-                first_token_timeout_s=first_s,
-                token_gap_timeout_s=gap_s,
-            )
-            await test(server, model)
-            await model.aclose()
-        gc.collect()
-        await asyncio.sleep(0)
-
-    asyncio.run(main())
+FAR = Client(
+    lambda server, first_token_s, token_gap_s: SageMakerChat(
+        "near",
+        "my-endpoint",
+        region=REGION,
+        url=server.url,
+        first_token_timeout_s=first_token_s,
+        token_gap_timeout_s=token_gap_s,
+    ),
+    serving_aws,
+)
 
 
 def events_of(*scripts: Script) -> list[ChatEvent]:
     events: list[ChatEvent] = []
 
-    async def test(server: AwsServer, model: SageMakerChat) -> None:
+    async def test(server: Server, model: SageMakerChat) -> None:
         events.extend(await ask(model))
+        assert isinstance(server, AwsServer)
         assert server.verified == ["sagemaker"]
 
-    run(test, *scripts)
+    FAR.run(test, *scripts)
     return events
 
 
-def failure(*scripts: Script, first_s: float = 5.0, gap_s: float = 5.0) -> LlmError:
-    errors: list[LlmError] = []
-
-    async def test(_: AwsServer, model: SageMakerChat) -> None:
-        with pytest.raises(LlmError) as caught:
-            await ask(model)
-        errors.append(caught.value)
-
-    run(test, *scripts, first_s=first_s, gap_s=gap_s)
-    (error,) = errors
-    assert "'far'" in str(error)
-    assert ASKED not in str(error)
-    assert SECRET not in str(error)
-    return error
+def failure(*scripts: Script) -> LlmError:
+    return FAR.failing(*scripts)[1]
 
 
 def texts(events: list[ChatEvent]) -> str:
@@ -141,7 +118,7 @@ def test_boto3_receives_the_same_answer() -> None:
 def test_request_with_messages() -> None:
     function = Function("weather", "", '{"type":"object"}')
 
-    async def test(server: AwsServer, model: SageMakerChat) -> None:
+    async def test(server: Server, model: SageMakerChat) -> None:
         async with aclosing(model.stream(HELLO, ChatOptions((function,), max_tokens=40))) as events:
             assert [event async for event in events]
         body = json.loads(server.posts[0].body)
@@ -150,7 +127,7 @@ def test_request_with_messages() -> None:
         assert body["max_tokens"] == 40
         assert body["tools"][0]["function"]["name"] == "weather"
 
-    run(test, answer(part(TGI)))
+    FAR.run(test, answer(part(TGI)))
 
 
 def test_request_with_prompt_and_variant() -> None:
@@ -171,16 +148,6 @@ def test_request_with_prompt_and_variant() -> None:
     asyncio.run(main())
 
 
-def test_load_finds_credentials_and_opens_two_connections() -> None:
-    async def test(server: AwsServer, model: SageMakerChat) -> None:
-        await model.load()
-        assert [request.path for request in server.seen] == ["/ping"] * 2
-        await ask(model)
-        assert server.connections == 2
-
-    run(test, answer(part(TGI)))
-
-
 def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x" * 40)
     error = failure(answer(part(TGI)))
@@ -191,55 +158,10 @@ def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> N
 # Cancellation and deadlines.
 
 
-@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_closing_stream_disconnects(tokens: int) -> None:
-    first = part(TGI[: TGI.index(b"\n") + 1])
-
-    async def test(server: AwsServer, model: SageMakerChat) -> None:
-        async with aclosing(model.stream(HELLO)) as events:
-            for _ in range(2 + tokens):
-                await anext(events)
-        async with asyncio.timeout(0.5):
-            await server.left_at_s
-        assert texts(await ask(model)) == TEXT
-
-    run(test, (HEAD, *(chunk(first) for _ in range(tokens)), Wait(5)), answer(part(TGI)))
-
-
-def test_first_token_deadline() -> None:
-    error = failure((HEAD, chunk(part(b": keep-alive\n\n")), Wait(5)), first_s=0.2)
-    assert isinstance(error, LlmTooSlow)
-    assert "no first content token within 0.2 s" in str(error)
-
-
-def test_token_gap_deadline() -> None:
-    error = failure((HEAD, chunk(part(TGI[: TGI.index(b"\n") + 1])), Wait(5)), gap_s=0.2)
-    assert isinstance(error, LlmTooSlow)
-    assert "token_gap_timeout_s" in str(error)
-
-
-def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
-    line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
-    assert events_of((HEAD, chunk(part(line)), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
-
-
 def test_fault_after_last_text_loses_only_counts() -> None:
     line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
     late = fault("InternalStreamFailure", Message="x")
     assert events_of(answer(part(line) + late))[2:] == [Token("Hi"), Finished("stop")]
-
-
-def test_error_does_not_quote_call_arguments() -> None:
-    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
-
-    async def test(_: AwsServer, model: SageMakerChat) -> None:
-        with pytest.raises(LlmRefused) as caught:
-            await ask(model, (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1")))
-        assert "chest" not in str(caught.value)
-
-    run(test, refusal(400, "ValidationError", message="bad: chest pain"))
-    run(test, answer(part(b'{"error": {"message": "bad: chest pain"}}\n')))
 
 
 def test_functions_are_refused_with_prompt() -> None:
@@ -299,11 +221,6 @@ def test_clock_skew_is_measured_and_named() -> None:
     )
 
 
-def test_question_is_never_quoted() -> None:
-    error = failure(refusal(400, "ValidationError", message=f"cannot read {ASKED}"))
-    assert "cannot read" not in str(error)
-
-
 @pytest.mark.parametrize(
     ("frame", "kind", "retryable"),
     [
@@ -316,14 +233,14 @@ def test_question_is_never_quoted() -> None:
 def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
     heard: list[ChatEvent] = []
 
-    async def test(_: AwsServer, model: SageMakerChat) -> None:
+    async def test(_: Server, model: SageMakerChat) -> None:
         async with aclosing(model.stream(HELLO)) as events:
             heard.extend([await anext(events) for _ in range(3)])
             with pytest.raises(kind) as caught:
                 await anext(events)
         assert caught.value.retryable is retryable
 
-    run(test, answer(part(TGI[: TGI.index(b"\n") + 1]) + frame))
+    FAR.run(test, answer(part(TGI[: TGI.index(b"\n") + 1]) + frame))
     assert texts(heard) == "Mount"
 
 

@@ -6,9 +6,9 @@ import gzip
 import json
 import logging
 import socket
-import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from typing import Any
 
 import httpcore
 import pytest
@@ -33,98 +33,38 @@ from support.services.llm_server import (
     status,
     usage,
 )
+from support.services.scripted_answers import ASKED, KEY, Client, check_nothing_private
 
-from llm import token_deadlines
-from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, RequestSent, SlotAcquired, Token
+from llm.chat import PLAIN, ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.http import service as http_service
 from llm.http import stream as http_stream
 from llm.http_errors import SPOKEN_PROXY
 from llm.openai.chat import ROUTE, OpenAIChat
 
-KEY = "sk-very-secret-key"
-ASKED = HELLO[-1].content
 
-Test = Callable[[Server, OpenAIChat], Awaitable[None]]
+def near(url: str, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0, **more: Any) -> OpenAIChat:
+    deadlines = {"first_token_timeout_s": first_token_timeout_s, "token_gap_timeout_s": token_gap_timeout_s}
+    return OpenAIChat("near", url, "m7", api_key=KEY, **deadlines, **more)
+
+
+NEAR = Client(lambda server, first_s, gap_s: near(server.url, first_s, gap_s))
 
 
 @asynccontextmanager
-async def chatting(
-    url: str, *, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0, connect_timeout_s: float = 3.0
-) -> AsyncGenerator[OpenAIChat]:
-    model = OpenAIChat(
-        "near",
-        url,
-        "m7",
-        api_key=KEY,
-        first_token_timeout_s=first_token_timeout_s,
-        token_gap_timeout_s=token_gap_timeout_s,
-        connect_timeout_s=connect_timeout_s,
-    )
+async def chatting(url: str, *, connect_timeout_s: float = 3.0) -> AsyncGenerator[OpenAIChat]:
+    model = near(url, connect_timeout_s=connect_timeout_s)
     try:
         yield model
     finally:
         await model.aclose()
 
 
-def run(test: Test, *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0) -> None:
-    async def main() -> None:
-        async with (
-            serving(*scripts) as server,
-            chatting(
-                server.url, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s
-            ) as model,
-        ):
-            await test(server, model)
-        # Unfinished httpx objects are finalized here, inside the loop, where a warning fails the test.
-        gc.collect()
-        await asyncio.sleep(0)
-
-    asyncio.run(main())
-
-
-def events_of(*scripts: Script) -> list[ChatEvent]:
-    events: list[ChatEvent] = []
-
-    async def test(_: Server, model: OpenAIChat) -> None:
-        events.extend(await ask(model))
-
-    run(test, *scripts)
-    return events
-
-
-def failing(
-    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError, Duration]:
+def failing(*scripts: Script, **limits: float) -> tuple[list[ChatEvent], LlmError, Duration]:
     """Returns the events before the failure, the error, and the time until then."""
-    events: list[ChatEvent] = []
-    errors: list[LlmError] = []
-    times: list[Duration] = []
-
-    async def test(_: Server, model: OpenAIChat) -> None:
-        watch = Stopwatch()
-        try:
-            async with aclosing(model.stream(HELLO)) as stream:
-                async for said in stream:
-                    events.append(said)  # noqa: PERF401 - what came before the failure is kept
-        except LlmError as error:
-            errors.append(error)
-        times.append(watch.duration)
-
-    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
-    (error,) = errors
-    check_nothing_private(error)
-    return events, error, times[0]
-
-
-def check_nothing_private(error: LlmError) -> None:
-    """Checks that neither the key nor the question is in any text that may be logged."""
-    everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
-    assert KEY not in everything
-    assert ASKED not in everything
-    assert error.endpoint == "near"
-    assert "'near'" in str(error)
-    assert "http" not in error.spoken
+    watch = Stopwatch()
+    events, error = NEAR.failing(*scripts, **limits)
+    return events, error, watch.duration
 
 
 def texts(events: list[ChatEvent]) -> list[str]:
@@ -138,7 +78,7 @@ def test_events_of_an_answer() -> None:
     body = (
         event(role="assistant", content="") + event("Hi") + event(" there") + event(finish="stop") + usage(9, 2) + DONE
     )
-    queued, sent, *rest = events_of((HEAD, chunk(body), LAST_CHUNK))
+    queued, sent, *rest = NEAR.events_of((HEAD, chunk(body), LAST_CHUNK))
     assert queued == SlotAcquired()
     assert isinstance(sent, RequestSent)
     assert sent.round_trip_s is not None
@@ -193,29 +133,11 @@ def test_request_sent_precedes_response() -> None:
             assert await anext(stream) == SlotAcquired()
             assert isinstance(await anext(stream), RequestSent)
 
-    run(test, (Wait(5),))
-
-
-def test_answer_delivered_byte_by_byte() -> None:
-    body = (
-        b": ping\r\n\r\n"
-        + event("é😀")
-        + b'{"choices": [{"delta": {"content": "b"}}]}\r\n'
-        + event(finish="stop")
-        + DONE
-    )
-    body = body.replace(b"\\u00e9", "é".encode())
-    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
-    assert events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("stop")]
+    NEAR.run(test, (Wait(5),))
 
 
 def test_body_may_end_with_connection() -> None:
-    assert texts(events_of((HEAD_UNTIL_CLOSE, event("Hi"), event(finish="stop"), Close()))) == ["Hi"]
-
-
-def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
-    assert events_of((HEAD, chunk(event("Hi") + event(finish="stop")), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
+    assert texts(NEAR.events_of((HEAD_UNTIL_CLOSE, event("Hi"), event(finish="stop"), Close()))) == ["Hi"]
 
 
 def test_slow_consumer_does_not_miss_deadline() -> None:
@@ -228,30 +150,10 @@ def test_slow_consumer_does_not_miss_deadline() -> None:
         assert texts(said) == ["x", "b"]
 
     script = (HEAD, chunk(event("x")), Wait(0.8), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
-    run(test, script, token_gap_timeout_s=0.6)
+    NEAR.run(test, script, token_gap_timeout_s=0.6)
 
 
 # Connections.
-
-
-def test_connection_is_reused() -> None:
-    async def test(server: Server, model: OpenAIChat) -> None:
-        for _ in range(3):
-            await ask(model)
-        assert server.connections == 1
-
-    run(test, answer("Hi"))
-
-
-def test_load_opens_two_connections() -> None:
-    async def test(server: Server, model: OpenAIChat) -> None:
-        await model.load()
-        assert [request.path for request in server.seen] == ["/v1/models"] * 2
-        await model.load()
-        await ask(model)
-        assert server.connections == 2
-
-    run(test, answer("Hi"))
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["with length", "chunked"])
@@ -266,7 +168,7 @@ def test_long_model_list_is_fetched_once(*, chunked: bool) -> None:
         await ask(model)
         assert server.connections == 2
 
-    run(test, answer("Hi"))
+    NEAR.run(test, answer("Hi"))
 
 
 def test_load_survives_network_failure() -> None:
@@ -301,7 +203,7 @@ def test_stale_connection_is_replaced_silently(disconnect: Close | Abort) -> Non
         assert texts(second) == ["again"]
         assert server.connections == 2
 
-    run(test, answer("Hi"), (disconnect,), answer("again"))
+    NEAR.run(test, answer("Hi"), (disconnect,), answer("again"))
 
 
 def test_closed_new_connection_is_not_retried() -> None:
@@ -310,7 +212,7 @@ def test_closed_new_connection_is_not_retried() -> None:
             await ask(model)
         assert len(server.posts) == 1
 
-    run(test, (Close(),))
+    NEAR.run(test, (Close(),))
 
 
 def test_started_answer_is_never_retried() -> None:
@@ -320,41 +222,10 @@ def test_started_answer_is_never_retried() -> None:
             await ask(model)
         assert len(server.posts) == 2
 
-    run(test, answer("Hi"), (HEAD, Abort()), answer("again"))
-
-
-@pytest.mark.parametrize(
-    ("came", "spoken"),
-    [
-        ((), "gave no answer"),
-        ((chunk(event(role="assistant", content="")),), "gave no answer"),
-        ((chunk(event("Hi")),), "broke off in the middle of its answer"),
-    ],
-    ids=["no event", "no text", "some text"],
-)
-def test_broken_answer_text_depends_on_received_content(came: Script, spoken: str) -> None:
-    error = failing((HEAD, *came, Abort()))[1]
-    assert isinstance(error, LlmBroken)
-    assert error.spoken == f"My language model {spoken}."
+    NEAR.run(test, answer("Hi"), (HEAD, Abort()), answer("again"))
 
 
 # Cancellation.
-
-
-@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_closing_stream_disconnects_at_once(tokens: int) -> None:
-    async def test(server: Server, model: OpenAIChat) -> None:
-        async with aclosing(model.stream(HELLO)) as stream:
-            for _ in range(2 + tokens):
-                await anext(stream)
-            watch = Stopwatch()
-        assert watch.undisturbed_s < 0.1
-        async with asyncio.timeout(4):
-            await server.left_at_s
-        assert watch.undisturbed_s < 0.2
-        assert texts(await ask(model)) == ["again"]
-
-    run(test, (HEAD, *(chunk(event("x")) for _ in range(tokens)), Wait(5)), answer("again"))
 
 
 @pytest.mark.parametrize("script", [(Wait(5),), (HEAD, Wait(5))], ids=["before the headers", "after them"])
@@ -372,7 +243,7 @@ def test_cancelling_task_disconnects_at_once(script: Script) -> None:
         assert watch.undisturbed_s < 0.2
         assert texts(await ask(model)) == ["again"]
 
-    run(test, script, answer("again"))
+    NEAR.run(test, script, answer("again"))
 
 
 def test_cancelling_at_any_step_closes_connection() -> None:
@@ -397,7 +268,7 @@ def test_cancelling_at_any_step_closes_connection() -> None:
         server.scripts[:] = [answer("again")]
         assert texts(await ask(model)) == ["again"]
 
-    run(test, (Wait(0.004), HEAD, Wait(5)))
+    NEAR.run(test, (Wait(0.004), HEAD, Wait(5)))
 
 
 def test_cancelling_at_end_of_answer_frees_connection() -> None:
@@ -415,7 +286,7 @@ def test_cancelling_at_end_of_answer_frees_connection() -> None:
         assert [kept.info() for kept in pooled if not kept.is_idle()] == []
         assert not asking.cancelled(), "the last of these answers came to its end before it could be cancelled"
 
-    run(test, answer("Hi"))
+    NEAR.run(test, answer("Hi"))
 
 
 def test_cancelling_in_tls_handshake_closes_connection() -> None:
@@ -452,7 +323,7 @@ def test_waiting_for_slot_counts_toward_deadline(monkeypatch: pytest.MonkeyPatch
         server.scripts[:] = [answer("again")]
         assert texts(await ask(model)) == ["again"]
 
-    run(test, (HEAD, chunk(event("x")), Wait(5)), first_token_timeout_s=1.0)
+    NEAR.run(test, (HEAD, chunk(event("x")), Wait(5)), first_token_timeout_s=1.0)
 
 
 # Unreachable services.
@@ -535,7 +406,7 @@ def test_environment_proxy_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    assert texts(events_of(answer("Hi"))) == ["Hi"]
+    assert texts(NEAR.events_of(answer("Hi"))) == ["Hi"]
 
 
 def test_environment_proxy_is_used_for_public_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -547,24 +418,10 @@ def test_environment_proxy_is_used_for_public_hosts(monkeypatch: pytest.MonkeyPa
 
     for name in ("NO_PROXY", "no_proxy", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    run(test, answer("Hi"))
+    NEAR.run(test, answer("Hi"))
 
 
 # Refusals.
-
-
-@pytest.mark.parametrize("code", [401, 404, 422, 429, 500])
-def test_error_status_is_refused(code: int) -> None:
-    body = {"error": {"message": f"Because of '{ASKED}' and {KEY}.", "type": "x", "code": code}}
-    events, error, _ = failing(status(code, body))
-    assert isinstance(error, LlmRefused)
-    assert error.retryable
-    assert [type(said) for said in events] == [SlotAcquired, RequestSent]
-    assert str(code) in str(error)
-
-
-def test_error_text_of_service_is_quoted() -> None:
-    assert str(failing(status(429, {"error": {"message": "Quota is 3 a day."}}))[1]).endswith(': "Quota is 3 a day."')
 
 
 def test_key_error_names_configured_headers() -> None:
@@ -586,59 +443,7 @@ def test_huge_error_page_is_not_read_completely() -> None:
     assert took.undisturbed_s < 0.5
 
 
-def test_error_inside_stream_is_refused() -> None:
-    body = b'data: {"error": {"message": "engine died", "code": 500}}\n\n' + DONE
-    events, error, _ = failing((HEAD, chunk(event("x")), chunk(body), LAST_CHUNK))
-    assert isinstance(error, LlmRefused)
-    assert texts(events) == ["x"]
-
-
-def test_stream_error_does_not_quote_question() -> None:
-    body = b'data: {"error": "bad: ' + ASKED.upper().encode() + b", " + KEY.encode() + b'"}\n\n'
-    events, error, _ = failing((HEAD, chunk(body), LAST_CHUNK))
-    assert isinstance(error, LlmRefused)
-    assert ASKED.upper() not in str(error)
-    assert texts(events) == []
-
-
-def test_error_does_not_quote_call_arguments() -> None:
-    arguments = json.dumps({"who": "Doktor Müllerschön", "why": "chest pain"})
-    asked = (
-        Message("user", "call my doctor"),
-        Message("assistant", "", calls=(FunctionCall("c1", "dial", arguments),)),
-        Message("tool", "busy", call_id="c1"),
-    )
-
-    async def test(_: Server, model: OpenAIChat) -> None:
-        with pytest.raises(LlmRefused) as refusal:
-            await ask(model, asked)
-        assert "chest" not in str(refusal.value)
-        assert "Doktor" not in str(refusal.value)
-
-    run(test, status(400, {"error": {"message": "bad call: Doktor Müllerschön, chest pain"}}))
-    run(test, status(400, {"error": {"message": "bad arguments: Müllerschön"}}))
-    run(test, (HEAD, chunk(b'data: {"error": "bad call: chest pain"}\n\n'), LAST_CHUNK))
-
-
 # Invalid answers.
-
-
-@pytest.mark.parametrize(
-    ("tail", "before"),
-    [
-        ((LAST_CHUNK,), ["x"]),
-        ((chunk(event(finish="abort") + DONE), LAST_CHUNK), ["x"]),
-        ((Close(),), ["x"]),
-        ((Abort(),), ["x"]),
-        ((chunk(b"data: " + b"x" * (1 << 20) + b"\n\n"), LAST_CHUNK), ["x"]),
-    ],
-    ids=["no end mark", "abort", "closed", "reset", "endless line"],
-)
-def test_incomplete_answer_is_broken(tail: Script, before: list[str]) -> None:
-    events, error, _ = failing((HEAD, chunk(event("x")), *tail))
-    assert isinstance(error, LlmBroken)
-    assert error.retryable
-    assert texts(events) == before
 
 
 @pytest.mark.parametrize(
@@ -653,7 +458,7 @@ def test_incomplete_answer_is_broken(tail: Script, before: list[str]) -> None:
     ids=["reset", "closed", "reset inside counts", "truncated counts", "reset after end mark"],
 )
 def test_complete_text_survives_connection_loss(tail: Script) -> None:
-    events = events_of((HEAD, chunk(event("It is four.")), chunk(event(finish="stop")), Wait(0.02), *tail))
+    events = NEAR.events_of((HEAD, chunk(event("It is four.")), chunk(event(finish="stop")), Wait(0.02), *tail))
     assert events[2:] == [Token("It is four."), Finished("stop")]
 
 
@@ -688,7 +493,7 @@ def test_invalid_redirect_target_is_reported(place: str) -> None:
             await ask(model)
         check_nothing_private(caught.value)
 
-    run(test, status(302, b"", f"location: {place}\r\n"))
+    NEAR.run(test, status(302, b"", f"location: {place}\r\n"))
 
 
 def test_status_204_names_no_redirect_target() -> None:
@@ -722,33 +527,12 @@ def test_large_packet_is_delivered_in_small_pieces() -> None:
                 sizes.extend([len(item)] if isinstance(item, bytes) else [])
         await service.aclose()
 
-    run(test, (HEAD, chunk(b": a\n" * (1 << 18)), LAST_CHUNK))
+    NEAR.run(test, (HEAD, chunk(b": a\n" * (1 << 18)), LAST_CHUNK))
     assert sum(sizes) == 1 << 20
     assert max(sizes) <= http_stream.PIECE_BYTES
 
 
 # Deadlines.
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        (Wait(5),),
-        (HEAD, Wait(5)),
-        (HEAD, Drip(chunk(b": keep-alive\n\n"), 0.02)),
-        (HEAD, Drip(chunk(event(role="assistant", content="")), 0.02)),
-        (HEAD, Drip(chunk(event(reasoning_content="hmm")), 0.02)),
-    ],
-    ids=["no headers", "headers", "keep-alives", "role chunks", "reasoning"],
-)
-def test_first_token_deadline_counts_content_only(script: Script) -> None:
-    _, error, took = failing(script, first_token_timeout_s=0.15)
-    assert isinstance(error, LlmTooSlow)
-    assert error.retryable
-    assert "first_token_timeout_s" in str(error)
-    assert error.spoken == "My language model did not answer in time."
-    assert took.elapsed_s > 0.14
-    assert took.undisturbed_s < 0.5
 
 
 @pytest.mark.parametrize(
@@ -768,7 +552,7 @@ def test_unmarked_reasoning_is_passed_on_at_most_once() -> None:
         await ask(model)
         assert texts(await ask(model)) == ["It is four."]
 
-    run(test, answer("Four, I guess.", "\n</think>\n\n", "It is four."))
+    NEAR.run(test, answer("Four, I guess.", "\n</think>\n\n", "It is four."))
 
 
 WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + event(finish="stop") + DONE
@@ -796,7 +580,7 @@ def test_reasoning_of_known_models_is_removed(
         assert texts(await ask(client))[-1] == "Four."
         await client.aclose()
 
-    run(test, (HEAD, chunk(WITHOUT_FIRST_MARK), LAST_CHUNK))
+    NEAR.run(test, (HEAD, chunk(WITHOUT_FIRST_MARK), LAST_CHUNK))
 
 
 def test_separated_reasoning_does_not_delay_text() -> None:
@@ -806,7 +590,7 @@ def test_separated_reasoning_does_not_delay_text() -> None:
         await client.aclose()
 
     thought = event(role="assistant", content="") + event(reasoning_content="Hm.") + event("It is")
-    run(test, (HEAD, chunk(thought), Wait(0.7), chunk(event(" four.") + event(finish="stop") + DONE), LAST_CHUNK))
+    NEAR.run(test, (HEAD, chunk(thought), Wait(0.7), chunk(event(" four.") + event(finish="stop") + DONE), LAST_CHUNK))
 
 
 @pytest.mark.parametrize("is_private_host", [True, False], ids=["private address", "public address"])
@@ -827,7 +611,7 @@ def test_loading_model_gets_wakeup_request_if_private(
         bodies = [json.loads(post.body) for post in server.posts]
         assert bodies == ([question, short, last] if is_private_host else [question, last])
 
-    run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
+    NEAR.run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
 
 
 def test_keep_alives_do_not_extend_token_gap_deadline() -> None:
@@ -858,19 +642,10 @@ def test_detail_has_kind_model_and_address() -> None:
 
 def test_log_contains_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        events_of(answer("Mount Everest."))
+        NEAR.events_of(answer("Mount Everest."))
         failing(status(401, {"error": {"message": KEY}}))
     logged = caplog.text + repr(OpenAIChat("near", "http://h/v1", "m7", api_key=KEY))
     assert "HTTP Request" in logged
     assert KEY not in logged
     assert ASKED not in logged
     assert "Everest" not in logged
-
-
-def test_closing_twice_is_harmless() -> None:
-    async def test(_: Server, model: OpenAIChat) -> None:
-        await ask(model)
-        await model.aclose()
-        await model.aclose()
-
-    run(test, answer("Hi"))

@@ -8,15 +8,14 @@ from datetime import datetime
 
 import pytest
 from support.services.chat_templates import DATED
-from support.services.generate_events import error, last, token
-from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from support.services.generate_events import last, token
+from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Drip, Server, ask, chunk, serving
 from support.services.scripted_answers import ASKED, KEY, Client, base
 
 from llm import token_deadlines
-from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
-from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
-from llm.templates.chat_template import ChatTemplate, load_template
-from llm.templates.template_file import TemplateSource
+from llm.chat import ChatOptions, Finished, RequestSent, SlotAcquired, Token
+from llm.chat_template import ChatTemplate, load_template
+from llm.template_file import TemplateSource
 from llm.tgi.chat import TgiChat
 
 LLAMA2 = load_template("near", "llama2")
@@ -44,12 +43,6 @@ def test_events_of_an_answer() -> None:
     assert queued == SlotAcquired()
     assert isinstance(sent, RequestSent)
     assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
-
-
-def test_answer_delivered_byte_by_byte() -> None:
-    body = b": \n\n" + token("é😀").replace(b"\\u00e9", "é".encode()) + token("<s>", special=True) + last()
-    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
-    assert TGI.events_of(script)[2:] == [Token("é😀"), Finished("eos_token", 12, 3)]
 
 
 def test_request_body() -> None:
@@ -123,43 +116,6 @@ def test_bos_token_and_date_are_optional() -> None:
     asyncio.run(main())
 
 
-def test_load_opens_two_connections() -> None:
-    async def test(server: Server, model: TgiChat) -> None:
-        await model.load()
-        assert [(request.method, request.path) for request in server.seen] == [("GET", "/info")] * 2
-        await ask(model)
-        await ask(model)
-        assert server.connections == 2
-
-    TGI.run(test, ANSWER)
-
-
-def test_functions_are_refused_before_request() -> None:
-    async def test(server: Server, model: TgiChat) -> None:
-        options = ChatOptions(functions=(Function("weather", "", "{}"),))
-        with pytest.raises(LlmRefused, match="does not support functions"):
-            async with aclosing(model.stream(HELLO, options)) as stream:
-                await anext(stream)
-        assert server.seen == []
-
-    TGI.run(test, ANSWER)
-
-
-@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_closing_stream_disconnects_at_once(tokens: int) -> None:
-    async def test(server: Server, model: TgiChat) -> None:
-        loop = asyncio.get_running_loop()
-        async with aclosing(model.stream(HELLO)) as stream:
-            for _ in range(2 + tokens):
-                await anext(stream)
-            left_s = loop.time()
-        async with asyncio.timeout(0.5):
-            assert await server.left_at_s - left_s < 0.5
-        assert (await ask(model))[2] == Token("Hi")
-
-    TGI.run(test, (HEAD, *(chunk(token("x")) for _ in range(tokens)), Wait(5)), ANSWER)
-
-
 def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.1)
 
@@ -169,50 +125,6 @@ def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPat
             await server.quiet.wait()
 
     TGI.run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
-
-
-@pytest.mark.parametrize(
-    "empty_event",
-    [b": ping\n\n", token("<s>", special=True), token(""), token("\u200b"), token("\ufe0f")],
-    ids=["keep-alive", "special token", "empty token", "zero-width token", "filler"],
-)
-def test_empty_tokens_do_not_extend_first_token_deadline(empty_event: bytes) -> None:
-    events, fault = TGI.failing((HEAD, Drip(chunk(empty_event), 0.02)), first_token_timeout_s=0.15)
-    assert isinstance(fault, LlmTooSlow)
-    assert "first_token_timeout_s" in str(fault)
-    assert [type(event) for event in events] == [SlotAcquired, RequestSent]
-
-
-def test_stalled_answer_is_too_slow() -> None:
-    events, fault = TGI.failing((HEAD, chunk(token("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
-    assert isinstance(fault, LlmTooSlow)
-    assert "token_gap_timeout_s" in str(fault)
-    assert events[-1] == Token("Hi")
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [(422, "validation"), (424, "generation"), (429, "overloaded"), (500, "incomplete_generation")],
-    ids=["validation", "generation", "overloaded", "incomplete generation"],
-)
-def test_refusal_before_stream(code: int, kind: str) -> None:
-    _, fault = TGI.failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
-    assert isinstance(fault, LlmRefused)
-    assert fault.retryable
-
-
-def test_refusal_inside_stream() -> None:
-    events, fault = TGI.failing((HEAD, chunk(error("Model is overloaded", "overloaded")), LAST_CHUNK))
-    assert isinstance(fault, LlmRefused)
-    assert "Model is overloaded" in str(fault)
-    assert len(events) == 2
-
-
-@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["regular end", "reset"])
-def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
-    events, fault = TGI.failing((HEAD, chunk(token("Hi")), end))
-    assert isinstance(fault, LlmBroken)
-    assert events[-1] == Token("Hi")
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,15 @@ from datetime import datetime
 from functools import partial
 
 import pytest
-from support.clocks.stopwatch import Stopwatch
 from support.services.chat_templates import DATED
 from support.services.generate_events import output
-from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Server, Wait, ask, chunk, serving
 from support.services.scripted_answers import ASKED, KEY, Client, base
 
 from llm import token_deadlines
-from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
-from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
-from llm.templates.chat_template import ChatTemplate, load_template
-from llm.templates.template_file import TemplateSource
+from llm.chat import ChatOptions, Finished, RequestSent, SlotAcquired, Token
+from llm.chat_template import ChatTemplate, load_template
+from llm.template_file import TemplateSource
 from llm.triton.generate import BACKENDS, TENSORRT_LLM, TritonChat, TritonInputs
 
 CHATML = load_template("near", "chatml")
@@ -70,12 +68,6 @@ def test_events_of_an_answer() -> None:
     assert queued == SlotAcquired()
     assert isinstance(sent, RequestSent)
     assert rest == [Token("Hi"), Token("."), Finished("done")]
-
-
-def test_answer_delivered_byte_by_byte() -> None:
-    body = b": \r\n\r\n" + output("é😀").replace(b"\\u00e9", "é".encode()) + output("") + output("b")
-    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
-    assert TRITON.events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("done")]
 
 
 def test_request_to_vllm() -> None:
@@ -141,46 +133,9 @@ def test_address_with_route_and_prefix() -> None:
     asyncio.run(main())
 
 
-def test_load_opens_two_connections() -> None:
-    async def test(server: Server, model: TritonChat) -> None:
-        await model.load()
-        assert [(request.method, request.path) for request in server.seen] == [("GET", "/v2/health/ready")] * 2
-        await ask(model)
-        await ask(model)
-        assert server.connections == 2
-
-    TRITON.run(test, ANSWER)
-
-
-def test_functions_are_refused_before_request() -> None:
-    async def test(server: Server, model: TritonChat) -> None:
-        options = ChatOptions(functions=(Function("weather", "", "{}"),))
-        with pytest.raises(LlmRefused, match="does not support functions"):
-            async with aclosing(model.stream(HELLO, options)) as stream:
-                await anext(stream)
-        assert server.seen == []
-
-    TRITON.run(test, ANSWER)
-
-
 def test_echoed_prompt_is_removed() -> None:
     script = (HEAD, chunk(output(PROMPT[:9]) + output(PROMPT[9:] + "Hi")), LAST_CHUNK)
     assert ECHOING.events_of(script)[2:] == [Token("Hi"), Finished("done")]
-
-
-@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_closing_stream_disconnects_at_once(tokens: int) -> None:
-    async def test(server: Server, model: TritonChat) -> None:
-        async with aclosing(model.stream(HELLO)) as stream:
-            for _ in range(2 + tokens):
-                await anext(stream)
-            watch = Stopwatch()
-        async with asyncio.timeout(4):
-            await server.left_at_s
-        assert watch.undisturbed_s < 0.5
-        assert (await ask(model))[2] == Token("Hi")
-
-    TRITON.run(test, (HEAD, *(chunk(output("x")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
 def test_stop_ends_answer_and_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,52 +147,6 @@ def test_stop_ends_answer_and_generation_at_once(monkeypatch: pytest.MonkeyPatch
             await server.left_at_s
 
     TRITON.run(test, (HEAD, chunk(output("Hi<|im_") + output("end|> and")), Wait(5)))
-
-
-def test_empty_texts_do_not_extend_first_token_deadline() -> None:
-    events, fault = TRITON.failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
-    assert isinstance(fault, LlmTooSlow)
-    assert [type(event) for event in events] == [SlotAcquired, RequestSent]
-
-
-def test_stalled_answer_is_too_slow() -> None:
-    events, fault = TRITON.failing(
-        (HEAD, chunk(output("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1
-    )
-    assert isinstance(fault, LlmTooSlow)
-    assert events[-1] == Token("Hi")
-
-
-@pytest.mark.parametrize(
-    ("code", "expected_text"),
-    [
-        (400, "rejects the request"),
-        (404, "was not found"),
-        (503, "failed"),
-    ],
-    ids=["status 400", "status 404", "status 503"],
-)
-def test_refusal_before_inference(code: int, expected_text: str) -> None:
-    _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
-    assert isinstance(fault, LlmRefused)
-    assert fault.retryable
-    assert expected_text in str(fault)
-    assert "the model is not ready" in str(fault)
-
-
-@pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
-def test_stream_errors_do_not_quote_private_text(before: bytes) -> None:
-    fault_event = b"data: " + json.dumps({"error": f"cannot do: {ASKED}"}).encode() + b"\n\n"
-    events, fault = TRITON.failing((HEAD, chunk(before + fault_event), LAST_CHUNK))
-    assert isinstance(fault, LlmRefused)
-    assert fault.retryable
-    assert len(events) == (3 if before else 2)
-
-
-def test_lost_connection_is_broken() -> None:
-    events, fault = TRITON.failing((HEAD, chunk(output("Hi")), Abort()))
-    assert isinstance(fault, LlmBroken)
-    assert events[-1] == Token("Hi")
 
 
 @pytest.mark.parametrize(

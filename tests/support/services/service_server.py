@@ -64,11 +64,13 @@ class ServiceServer:
         faults: Answers in place of the usual ones, by the beginning of the path.
         requests: The requests so far.
         url: Its address.
+        listener: Its socket.
     """
 
     faults: dict[str, Reply] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     url: str = ""
+    listener: asyncio.Server | None = None
     _open: dict[asyncio.StreamWriter, asyncio.Task[None]] = field(default_factory=dict)
 
     @property
@@ -130,6 +132,13 @@ class ServiceServer:
             writer.close()
             del self._open[writer]
 
+    async def stop(self) -> None:
+        """Stops listening, and closes the connections."""
+        assert self.listener is not None
+        self.listener.close()
+        await self.hang_up()
+        await self.listener.wait_closed()
+
     async def hang_up(self) -> None:
         """Closes the connections, and waits until they are served no more."""
         tasks = list(self._open.values())
@@ -152,11 +161,9 @@ class ServiceServer:
 async def service_server() -> AsyncGenerator[ServiceServer]:
     """Runs a server on a free port."""
     served = ServiceServer()
-    server = await asyncio.start_server(served.handle, "127.0.0.1", 0)
-    served.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    served.listener = await asyncio.start_server(served.handle, "127.0.0.1", 0)
+    served.url = f"http://127.0.0.1:{served.listener.sockets[0].getsockname()[1]}"
     try:
         yield served
     finally:
-        server.close()
-        await served.hang_up()
-        await server.wait_closed()
+        await served.stop()

@@ -1,0 +1,62 @@
+"""Reads the table of sentences that skills understand, tests/assistant/skills/sentences.txt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.texts.text_cases import plain_text
+
+TABLE = Path(__file__).parents[2] / "assistant" / "skills" / "sentences.txt"
+
+
+@dataclass(slots=True)
+class Section:
+    """Sentences that are asked in the same situation.
+
+    Attributes:
+        title: What is shown by them.
+        place: Who asks: "" for the skills alone, "home", "weather" or "lists".
+        situation: Further lines of the head, by their key.
+        columns: Names of the columns after language and sentence.
+        rows: Language, sentence, and a value for each column.
+    """
+
+    title: str
+    place: str = ""
+    situation: dict[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    rows: list[list[str]] = field(default_factory=list)
+
+    def expected(self, row: Sequence[str]) -> dict[str, str]:
+        """Returns the values of a row by their columns."""
+        return dict(zip(self.columns, row[2:], strict=True))
+
+
+def sections(place: str = "") -> list[Section]:
+    """Returns the sections of a place."""
+    found: list[Section] = []
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("== "):
+            found.append(Section(line.removeprefix("== ")))
+        elif line and not line.startswith("#"):
+            _add(found[-1], line)
+    return [section for section in found if section.place == place]
+
+
+def _add(section: Section, line: str) -> None:
+    cells = [cell.strip() for cell in line.split(" | ")]
+    if len(cells) > 1:
+        section.rows.append(cells)
+        return
+    key, _, value = line.partition(": ")
+    if key == "in":
+        section.place = value
+    elif key == "columns":
+        section.columns = tuple(value.split(", "))
+    else:
+        section.situation[key] = value
+
+
+def case_id(section: Section, row: Sequence[str]) -> str:
+    """Returns the id of a case in printable ASCII."""
+    return f"{section.title}: {row[0]}: {plain_text(row[1])}"
