@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.clocks.stopwatch import slowness
 from support.conversations.loaded_skills import loaded_skills
+from support.texts.text_cases import named_cases
 
 from assistant.skills.answers import SkillContext
 from assistant.skills.languages.language import LANGUAGES
@@ -28,10 +29,16 @@ def test_additional_words_prevent_a_match(said: str, more: str) -> None:
     assert SKILLS.answer(f"{said} {more}", CONTEXT) is None
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "said",
-    ["", "   ", "?!", "👍", "what time is it " * 50, "two plus " * 100],
-    ids=["empty", "blank", "punctuation", "emoji", "repeated question", "long sum"],
+    {
+        "empty": "",
+        "blank": "   ",
+        "punctuation": "?!",
+        "emoji": "👍",
+        "repeated question": "what time is it " * 50,
+        "long sum": "two plus " * 100,
+    },
 )
 def test_empty_and_overlong_text_is_not_understood(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from assistant.skills.answers import (
     AlarmState,
@@ -96,10 +97,15 @@ def test_number_of_timers_and_alarms_is_limited(effect: TimerEffect, most: int, 
     assert len(getattr(timers.running(0.0), kind)) == most
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "effect",
-    [timer(5), CancelTimers((1,)), PauseTimers((1,)), SetAlarm(NOON, "x"), CancelAlarms((2,))],
-    ids=["set timer", "cancel timer", "pause timer", "set alarm", "cancel alarm"],
+    {
+        "set timer": timer(5),
+        "cancel timer": CancelTimers((1,)),
+        "pause timer": PauseTimers((1,)),
+        "set alarm": SetAlarm(NOON, "x"),
+        "cancel alarm": CancelAlarms((2,)),
+    },
 )
 def test_last_effect_can_be_undone_once(effect: TimerEffect) -> None:
     timers = Timers()

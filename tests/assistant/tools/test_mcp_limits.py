@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError
@@ -102,16 +103,15 @@ def test_compressed_result_is_refused(port: int) -> None:
     assert after == refused
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("data", "said"),
-    [
-        (b"x" * MAX_BYTES, ""),
-        (b"x" * (MAX_BYTES + 1), "more than 4 MB"),
-        (b"," * MAX_VALUES, ""),
-        (b"," * (MAX_VALUES + 1), "more than 20000 values"),
-        (b"[" * 10_000 + b"{" * 10_001, "more than 20000 values"),
-    ],
-    ids=["largest", "too large", "most values", "too many values", "too deep"],
+    {
+        "largest": (b"x" * MAX_BYTES, ""),
+        "too large": (b"x" * (MAX_BYTES + 1), "more than 4 MB"),
+        "most values": (b"," * MAX_VALUES, ""),
+        "too many values": (b"," * (MAX_VALUES + 1), "more than 20000 values"),
+        "too deep": (b"[" * 10_000 + b"{" * 10_001, "more than 20000 values"),
+    },
 )
 def test_message_limits_are_checked(data: bytes, said: str) -> None:
     assert excess(data) == said

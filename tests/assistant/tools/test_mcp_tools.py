@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.services.grpc_server import self_signed
+from support.texts.text_cases import named_cases
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError, mcp_server, mcp_tools
@@ -250,38 +251,33 @@ def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.
     run(test)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("status", "kind", "token_env", "reason"),
-    [
-        (401, "application/json", "", "it requires a token; set token_env to the variable that holds it"),
-        (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
-        (404, "text/html", "", "there is no MCP server at its address; correct its url"),
-        (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
-        (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
-        (503, "text/plain", "", "it answers with status 503; see its log"),
-        (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
-        (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
-        (407, "text/plain", "", f"a proxy in front of it refuses; {CHECK_PROXY}"),
-        (429, "application/json", "", "it accepts no more requests for now; wait, or raise its quota"),
-        (200, "application/json", "", "its answer is not MCP; correct its url or command"),
-        (200, "text/plain", "", "its answer is not MCP; correct its url or command"),
-        (None, "", "", "no connection; start it, or correct its url"),
-    ],
-    ids=[
-        "token required",
-        "wrong token",
-        "not found",
-        "method not allowed",
-        "web page",
-        "server error",
-        "bad request",
-        "redirect",
-        "proxy authentication",
-        "too many requests",
-        "other JSON",
-        "plain text",
-        "no connection",
-    ],
+    {
+        "token required": (
+            401,
+            "application/json",
+            "",
+            "it requires a token; set token_env to the variable that holds it",
+        ),
+        "wrong token": (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
+        "not found": (404, "text/html", "", "there is no MCP server at its address; correct its url"),
+        "method not allowed": (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
+        "web page": (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
+        "server error": (503, "text/plain", "", "it answers with status 503; see its log"),
+        "bad request": (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
+        "redirect": (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
+        "proxy authentication": (407, "text/plain", "", f"a proxy in front of it refuses; {CHECK_PROXY}"),
+        "too many requests": (
+            429,
+            "application/json",
+            "",
+            "it accepts no more requests for now; wait, or raise its quota",
+        ),
+        "other JSON": (200, "application/json", "", "its answer is not MCP; correct its url or command"),
+        "plain text": (200, "text/plain", "", "its answer is not MCP; correct its url or command"),
+        "no connection": (None, "", "", "no connection; start it, or correct its url"),
+    },
 )
 def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env: str, reason: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -27,6 +27,7 @@ from support.services.aws_server import (
 )
 from support.services.llm_server import HELLO, Abort, Script, Server, Wait, ask, chunk
 from support.services.scripted_answers import ASKED, Client
+from support.texts.text_cases import named_cases
 
 from llm.aws.bedrock import BedrockChat
 from llm.chat import CallInProgress, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
@@ -213,26 +214,17 @@ def test_fault_after_last_text_loses_only_counts() -> None:
     assert heard == [Token("Hi"), Finished("end_turn")]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("frame", "kind"),
-    [
-        (fault("throttlingException", message="Too many tokens"), LlmRefused),
-        (fault("serviceUnavailableException", message="x"), LlmRefused),
-        (fault("internalServerException", message="x"), LlmRefused),
-        (fault("validationException", message="x"), LlmRefused),
-        (fault("modelStreamErrorException", message="x", originalStatusCode=500), LlmBroken),
-        (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused),
-        (fault("modelTimeoutException", message="x"), LlmTooSlow),
-    ],
-    ids=[
-        "throttling",
-        "service unavailable",
-        "internal server error",
-        "validation",
-        "model stream error 500",
-        "model stream error 400",
-        "model timeout",
-    ],
+    {
+        "throttling": (fault("throttlingException", message="Too many tokens"), LlmRefused),
+        "service unavailable": (fault("serviceUnavailableException", message="x"), LlmRefused),
+        "internal server error": (fault("internalServerException", message="x"), LlmRefused),
+        "validation": (fault("validationException", message="x"), LlmRefused),
+        "model stream error 500": (fault("modelStreamErrorException", message="x", originalStatusCode=500), LlmBroken),
+        "model stream error 400": (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused),
+        "model timeout": (fault("modelTimeoutException", message="x"), LlmTooSlow),
+    },
 )
 def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
     error = failure(answer(said("Hi") + frame))
@@ -240,34 +232,31 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
     assert error.retryable
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("code", "kind", "message", "expected_text"),
-    [
-        (429, "ThrottlingException", "Too many requests", "raise its quota"),
-        (429, "ModelNotReadyException", "", "not ready"),
-        (503, "ServiceUnavailableException", "", "not ready"),
-        (400, "ServiceQuotaExceededException", "", "raise its quota"),
-        (408, "ModelTimeoutException", "", "its model took too long"),
-        (400, "ValidationException", "messages: too long", 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
-        (400, "ValidationException", "The provided model identifier is invalid.", "finds no eu.amazon.nova"),
-        (404, "ResourceNotFoundException", "", "finds no eu.amazon.nova"),
-        (403, "AccessDeniedException", "You don't have access", "may be used in eu-central-1"),
-        (424, "ModelErrorException", "", "see the model's log"),
-        (500, "InternalServerException", "", "failed (internalserver)"),
-    ],
-    ids=[
-        "throttling",
-        "model not ready",
-        "service unavailable",
-        "quota exceeded",
-        "model timeout",
-        "validation",
-        "invalid model",
-        "not found",
-        "access denied",
-        "model error",
-        "internal server error",
-    ],
+    {
+        "throttling": (429, "ThrottlingException", "Too many requests", "raise its quota"),
+        "model not ready": (429, "ModelNotReadyException", "", "not ready"),
+        "service unavailable": (503, "ServiceUnavailableException", "", "not ready"),
+        "quota exceeded": (400, "ServiceQuotaExceededException", "", "raise its quota"),
+        "model timeout": (408, "ModelTimeoutException", "", "its model took too long"),
+        "validation": (
+            400,
+            "ValidationException",
+            "messages: too long",
+            'check what eu.amazon.nova-lite-v1:0 accepts: "mess',
+        ),
+        "invalid model": (
+            400,
+            "ValidationException",
+            "The provided model identifier is invalid.",
+            "finds no eu.amazon.nova",
+        ),
+        "not found": (404, "ResourceNotFoundException", "", "finds no eu.amazon.nova"),
+        "access denied": (403, "AccessDeniedException", "You don't have access", "may be used in eu-central-1"),
+        "model error": (424, "ModelErrorException", "", "see the model's log"),
+        "internal server error": (500, "InternalServerException", "", "failed (internalserver)"),
+    },
 )
 def test_refusal_before_stream(code: int, kind: str, message: str, expected_text: str) -> None:
     error = failure(refusal(code, kind, message=message))

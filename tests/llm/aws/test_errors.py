@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from llm.aws.errors import AwsFault, AwsRefusals, fault_of_answer, fault_of_frame
 from llm.aws.frames import EventStreamMessage
@@ -39,16 +40,26 @@ def test_error_frame_has_message_in_header() -> None:
     assert fault_of_frame(frame) == AwsFault("internalerror", "boom")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("message", "expected_text"),
-    [
-        ("Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)", "720 s behind"),  # noqa: E501
-        ("Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z (20240101T000000Z + 5 min.)", "720 s ahead"),  # noqa: E501
-        ("The request signature we calculated does not match", "check the secret key, the region"),
-        ("20240101T000000Z 20240101T000005Z", "check the secret key"),
-        ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
-    ], ids=['clock slow', 'clock fast', 'wrong key', 'times without skew', 'invalid time'],
-)  # fmt: skip
+    {
+        "clock slow": (
+            "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)",
+            "720 s behind",
+        ),
+        "clock fast": (
+            "Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z "
+            "(20240101T000000Z + 5 min.)",
+            "720 s ahead",
+        ),
+        "wrong key": ("The request signature we calculated does not match", "check the secret key, the region"),
+        "times without skew": ("20240101T000000Z 20240101T000005Z", "check the secret key"),
+        "invalid time": (
+            "Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z",
+            "check the secret key",
+        ),
+    },
+)
 def test_clock_skew_differs_from_wrong_key(message: str, expected_text: str) -> None:
     assert expected_text in str(error_of("invalidsignature", message))
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from llm.answer_state import AnswerState
 from llm.aws.generated_text_stream import JsonText
@@ -188,38 +189,27 @@ def test_chat_calls_are_assembled() -> None:
     assert said == [CallInProgress(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("body", "kind", "retryable"),
-    [
-        (b'data:{"error":"Model is overloaded","error_type":"overloaded"}\n\n', LlmRefused, True),
-        (b'data:{"error":"inputs must have less","error_type":"validation"}\n\n', LlmRefused, True),
-        (b'{"error":"engine died","code":424}\n', LlmRefused, True),
-        (b'{"error":"bad parameter","code":400}', LlmRefused, True),
-        (b'{"generated_text": null, "error": "no", "code": 400}', LlmRefused, True),
-        (token_line("", generated_text="", details={"finish_reason": "error"}), LlmBroken, True),
-        (b'{"generated_text": "Hi", "details": {"finish_reason": "error"}}', LlmBroken, True),
-        (b'{"token":{"text":7}}\n', LlmBroken, True),
-        (b"data:{not json}\n\n", LlmBroken, True),
-        (b"<html>\n", LlmBroken, True),
-        (b"", LlmBroken, True),
-        (b'{"outputs": []}\n', LlmBroken, True),
-        (b"x" * ((1 << 20) + 1), LlmBroken, True),
-    ],
-    ids=[
-        "overloaded",
-        "validation",
-        "engine error",
-        "bad parameter",
-        "error beside text",
-        "finish reason error in stream",
-        "finish reason error",
-        "number as text",
-        "invalid JSON in event",
-        "web page",
-        "empty",
-        "other outputs",
-        "too long",
-    ],
+    {
+        "overloaded": (b'data:{"error":"Model is overloaded","error_type":"overloaded"}\n\n', LlmRefused, True),
+        "validation": (b'data:{"error":"inputs must have less","error_type":"validation"}\n\n', LlmRefused, True),
+        "engine error": (b'{"error":"engine died","code":424}\n', LlmRefused, True),
+        "bad parameter": (b'{"error":"bad parameter","code":400}', LlmRefused, True),
+        "error beside text": (b'{"generated_text": null, "error": "no", "code": 400}', LlmRefused, True),
+        "finish reason error in stream": (
+            token_line("", generated_text="", details={"finish_reason": "error"}),
+            LlmBroken,
+            True,
+        ),
+        "finish reason error": (b'{"generated_text": "Hi", "details": {"finish_reason": "error"}}', LlmBroken, True),
+        "number as text": (b'{"token":{"text":7}}\n', LlmBroken, True),
+        "invalid JSON in event": (b"data:{not json}\n\n", LlmBroken, True),
+        "web page": (b"<html>\n", LlmBroken, True),
+        "empty": (b"", LlmBroken, True),
+        "other outputs": (b'{"outputs": []}\n', LlmBroken, True),
+        "too long": (b"x" * ((1 << 20) + 1), LlmBroken, True),
+    },
 )
 def test_invalid_answer(body: bytes, kind: type[LlmError], retryable: bool) -> None:
     error = failure("auto", body)

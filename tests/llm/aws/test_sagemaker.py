@@ -21,6 +21,7 @@ from support.services.aws_server import (
 )
 from support.services.llm_server import HELLO, Abort, Script, Server, Wait, ask, chunk, status
 from support.services.scripted_answers import Client
+from support.texts.text_cases import named_cases
 
 from llm.aws.sagemaker import SageMakerChat
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
@@ -180,29 +181,60 @@ def test_functions_are_refused_with_prompt() -> None:
 # Refusals.
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("code", "kind", "fields", "retryable", "expected_text"),
-    [
-        (429, "ModelNotReadyException", {}, True, "not ready (modelnotready)"),
-        (503, "ServiceUnavailable", {}, True, "not ready (serviceunavailable)"),
-        (400, "ThrottlingException", {"message": "Rate exceeded"}, True, 'no more requests for now (throttling): wait'),
-        (400, "ValidationError", {"message": "bad header"}, True, "rejects the request (validationerror)"),
-        (400, "ValidationError", {"message": "Endpoint my-endpoint of account 1 not found."}, True, "finds no my-end"),
-        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model: HTTP 422"),
-        (424, "ModelError", {"OriginalStatusCode": 400}, True, "check what my-endpoint accepts"),
-        (424, "ModelError", {"OriginalStatusCode": 503}, True, "model: HTTP 503"),
-        (424, "ModelError", {"OriginalStatusCode": 500, "Message": "boom"}, True, 'failed with 500: see the model'),
-        (500, "InternalFailure", {}, True, "failed (internalfailure)"),
-        (403, "AccessDeniedException", {"Message": "User: x"}, True, "allow sagemaker:InvokeEndpointWith"),
-        (403, "ExpiredTokenException", {}, True, "credentials that expired"),
-        (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
-    ],
-    ids=[
-        "model not ready", "service unavailable", "throttling", "validation", "endpoint not found",
-        "model says 422", "model says 400", "model says 503", "model says 500", "internal failure",
-        "access denied", "expired token", "unrecognized client",
-    ],
-)  # fmt: skip
+    {
+        "model not ready": (429, "ModelNotReadyException", {}, True, "not ready (modelnotready)"),
+        "service unavailable": (503, "ServiceUnavailable", {}, True, "not ready (serviceunavailable)"),
+        "throttling": (
+            400,
+            "ThrottlingException",
+            {"message": "Rate exceeded"},
+            True,
+            "no more requests for now (throttling): wait",
+        ),
+        "validation": (
+            400,
+            "ValidationError",
+            {"message": "bad header"},
+            True,
+            "rejects the request (validationerror)",
+        ),
+        "endpoint not found": (
+            400,
+            "ValidationError",
+            {"message": "Endpoint my-endpoint of account 1 not found."},
+            True,
+            "finds no my-end",
+        ),
+        "model says 422": (
+            424,
+            "ModelError",
+            {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"},
+            True,
+            "model: HTTP 422",
+        ),
+        "model says 400": (424, "ModelError", {"OriginalStatusCode": 400}, True, "check what my-endpoint accepts"),
+        "model says 503": (424, "ModelError", {"OriginalStatusCode": 503}, True, "model: HTTP 503"),
+        "model says 500": (
+            424,
+            "ModelError",
+            {"OriginalStatusCode": 500, "Message": "boom"},
+            True,
+            "failed with 500: see the model",
+        ),
+        "internal failure": (500, "InternalFailure", {}, True, "failed (internalfailure)"),
+        "access denied": (
+            403,
+            "AccessDeniedException",
+            {"Message": "User: x"},
+            True,
+            "allow sagemaker:InvokeEndpointWith",
+        ),
+        "expired token": (403, "ExpiredTokenException", {}, True, "credentials that expired"),
+        "unrecognized client": (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
+    },
+)
 def test_refusal_before_stream(
     code: int, kind: str, fields: dict[str, object], retryable: bool, expected_text: str
 ) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 
-import pytest
 from support.clocks.virtual_time import run_virtual
 from support.engines.cache_parts import MemoryStore, inline_cache
+from support.texts.text_cases import named_cases
 
 from llm.cache.cached_chat import CachedChat
 from llm.chat import (
@@ -129,18 +129,17 @@ def test_use_counts_only_if_it_was_heard() -> None:
     assert scene.store.kept[0].hits == 0
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "events",
-    [
-        (Token("Paris"), Finished("length")),
-        (Token("Let me see."), FunctionCall("1", "lamp", "{}"), Finished("tool_calls")),
-        (FallbackAnswers("here"), *ANSWERED),
-        (Token("Which France do you mean?"), Finished("stop")),
-        (Token("Currently it is Paris."), Finished("stop")),
-        (Finished("stop"),),
-        (Token("Paris."),),
-    ],
-    ids=["cut", "call", "fallback", "asks back", "time", "empty", "no end"],
+    {
+        "cut": (Token("Paris"), Finished("length")),
+        "call": (Token("Let me see."), FunctionCall("1", "lamp", "{}"), Finished("tool_calls")),
+        "fallback": (FallbackAnswers("here"), *ANSWERED),
+        "asks back": (Token("Which France do you mean?"), Finished("stop")),
+        "time": (Token("Currently it is Paris."), Finished("stop")),
+        "empty": (Finished("stop"),),
+        "no end": (Token("Paris."),),
+    },
 )
 def test_answer_is_not_stored(events: tuple[ChatEvent, ...]) -> None:
     scene = Scene(*events)
@@ -154,16 +153,15 @@ def test_failed_answer_is_not_stored() -> None:
     assert scene.store.kept == []
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("changed", "options", "answered_by"),
-    [
-        ((replace(SYSTEM, content="Answer like a pirate."), Message("user", FRANCE)), PLAIN, "near m"),
-        (asking(FRANCE, Message("assistant", "I am a pirate.")), PLAIN, "near m"),
-        (asking(FRANCE), ChatOptions(functions=(LAMP,)), "near m"),
-        (asking(FRANCE), ChatOptions(max_tokens=10), "near m"),
-        (asking(FRANCE), PLAIN, "near another-model"),
-    ],
-    ids=["instructions", "greeting", "tools", "length", "model"],
+    {
+        "instructions": ((replace(SYSTEM, content="Answer like a pirate."), Message("user", FRANCE)), PLAIN, "near m"),
+        "greeting": (asking(FRANCE, Message("assistant", "I am a pirate.")), PLAIN, "near m"),
+        "tools": (asking(FRANCE), ChatOptions(functions=(LAMP,)), "near m"),
+        "length": (asking(FRANCE), ChatOptions(max_tokens=10), "near m"),
+        "model": (asking(FRANCE), PLAIN, "near another-model"),
+    },
 )
 def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
     changed: tuple[Message, ...], options: ChatOptions, answered_by: str
@@ -174,32 +172,23 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
     assert scene.outcome(asking(FRANCE), chat=scene.conversation()) == "exact"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("messages", "options"),
-    [
-        (asking("What's the weather?"), PLAIN),
-        (asking("And in Spain?", Message("user", FRANCE), Message("assistant", "Paris.")), PLAIN),
-        (asking(FRANCE, Message("user", "I am a child."), Message("assistant", "Hello.")), PLAIN),
-        (asking(FRANCE), ChatOptions(functions=(LAMP,), choice="required")),
-        (asking("What is the population?", Message("assistant", "Let us talk about Italy.")), PLAIN),
-        (asking(FRANCE, Message("user", "What is the capital of Spain?")), PLAIN),
-        (asking(FRANCE, Message("tool", "on", call_id="1")), PLAIN),
-        ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
-        ((SYSTEM, Message("user", FRANCE, images=(Image("image/png", "iVBO", 9, 9),))), PLAIN),
-        ((), PLAIN),
-    ],
-    ids=[
-        "time",
-        "refers back",
-        "statement",
-        "greeting",
-        "unanswered request",
-        "required tool",
-        "tool before",
-        "result of a tool",
-        "image",
-        "nothing",
-    ],
+    {
+        "time": (asking("What's the weather?"), PLAIN),
+        "refers back": (asking("And in Spain?", Message("user", FRANCE), Message("assistant", "Paris.")), PLAIN),
+        "statement": (asking(FRANCE, Message("user", "I am a child."), Message("assistant", "Hello.")), PLAIN),
+        "greeting": (asking(FRANCE), ChatOptions(functions=(LAMP,), choice="required")),
+        "unanswered request": (
+            asking("What is the population?", Message("assistant", "Let us talk about Italy.")),
+            PLAIN,
+        ),
+        "required tool": (asking(FRANCE, Message("user", "What is the capital of Spain?")), PLAIN),
+        "tool before": (asking(FRANCE, Message("tool", "on", call_id="1")), PLAIN),
+        "result of a tool": ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
+        "image": ((SYSTEM, Message("user", FRANCE, images=(Image("image/png", "iVBO", 9, 9),))), PLAIN),
+        "nothing": ((), PLAIN),
+    },
 )
 def test_request_is_not_looked_up(messages: tuple[Message, ...], options: ChatOptions) -> None:
     scene = Scene()

@@ -34,6 +34,7 @@ from support.services.llm_server import (
     usage,
 )
 from support.services.scripted_answers import ASKED, KEY, Client, check_nothing_private
+from support.texts.text_cases import named_cases
 
 from llm.chat import PLAIN, ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
@@ -446,16 +447,15 @@ def test_huge_error_page_is_not_read_completely() -> None:
 # Invalid answers.
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "tail",
-    [
-        (Abort(),),
-        (Close(),),
-        (chunk(usage(9, 2)[:20]), Abort()),
-        (chunk(usage(9, 2)[:20]), LAST_CHUNK),
-        (chunk(DONE), Abort()),
-    ],
-    ids=["reset", "closed", "reset inside counts", "truncated counts", "reset after end mark"],
+    {
+        "reset": (Abort(),),
+        "closed": (Close(),),
+        "reset inside counts": (chunk(usage(9, 2)[:20]), Abort()),
+        "truncated counts": (chunk(usage(9, 2)[:20]), LAST_CHUNK),
+        "reset after end mark": (chunk(DONE), Abort()),
+    },
 )
 def test_complete_text_survives_connection_loss(tail: Script) -> None:
     events = NEAR.events_of((HEAD, chunk(event("It is four.")), chunk(event(finish="stop")), Wait(0.02), *tail))

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from support.services.llm_server import Script, answer, ask, serving, status
+from support.texts.text_cases import named_cases
 
 from llm.chat import Token
 from llm.errors import LlmRefused
@@ -54,20 +55,25 @@ def asked_twice(*scripts: Script, parameters: dict[str, object] | None = None) -
 USAGE = {"stream_options": {"include_usage": True}}
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("refusals", "then"),
-    [
-        ([status(400, {"error": OPENAI_TOKENS})], {"max_completion_tokens": 80, "temperature": 0.7, **USAGE}),
-        ([status(400, {"error": OPENAI_TEMPERATURE})], {"max_tokens": 80, **USAGE}),
-        (
+    {
+        "max_tokens": (
+            [status(400, {"error": OPENAI_TOKENS})],
+            {"max_completion_tokens": 80, "temperature": 0.7, **USAGE},
+        ),
+        "temperature": ([status(400, {"error": OPENAI_TEMPERATURE})], {"max_tokens": 80, **USAGE}),
+        "both": (
             [status(400, {"error": OPENAI_TOKENS}), status(400, {"error": OPENAI_TEMPERATURE})],
             {"max_completion_tokens": 80, **USAGE},
         ),
-        ([status(422, {"object": "error", "message": MISTRAL})], {"max_tokens": 80, "temperature": 0.7}),
-        ([status(422, MISTRAL)], {"max_tokens": 80, "temperature": 0.7}),
-        ([status(400, {"error": AZURE})], {"max_tokens": 80, "temperature": 0.7}),
-    ],
-    ids=["max_tokens", "temperature", "both", "stream_options", "FastAPI", "older Azure"],
+        "stream_options": (
+            [status(422, {"object": "error", "message": MISTRAL})],
+            {"max_tokens": 80, "temperature": 0.7},
+        ),
+        "FastAPI": ([status(422, MISTRAL)], {"max_tokens": 80, "temperature": 0.7}),
+        "older Azure": ([status(400, {"error": AZURE})], {"max_tokens": 80, "temperature": 0.7}),
+    },
 )
 def test_unsupported_field_is_omitted_from_then_on(
     refusals: list[Script], then: dict[str, object], caplog: pytest.LogCaptureFixture

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.llm_server import DONE, event, usage
+from support.texts.text_cases import named_cases
 
 from llm import answer_state
 from llm.answer_state import AnswerEvent
@@ -190,28 +191,21 @@ def test_filtered_answer_is_not_retryable() -> None:
     assert error.spoken == "My language model declined to answer that."
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("body", "retryable"),
-    [
-        ({"error": {"message": "engine died", "type": "internal_server_error", "code": 500}}, True),
-        ({"error": {"message": "slow down", "type": "rate_limit_exceeded", "code": None}}, True),
-        ({"error": {"message": "too long", "type": "BadRequestError", "code": 400}}, True),
-        ({"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}, True),
-        ({"error": {"message": "no", "code": "content_filter"}}, False),
-        ({"error": "Model is overloaded", "error_type": "overloaded"}, True),
-        ({"error": "inputs must have less than 4096", "error_type": "validation"}, True),
-        ({"object": "error", "message": "bad", "code": 400}, True),
-    ],
-    ids=[
-        "server error",
-        "rate limit",
-        "bad request",
-        "invalid request",
-        "content filter",
-        "error as text",
-        "validation error",
-        "error object",
-    ],
+    {
+        "server error": ({"error": {"message": "engine died", "type": "internal_server_error", "code": 500}}, True),
+        "rate limit": ({"error": {"message": "slow down", "type": "rate_limit_exceeded", "code": None}}, True),
+        "bad request": ({"error": {"message": "too long", "type": "BadRequestError", "code": 400}}, True),
+        "invalid request": (
+            {"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}},
+            True,
+        ),
+        "content filter": ({"error": {"message": "no", "code": "content_filter"}}, False),
+        "error as text": ({"error": "Model is overloaded", "error_type": "overloaded"}, True),
+        "validation error": ({"error": "inputs must have less than 4096", "error_type": "validation"}, True),
+        "error object": ({"object": "error", "message": "bad", "code": 400}, True),
+    },
 )
 def test_error_inside_stream_is_refused(body: dict[str, object], retryable: bool) -> None:
     error = failure(START, event("Hi"), b"data: " + json.dumps(body).encode() + b"\n\n", DONE)
@@ -223,32 +217,20 @@ def test_named_error_event_is_refused() -> None:
     assert isinstance(failure(b'event: error\ndata: {"message": "boom"}\n\n'), LlmRefused)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "body",
-    [
-        event("Hi"),
-        b"",
-        b": ping\n\n",
-        START + STOP + DONE,
-        DONE,
-        b"data: {not json}\n\n",
-        b"data: 7\n\n",
-        b"data: " + b"[" * 100_000 + b"\n\n",
-        b'data: {"choices": [{"delta": {"content": 7}}]}\n\n',
-        b"<html>502</html>\n",
-    ],
-    ids=[
-        "no end mark",
-        "nothing",
-        "comments",
-        "no words",
-        "only done",
-        "no json",
-        "no object",
-        "nested",
-        "number",
-        "html",
-    ],
+    {
+        "no end mark": event("Hi"),
+        "nothing": b"",
+        "comments": b": ping\n\n",
+        "no words": START + STOP + DONE,
+        "only done": DONE,
+        "no json": b"data: {not json}\n\n",
+        "no object": b"data: 7\n\n",
+        "nested": b"data: " + b"[" * 100_000 + b"\n\n",
+        "number": b'data: {"choices": [{"delta": {"content": 7}}]}\n\n',
+        "html": b"<html>502</html>\n",
+    },
 )
 def test_invalid_answer_is_broken(body: bytes) -> None:
     error = failure(body)
@@ -293,8 +275,16 @@ def test_empty_finish_reasons_do_not_end_answer(word: str) -> None:
     assert not stream.finishing
 
 
-@pytest.mark.parametrize(
-    "count", [-1, 10**400, True, 1.5, "7", None], ids=["negative", "huge", "boolean", "fraction", "text", "missing"]
+@named_cases(
+    "count",
+    {
+        "negative": -1,
+        "huge": 10**400,
+        "boolean": True,
+        "fraction": 1.5,
+        "text": "7",
+        "missing": None,
+    },
 )
 def test_invalid_token_counts_are_ignored(count: object) -> None:
     counts = b'data: {"choices": [], "usage": {"prompt_tokens": %s}}\n\n' % json.dumps(count).encode()
@@ -421,10 +411,10 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
     return [(call.call_id, call.name, call.arguments) for call in calls]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("pieces", "calls"),
-    [
-        (
+    {
+        "empty ids": (
             [
                 {"index": 0, "id": "a", "function": whole("")},
                 {"index": 0, "id": "", "function": {"arguments": '{"city":', "name": None}},
@@ -433,7 +423,7 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
             ],
             [("a", "weather", OSLO)],
         ),
-        (
+        "ids in every piece": (
             [
                 {"id": "a", "function": whole('{"city":')},
                 {"id": "a", "function": {"arguments": '"Oslo"}'}},
@@ -442,7 +432,7 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
             ],
             [("a", "weather", OSLO), ("b", "weather", ROME)],
         ),
-        (
+        "ids in every piece, mixed": (
             [
                 {"id": "a", "function": whole('{"city":')},
                 {"id": "b", "function": whole('{"city":')},
@@ -451,28 +441,28 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
             ],
             [("a", "weather", OSLO), ("b", "weather", ROME)],
         ),
-        (
+        "all of number 0": (
             [{"index": 0, "id": "", "function": whole(OSLO)}, {"index": 0, "id": "", "function": whole(ROME)}],
             [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
         ),
-        (
+        "neither number nor id": (
             [{"function": whole(OSLO)}, {"function": whole(ROME)}],
             [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
         ),
-        (
+        "another name": (
             [{"index": 0, "function": whole("", "time")}, {"index": 0, "function": whole(OSLO)}],
             [("call_0", "time", "{}"), ("call_1", "weather", OSLO)],
         ),
-        ([{"index": None, "id": "a", "function": whole(OSLO)}], [("a", "weather", OSLO)]),
-        (
+        "no number": ([{"index": None, "id": "a", "function": whole(OSLO)}], [("a", "weather", OSLO)]),
+        "a number in words": (
             [{"index": "0", "id": "a", "function": whole("")}, {"index": "0", "function": {"arguments": OSLO}}],
             [("a", "weather", OSLO)],
         ),
-        (
+        "null as a word": (
             [{"index": 0, "id": "null", "function": whole(OSLO)}, {"index": 1, "id": "null", "function": whole(ROME)}],
             [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
         ),
-        (
+        "names in every piece": (
             [
                 {"index": 0, "id": "a", "function": whole('{"city":')},
                 {"index": 0, "id": "a", "function": whole('"Oslo"}')},
@@ -480,24 +470,11 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
             ],
             [("a", "weather", OSLO)],
         ),
-        (
+        "the name once more": (
             [{"index": 0, "id": "a", "function": whole("{}")}, {"index": 0, "function": whole("")}],
             [("a", "weather", "{}")],
         ),
-    ],
-    ids=[
-        "empty ids",
-        "ids in every piece",
-        "ids in every piece, mixed",
-        "all of number 0",
-        "neither number nor id",
-        "another name",
-        "no number",
-        "a number in words",
-        "null as a word",
-        "names in every piece",
-        "the name once more",
-    ],
+    },
 )
 def test_call_numbering_variants_of_services(
     pieces: list[dict[str, object]], calls: list[tuple[str, str, str]]

@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from llm.chat import FunctionCall, Message
 from llm.templates.role_alternation import NO_OUTPUT, alternating
@@ -15,36 +15,39 @@ CALL = Message("assistant", "", (FunctionCall("c1", "time", "{}"),))
 RESULT = Message("tool", "noon", call_id="c1")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("messages", "alternating_messages"),
-    [
-        ([SYSTEM, ASKED], [SYSTEM, ASKED]),
-        (
+    {
+        "as it is": ([SYSTEM, ASKED], [SYSTEM, ASKED]),
+        "a timer rang": (
             [SYSTEM, ASKED, ANSWERED, RANG, ASKED],
             [SYSTEM, ASKED, Message("assistant", "Here.\n\nYour timer is up."), ASKED],
         ),
-        ([SYSTEM, ANSWERED, ASKED], [SYSTEM, Message("user", "…"), ANSWERED, ASKED]),
-        ([RANG, ASKED], [Message("user", "…"), RANG, ASKED]),
-        ([ASKED, ASKED], [Message("user", "Where?\n\nWhere?")]),
-        ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
-        ([SYSTEM], [SYSTEM, Message("user", "…")]),
-        ([], [Message("user", "…")]),
-        ([SYSTEM, ASKED, ANSWERED], [SYSTEM, ASKED, ANSWERED, Message("user", "…")]),
-        ([ASKED, ANSWERED, SYSTEM], [ASKED, ANSWERED, SYSTEM, Message("user", "…")]),
-        ([ASKED, CALL, RESULT], [ASKED, CALL, RESULT]),
-        ([SYSTEM, RANG], [SYSTEM, Message("user", "…"), RANG, Message("user", "…")]),
-        ([SYSTEM, ASKED, Message("assistant", " "), ASKED], [SYSTEM, Message("user", "Where?\n\nWhere?")]),
-        (
+        "a greeting": ([SYSTEM, ANSWERED, ASKED], [SYSTEM, Message("user", "…"), ANSWERED, ASKED]),
+        "no system": ([RANG, ASKED], [Message("user", "…"), RANG, ASKED]),
+        "no answer came": ([ASKED, ASKED], [Message("user", "Where?\n\nWhere?")]),
+        "calls": ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
+        "only instructions": ([SYSTEM], [SYSTEM, Message("user", "…")]),
+        "nothing": ([], [Message("user", "…")]),
+        "speaks again": ([SYSTEM, ASKED, ANSWERED], [SYSTEM, ASKED, ANSWERED, Message("user", "…")]),
+        "speaks again as instructed": ([ASKED, ANSWERED, SYSTEM], [ASKED, ANSWERED, SYSTEM, Message("user", "…")]),
+        "a result": ([ASKED, CALL, RESULT], [ASKED, CALL, RESULT]),
+        "greets again": ([SYSTEM, RANG], [SYSTEM, Message("user", "…"), RANG, Message("user", "…")]),
+        "a blank answer": (
+            [SYSTEM, ASKED, Message("assistant", " "), ASKED],
+            [SYSTEM, Message("user", "Where?\n\nWhere?")],
+        ),
+        "blank system and question": (
             [Message("system", "\n"), Message("user", ""), ANSWERED],
             [Message("user", "…"), ANSWERED, Message("user", "…")],
         ),
-        ([SYSTEM, Message("user", " ")], [SYSTEM, Message("user", "…")]),
-        ([ASKED, CALL, Message("tool", "", call_id="c1")], [ASKED, CALL, Message("tool", NO_OUTPUT, call_id="c1")]),
-    ],
-    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only instructions",
-         "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
-         "blank system and question", "nothing but blanks", "a call that gave nothing"],
-)  # fmt: skip
+        "nothing but blanks": ([SYSTEM, Message("user", " ")], [SYSTEM, Message("user", "…")]),
+        "a call that gave nothing": (
+            [ASKED, CALL, Message("tool", "", call_id="c1")],
+            [ASKED, CALL, Message("tool", NO_OUTPUT, call_id="c1")],
+        ),
+    },
+)
 def test_messages_alternate(messages: list[Message], alternating_messages: list[Message] | None) -> None:
     if alternating_messages is None:  # calls and their results stay separate
         alternating_messages = [*messages[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]

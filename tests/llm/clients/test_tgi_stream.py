@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.generate_events import error, last, token
+from support.texts.text_cases import named_cases
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
@@ -150,22 +151,21 @@ def test_errors_do_not_quote_private_text() -> None:
     assert 'out of memory"' in str(failure(error("out of memory", "generation")))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "body",
-    [
-        token("Hi"),
-        token("Hi") + b": keep-alive\n\n",
-        token("Hi") + b'data:{"index":2,"tok',
-        b"",
-        last("</s>", whole=""),
-        b"data:nonsense\n\n",
-        b"data:[1]\n\n",
-        b'data:{"token":{"id":1,"text":7}}\n\n',
-        token("Hi") + last(reason="error"),
-        b"<html>502</html>\n",
-        token("</s>") + last(),
-    ],
-    ids=["cut", "comment", "inside", "nothing", "no word", "no json", "list", "number", "error", "html", "only a stop"],
+    {
+        "cut": token("Hi"),
+        "comment": token("Hi") + b": keep-alive\n\n",
+        "inside": token("Hi") + b'data:{"index":2,"tok',
+        "nothing": b"",
+        "no word": last("</s>", whole=""),
+        "no json": b"data:nonsense\n\n",
+        "list": b"data:[1]\n\n",
+        "number": b'data:{"token":{"id":1,"text":7}}\n\n',
+        "error": token("Hi") + last(reason="error"),
+        "html": b"<html>502</html>\n",
+        "only a stop": token("</s>") + last(),
+    },
 )
 def test_invalid_answer_is_broken(body: bytes) -> None:
     fault = failure(body)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from support.services.grpc_server import self_signed
 from support.services.llm_server import HELLO, Server, answer, ask, serving, status
+from support.texts.text_cases import named_cases
 
 from llm.chat import Token
 from llm.environment import CHECK_PROXY
@@ -30,24 +31,16 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("name", "value", "named"),
-    [
-        ("ALL_PROXY", "ftp://me:secret@proxy.example:21", "ALL_PROXY"),
-        ("HTTPS_PROXY", "http://me:secret@[::1", "HTTPS_PROXY"),
-        ("HTTPS_PROXY", "http://me:secret@proxy.example:70000", "HTTPS_PROXY"),
-        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "ALL_PROXY"),
-        ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
-        ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
-    ],
-    ids=[
-        "FTP proxy",
-        "invalid IPv6 proxy",
-        "invalid port",
-        "SOCKS proxy",
-        "missing certificates",
-        "file without certificates",
-    ],
+    {
+        "FTP proxy": ("ALL_PROXY", "ftp://me:secret@proxy.example:21", "ALL_PROXY"),
+        "invalid IPv6 proxy": ("HTTPS_PROXY", "http://me:secret@[::1", "HTTPS_PROXY"),
+        "invalid port": ("HTTPS_PROXY", "http://me:secret@proxy.example:70000", "HTTPS_PROXY"),
+        "SOCKS proxy": ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "ALL_PROXY"),
+        "missing certificates": ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
+        "file without certificates": ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
+    },
 )
 def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str) -> None:
     monkeypatch.setenv(name, value)
@@ -59,17 +52,16 @@ def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name:
         asyncio.run(ask_for_models("near", "https://llm.example/v1", api_key=None, timeout_s=1))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "no_proxy",
-    ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1", "http://me:secret@[", "a b,,;,%%,://", "*"],
-    ids=[
-        "addresses",
-        "networks",
-        "invalid IPv6 address",
-        "invalid address with password",
-        "blanks and separators",
-        "star",
-    ],
+    {
+        "addresses": "localhost,127.0.0.1,::1,[::1]",
+        "networks": "10.0.0.0/8,fd00::/8",
+        "invalid IPv6 address": "[::1",
+        "invalid address with password": "http://me:secret@[",
+        "blanks and separators": "a b,,;,%%,://",
+        "star": "*",
+    },
 )
 @pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
 def test_any_no_proxy_value_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
@@ -118,24 +110,19 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
     assert str(refused.value) == f"{where} is behind a proxy that refuses connections: {CHECK_PROXY}"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("error", "expected_text"),
-    [
-        (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
-        (httpx.ConnectTimeout("secret"), "proxy that did not accept the connection in time"),
-        (httpx.ConnectError("secret"), "proxy that cannot be reached"),
-        (httpx.ProxyError("secret"), "proxy that refuses the connection"),
-        (ssl.SSLCertVerificationError("secret"), "certificate that is not trusted: check its url"),
-        (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
-    ],
-    ids=[
-        "unknown proxy name",
-        "proxy timeout",
-        "proxy unreachable",
-        "proxy refuses",
-        "untrusted certificate",
-        "closed connection",
-    ],
+    {
+        "unknown proxy name": (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
+        "proxy timeout": (httpx.ConnectTimeout("secret"), "proxy that did not accept the connection in time"),
+        "proxy unreachable": (httpx.ConnectError("secret"), "proxy that cannot be reached"),
+        "proxy refuses": (httpx.ProxyError("secret"), "proxy that refuses the connection"),
+        "untrusted certificate": (
+            ssl.SSLCertVerificationError("secret"),
+            "certificate that is not trusted: check its url",
+        ),
+        "closed connection": (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
+    },
 )
 def test_failure_behind_proxy_names_who_failed(
     monkeypatch: pytest.MonkeyPatch, error: Exception, expected_text: str

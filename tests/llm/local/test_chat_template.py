@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.chat_templates import DATED, FORGETFUL, GEMMA, HERMES, MISTRAL
+from support.texts.text_cases import named_cases
 
 from llm.chat import PLAIN, ChatOptions, Function, FunctionCall, Message, Role
 from llm.errors import LlmRefused
@@ -68,17 +69,16 @@ def test_custom_template_prompt() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("one", "stops"),
-    [
-        (LLAMA2, ("</s>", "[INST]")),
-        (LLAMA3, ("<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>")),
-        (CHATML, ("<|im_end|>", "<|im_start|>")),
-        (template(MISTRAL), ("</s>", "[INST]")),
-        (template(GEMMA, eos_token="<eos>"), ("<eos>", "<end_of_turn>", "<start_of_turn>")),
-        (template(FORGETFUL, eos_token=""), ("<|end|>", "<|user|>")),
-    ],
-    ids=["Llama 2", "Llama 3", "ChatML", "Mistral", "Gemma", "template without history"],
+    {
+        "Llama 2": (LLAMA2, ("</s>", "[INST]")),
+        "Llama 3": (LLAMA3, ("<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>")),
+        "ChatML": (CHATML, ("<|im_end|>", "<|im_start|>")),
+        "Mistral": (template(MISTRAL), ("</s>", "[INST]")),
+        "Gemma": (template(GEMMA, eos_token="<eos>"), ("<eos>", "<end_of_turn>", "<start_of_turn>")),
+        "template without history": (template(FORGETFUL, eos_token=""), ("<|end|>", "<|user|>")),
+    },
 )
 def test_stops_are_tokens_between_answer_and_next_question(one: ChatTemplate, stops: tuple[str, ...]) -> None:
     assert one.stops == stops
@@ -240,28 +240,21 @@ def test_template_error_does_not_quote_conversation() -> None:
     assert caught.value.spoken == "My language model could not handle the request."
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("text", "fault"),
-    [
-        ("{{ raise_exception('never') }}", r"does not accept a plain conversation \(never\)"),
-        ("{{ messages[7].content.strip() }}", "does not accept a plain conversation"),
-        ("{{ 1 / 0 }}", "does not accept a plain conversation"),
-        ("{{ ''.__class__.mro() }}", "does not accept a plain conversation .*unsafe"),
-        ("{{ messages.append(1) }}", "does not accept a plain conversation .*unsafe"),
-        ("hello", "leaves out questions: check that it is a chat template"),
-        ("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", "leaves out answers"),
-        ("{% for m in messages %}", "line 1 is not Jinja"),
-    ],
-    ids=[
-        "raises always",
-        "expects eight messages",
-        "divides by zero",
-        "inspects classes",
-        "changes messages",
-        "constant text",
-        "user messages only",
-        "invalid Jinja",
-    ],
+    {
+        "raises always": ("{{ raise_exception('never') }}", r"does not accept a plain conversation \(never\)"),
+        "expects eight messages": ("{{ messages[7].content.strip() }}", "does not accept a plain conversation"),
+        "divides by zero": ("{{ 1 / 0 }}", "does not accept a plain conversation"),
+        "inspects classes": ("{{ ''.__class__.mro() }}", "does not accept a plain conversation .*unsafe"),
+        "changes messages": ("{{ messages.append(1) }}", "does not accept a plain conversation .*unsafe"),
+        "constant text": ("hello", "leaves out questions: check that it is a chat template"),
+        "user messages only": (
+            "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}",
+            "leaves out answers",
+        ),
+        "invalid Jinja": ("{% for m in messages %}", "line 1 is not Jinja"),
+    },
 )
 def test_unusable_template_is_refused_at_load(text: str, fault: str, tmp_path: Path) -> None:
     path = tmp_path / "own.jinja"

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 from jinja2.exceptions import SecurityError
+from support.texts.text_cases import named_cases
 
 from llm.templates.jinja_template import JinjaTemplate, Turn
 from llm.templates.template_file import TemplateError, TemplateSource
@@ -15,32 +16,20 @@ def rendered(text: str, now: datetime | None = None) -> str:
     return JinjaTemplate(TemplateSource(text, {"bos_token": "<s>", "unk_token": "<u>"})).render(HI, now)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("text", "prompt"),
-    [
-        ("{{ messages[0]['content'] }}", 'Hi <b>&"é"'),
-        ("  {% if true %}\n  a\n  {% endif %}\nb\n", "  a\nb"),
-        ("{{ bos_token }}{{ unk_token }}{{ eos_token }}", "<s><u>"),
-        ("{{ messages[0] | tojson }}", '{"role": "user", "content": "Hi <b>&\\"é\\""}'),
-        ("{{ {'b': 1, 'a': 2} | tojson(sort_keys=true, separators=(',', ':')) }}", '{"a":2,"b":1}'),
-        ("{{ [1] | tojson(indent=1) }}", "[\n 1\n]"),
-        ("{% for i in range(9) %}{% if i > 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "012"),
-        ("{% generation %}a{% endgeneration %}", "a"),
-        ("{% if strftime_now is defined %}dated{% else %}plain{% endif %}", "plain"),
-        ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
-    ],
-    ids=[
-        "no HTML escapes",
-        "trimmed blocks",
-        "special tokens",
-        "JSON",
-        "sorted JSON",
-        "indented JSON",
-        "break",
-        "generation block",
-        "date function",
-        "default arguments",
-    ],
+    {
+        "no HTML escapes": ("{{ messages[0]['content'] }}", 'Hi <b>&"é"'),
+        "trimmed blocks": ("  {% if true %}\n  a\n  {% endif %}\nb\n", "  a\nb"),
+        "special tokens": ("{{ bos_token }}{{ unk_token }}{{ eos_token }}", "<s><u>"),
+        "JSON": ("{{ messages[0] | tojson }}", '{"role": "user", "content": "Hi <b>&\\"é\\""}'),
+        "sorted JSON": ("{{ {'b': 1, 'a': 2} | tojson(sort_keys=true, separators=(',', ':')) }}", '{"a":2,"b":1}'),
+        "indented JSON": ("{{ [1] | tojson(indent=1) }}", "[\n 1\n]"),
+        "break": ("{% for i in range(9) %}{% if i > 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "012"),
+        "generation block": ("{% generation %}a{% endgeneration %}", "a"),
+        "date function": ("{% if strftime_now is defined %}dated{% else %}plain{% endif %}", "plain"),
+        "default arguments": ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
+    },
 )
 def test_template_features_are_rendered(text: str, prompt: str) -> None:
     assert rendered(text) == prompt

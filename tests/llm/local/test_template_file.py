@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from llm.templates.template_file import TemplateError, TemplateSource, read_template
 
@@ -50,24 +51,24 @@ def test_default_of_several_templates_is_used(tmp_path: Path) -> None:
     assert read_template(path) == TemplateSource("x", {})
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("name", "content", "fault"),
-    [
-        ("a.json", "{", "a.json is not JSON: fetch it again"),
-        ("a.json", "[]", "a.json is not a JSON object: fetch it again"),
-        ("a.json", "{}", "holds no chat_template: name the model's .jinja file, or llama2, llama3 or chatml"),
-        ("a.json", {"chat_template": 7}, "holds no chat_template"),
-        ("a.json", {"chat_template": [{"name": "rag", "template": "x"}]}, r"no chat template named 'default': .*rag"),
-        ("a.json", {"chat_template": [3]}, r"no chat template named 'default': .*none"),
-    ],
-    ids=[
-        "truncated JSON",
-        "list",
-        "no template",
-        "template is a number",
-        "no default template",
-        "template list of numbers",
-    ],
+    {
+        "truncated JSON": ("a.json", "{", "a.json is not JSON: fetch it again"),
+        "list": ("a.json", "[]", "a.json is not a JSON object: fetch it again"),
+        "no template": (
+            "a.json",
+            "{}",
+            "holds no chat_template: name the model's .jinja file, or llama2, llama3 or chatml",
+        ),
+        "template is a number": ("a.json", {"chat_template": 7}, "holds no chat_template"),
+        "no default template": (
+            "a.json",
+            {"chat_template": [{"name": "rag", "template": "x"}]},
+            r"no chat template named 'default': .*rag",
+        ),
+        "template list of numbers": ("a.json", {"chat_template": [3]}, r"no chat template named 'default': .*none"),
+    },
 )
 def test_file_without_template_is_refused(name: str, content: object, fault: str, tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=fault):

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from llm.routing.health import Health
 from llm.routing.hedging import UNMEASURED_DELAY_S, WINDOW, HedgeBudget, Question, hedge_delay_s, patience_s
@@ -93,10 +94,15 @@ def test_tokens_count_only_once() -> None:
     assert budget.may_hedge(last, 200)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("share", "explores"),
-    [(0.0, False), (0.02, False), (0.03, False), (0.04, True), (0.1, True)],
-    ids=["no budget", "2 %", "3 %", "4 %", "10 %"],
+    {
+        "no budget": (0.0, False),
+        "2 %": (0.02, False),
+        "3 %": (0.03, False),
+        "4 %": (0.04, True),
+        "10 %": (0.1, True),
+    },
 )
 def test_small_budget_permits_no_exploration(share: float, explores: bool) -> None:
     budget = HedgeBudget(share)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from support.clocks.virtual_time import run_virtual
+from support.texts.text_cases import named_cases
 
 from llm.chat import (
     PLAIN,
@@ -384,17 +385,16 @@ def test_answer_of_one_sentence_is_a_bridge() -> None:
     assert result.text == "It depends.\n\nBuy it."
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "near",
-    [
-        small(words=REFUSAL),
-        small(words=(), error=DOWN),
-        small(words=WORDY, first_token_s=2.0),
-        small(words=["word"] * 80),
-        small(words=(), call=FunctionCall("1", "look", "{}")),
-        small(words=("It",), error=DOWN),
-    ],
-    ids=["declines", "down", "slow", "endless sentence", "function call", "breaks off"],
+    {
+        "declines": small(words=REFUSAL),
+        "down": small(words=(), error=DOWN),
+        "slow": small(words=WORDY, first_token_s=2.0),
+        "endless sentence": small(words=["word"] * 80),
+        "function call": small(words=(), call=FunctionCall("1", "look", "{}")),
+        "breaks off": small(words=("It",), error=DOWN),
+    },
 )
 def test_large_model_answers_alone_if_there_is_no_first_sentence(near: Model) -> None:
     result = asked(HARD, near, large(), rules=BRIDGE)

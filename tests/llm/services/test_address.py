@@ -1,39 +1,47 @@
 """Validation of addresses, keys and headers at construction."""
 
 import pytest
-from support.texts.text_cases import text_cases
+from support.texts.text_cases import named_cases, text_cases
 
 from llm.address import base_url_of, is_loopback, is_private, request_headers, route_url
 
 ROUTE = "/chat/completions"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("url", "whole"),
-    [
-        ("http://h:1/v1", "http://h:1/v1/chat/completions"),
-        (" http://h:1/v1/ ", "http://h:1/v1/chat/completions"),
-        ("http://h:1/v1/chat/completions", "http://h:1/v1/chat/completions"),
-        ("http://h:1/v1/chat/completions/", "http://h:1/v1/chat/completions"),
-        ("https://h", "https://h/chat/completions"),
-        ("https://h/d/chat/completions?api-version=1#x", "https://h/d/chat/completions?api-version=1"),
-        ("http://[::1]:8000/v1", "http://[::1]:8000/v1/chat/completions"),
-    ],
-    ids=["base path", "blanks and slash", "with route", "route and slash", "no path", "query and fragment", "IPv6"],
+    {
+        "base path": ("http://h:1/v1", "http://h:1/v1/chat/completions"),
+        "blanks and slash": (" http://h:1/v1/ ", "http://h:1/v1/chat/completions"),
+        "with route": ("http://h:1/v1/chat/completions", "http://h:1/v1/chat/completions"),
+        "route and slash": ("http://h:1/v1/chat/completions/", "http://h:1/v1/chat/completions"),
+        "no path": ("https://h", "https://h/chat/completions"),
+        "query and fragment": (
+            "https://h/d/chat/completions?api-version=1#x",
+            "https://h/d/chat/completions?api-version=1",
+        ),
+        "IPv6": ("http://[::1]:8000/v1", "http://[::1]:8000/v1/chat/completions"),
+    },
 )
 def test_base_url_accepts_address_with_or_without_route(url: str, whole: str) -> None:
     assert str(route_url(base_url_of("near", url, route=ROUTE), ROUTE)) == whole
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "url",
-    ["", "h:1/v1", "127.0.0.1:8000", "ftp://h/v1", "http://", "http:///v1", "http://h:99999/v1", "http://h:x/v1",
-     "http://" + "a" * 70 + ".com/", "http://h\n/v1"],
-    ids=[
-        "empty", "no scheme", "address only", "ftp", "no host", "no host but path", "port too large",
-        "port is a letter", "label too long", "line break",
-    ],
-)  # fmt: skip
+    {
+        "empty": "",
+        "no scheme": "h:1/v1",
+        "address only": "127.0.0.1:8000",
+        "ftp": "ftp://h/v1",
+        "no host": "http://",
+        "no host but path": "http:///v1",
+        "port too large": "http://h:99999/v1",
+        "port is a letter": "http://h:x/v1",
+        "label too long": "http://" + "a" * 70 + ".com/",
+        "line break": "http://h\n/v1",
+    },
+)
 def test_malformed_url_error_names_endpoint_and_key(url: str) -> None:
     with pytest.raises(ValueError, match=r"llm endpoint 'near': url must look like"):
         base_url_of("near", url, route=ROUTE)

@@ -4,7 +4,7 @@ import logging
 
 import httpx
 import pytest
-from support.texts.text_cases import text_cases
+from support.texts.text_cases import named_cases, text_cases
 
 from llm.environment import environment_of_client, goes_through_proxy, proxy_for
 
@@ -33,34 +33,21 @@ def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
     assert proxy_for("https://llm.example/v1") is None
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("configured", "normalized"),
-    [
-        ("http://proxy.example:3128", "http://proxy.example:3128/"),
-        ("http://proxy.example:3128/", "http://proxy.example:3128/"),
-        (" http://proxy.example:3128/ ", "http://proxy.example:3128/"),
-        ("HTTP://proxy.example", "http://proxy.example/"),
-        ("proxy.example:3128", "http://proxy.example:3128/"),
-        ("//proxy.example:3128", "http://proxy.example:3128/"),
-        ("https://proxy.example", "https://proxy.example/"),
-        ("http://me:secret@proxy.example:3128", "http://me:secret@proxy.example:3128/"),
-        ("http://[fd00::1]:3128", "http://[fd00::1]:3128/"),
-        ("socks5h://proxy.example:1080", "socks5h://proxy.example:1080/"),
-        ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
-    ],
-    ids=[
-        "without slash",
-        "with slash",
-        "blanks",
-        "upper case",
-        "no scheme",
-        "scheme-relative",
-        "HTTPS",
-        "password",
-        "IPv6",
-        "SOCKS with remote names",
-        "SOCKS",
-    ],
+    {
+        "without slash": ("http://proxy.example:3128", "http://proxy.example:3128/"),
+        "with slash": ("http://proxy.example:3128/", "http://proxy.example:3128/"),
+        "blanks": (" http://proxy.example:3128/ ", "http://proxy.example:3128/"),
+        "upper case": ("HTTP://proxy.example", "http://proxy.example/"),
+        "no scheme": ("proxy.example:3128", "http://proxy.example:3128/"),
+        "scheme-relative": ("//proxy.example:3128", "http://proxy.example:3128/"),
+        "HTTPS": ("https://proxy.example", "https://proxy.example/"),
+        "password": ("http://me:secret@proxy.example:3128", "http://me:secret@proxy.example:3128/"),
+        "IPv6": ("http://[fd00::1]:3128", "http://[fd00::1]:3128/"),
+        "SOCKS with remote names": ("socks5h://proxy.example:1080", "socks5h://proxy.example:1080/"),
+        "SOCKS": ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
+    },
 )
 def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured: str, normalized: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
@@ -68,10 +55,15 @@ def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured
     assert httpx.URL(normalized)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "configured",
-    ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"],
-    ids=["ftp", "no host", "invalid IPv6", "port too large", "space"],
+    {
+        "ftp": "ftp://proxy.example",
+        "no host": "http://",
+        "invalid IPv6": "http://[::1",
+        "port too large": "proxy.example:70000",
+        "space": "a b",
+    },
 )
 def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)

@@ -1,6 +1,7 @@
 """Refusals of services: their meaning, and the texts that must not be quoted."""
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.http_errors import ErrorReport, error_report_of_body, quoted, refused_by_status
@@ -94,36 +95,31 @@ def test_content_filter_refusal_is_final() -> None:
     assert not error.retryable
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("body", "report"),
-    [
-        (b'{"error": {"message": "a", "type": "t", "code": 503}}', ErrorReport("a", "t", 503)),
-        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', ErrorReport("a", "rate", None)),
-        (b'{"error": "a", "error_type": "overloaded"}', ErrorReport("a", "overloaded", None)),
-        (b'{"detail": "Not Found"}', ErrorReport("Not Found", "", None)),
-        (b'{"detail": [{"input": "said"}]}', ErrorReport("", "", None)),
-        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', ErrorReport("n: Extra", "t", None, "n")),
-        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', ErrorReport("n: No", "", None, "n")),
-        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', ErrorReport("a", "BUSY", 503)),
-        (b'{"error": {"message": "a", "param": "n"}}', ErrorReport("a", "", None, "n")),
-        (b"[1]", ErrorReport("", "", None)),
-        (b"<html>", ErrorReport("", "", None)),
-        (b"[" * 100_000, ErrorReport("", "", None)),
-    ],
-    ids=[
-        "type and code",
-        "code as text",
-        "error as text",
-        "detail as text",
-        "validation input",
-        "validation message",
-        "nested validation message",
-        "list of errors",
-        "parameter",
-        "other list",
-        "web page",
-        "deeply nested",
-    ],
+    {
+        "type and code": (b'{"error": {"message": "a", "type": "t", "code": 503}}', ErrorReport("a", "t", 503)),
+        "code as text": (b'{"error": {"message": "a", "type": null, "code": "rate"}}', ErrorReport("a", "rate", None)),
+        "error as text": (b'{"error": "a", "error_type": "overloaded"}', ErrorReport("a", "overloaded", None)),
+        "detail as text": (b'{"detail": "Not Found"}', ErrorReport("Not Found", "", None)),
+        "validation input": (b'{"detail": [{"input": "said"}]}', ErrorReport("", "", None)),
+        "validation message": (
+            b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}',
+            ErrorReport("n: Extra", "t", None, "n"),
+        ),
+        "nested validation message": (
+            b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}',
+            ErrorReport("n: No", "", None, "n"),
+        ),
+        "list of errors": (
+            b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]',
+            ErrorReport("a", "BUSY", 503),
+        ),
+        "parameter": (b'{"error": {"message": "a", "param": "n"}}', ErrorReport("a", "", None, "n")),
+        "other list": (b"[1]", ErrorReport("", "", None)),
+        "web page": (b"<html>", ErrorReport("", "", None)),
+        "deeply nested": (b"[" * 100_000, ErrorReport("", "", None)),
+    },
 )
 def test_error_bodies_are_parsed(body: bytes, report: ErrorReport) -> None:
     assert error_report_of_body(body) == report
@@ -136,28 +132,18 @@ def test_quotation_is_one_short_line() -> None:
     assert quoted("\x1b]0;a\x07b\u202e\x9b", []) == ': "]0;a b"', "nothing that a terminal would obey"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "message",
-    [
-        "invalid input 'Call my sister in Lisbon'",
-        "invalid: CALL MY SIS",
-        "invalid: call_my_sister",
-        "sister i",
-        r"invalid: c\u0061ll my sister",
-        "x" * 190 + "call my sister",
-        "key sk-abcdefghij is bad",
-        "no: yes",
-    ],
-    ids=[
-        "whole question",
-        "upper case",
-        "underscores",
-        "end of a word",
-        "escaped letters",
-        "text at the cut",
-        "key",
-        "short words",
-    ],
+    {
+        "whole question": "invalid input 'Call my sister in Lisbon'",
+        "upper case": "invalid: CALL MY SIS",
+        "underscores": "invalid: call_my_sister",
+        "end of a word": "sister i",
+        "escaped letters": r"invalid: c\u0061ll my sister",
+        "text at the cut": "x" * 190 + "call my sister",
+        "key": "key sk-abcdefghij is bad",
+        "short words": "no: yes",
+    },
 )
 def test_private_text_is_not_quoted(message: str) -> None:
     assert quoted(message, ["Please call my sister in Lisbon.", "sk-abcdefghijkl", "Yes!", ""]) == ""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.services.llm_server import Abort, Close, Script, Server, Wait, serving, status
+from support.texts.text_cases import named_cases
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.listing import MAX_BYTES, Listing, ask
@@ -82,28 +83,18 @@ def test_missing_or_wrong_key_is_reported(code: int) -> None:
     assert listing_of(status(code, {"error": f"Incorrect key {KEY}"}), key=KEY).needs_key
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("script", "kind", "expected_text"),
-    [
-        (status(200, b"<html>", PAGE), LlmBroken, "answers with a web page"),
-        (status(404, b"<html>", PAGE), LlmBroken, "answers with a web page"),
-        (status(403, b"<html>", PAGE), LlmBroken, "answers with a web page"),
-        (status(500, {"error": "boom"}), LlmRefused, "HTTP 500"),
-        (status(429, {"error": "slow down"}), LlmRefused, "accepts no more requests"),
-        ((Wait(30),), LlmTooSlow, "did not answer within 1.5 s"),
-        ((Close(),), LlmUnreachable, "closed the connection without an answer"),
-        ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
-    ],
-    ids=[
-        "web page",
-        "web page with status 404",
-        "web page with status 403",
-        "server error",
-        "too many requests",
-        "silent server",
-        "closed connection",
-        "reset connection",
-    ],
+    {
+        "web page": (status(200, b"<html>", PAGE), LlmBroken, "answers with a web page"),
+        "web page with status 404": (status(404, b"<html>", PAGE), LlmBroken, "answers with a web page"),
+        "web page with status 403": (status(403, b"<html>", PAGE), LlmBroken, "answers with a web page"),
+        "server error": (status(500, {"error": "boom"}), LlmRefused, "HTTP 500"),
+        "too many requests": (status(429, {"error": "slow down"}), LlmRefused, "accepts no more requests"),
+        "silent server": ((Wait(30),), LlmTooSlow, "did not answer within 1.5 s"),
+        "closed connection": ((Close(),), LlmUnreachable, "closed the connection without an answer"),
+        "reset connection": ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
+    },
 )
 def test_failure_names_remedy(script: Script, kind: type[LlmError], expected_text: str) -> None:
     with pytest.raises(kind, match=expected_text) as refused:

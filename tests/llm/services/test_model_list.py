@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from llm.model_list import MAX_MODELS, ModelList, model_list_of, own_name, wants_key
 
@@ -23,48 +24,38 @@ def read(body: bytes) -> ModelList:
     return found
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("body", "name"),
-    [
-        (listing(entry("other", root="x"), entry("mine", "vllm", root="Qwen/QwQ-32B")), "Qwen/QwQ-32B"),
-        (listing(entry("mine")), "mine"),
-        (listing(entry("/models/QwQ-32B.gguf", "llamacpp")), "/models/QwQ-32B.gguf"),
-        (listing(entry("QwQ-32B", "vllm")), "mine"),
-        (listing(entry("a", "llamacpp"), entry("b", "llamacpp")), "mine"),
-        (listing(entry("mine", root=7)), "mine"),
-        (listing(7, None), "mine"),
-        (b'{"data": null}', "mine"),
-        (b"[]", "mine"),
-        (b"<html>", "mine"),
-    ],
-    ids=[
-        "root of the alias",
-        "no root",
-        "file of llama.cpp",
-        "other name",
-        "two names",
-        "number as root",
-        "no entries",
-        "data is null",
-        "list",
-        "web page",
-    ],
+    {
+        "root of the alias": (
+            listing(entry("other", root="x"), entry("mine", "vllm", root="Qwen/QwQ-32B")),
+            "Qwen/QwQ-32B",
+        ),
+        "no root": (listing(entry("mine")), "mine"),
+        "file of llama.cpp": (listing(entry("/models/QwQ-32B.gguf", "llamacpp")), "/models/QwQ-32B.gguf"),
+        "other name": (listing(entry("QwQ-32B", "vllm")), "mine"),
+        "two names": (listing(entry("a", "llamacpp"), entry("b", "llamacpp")), "mine"),
+        "number as root": (listing(entry("mine", root=7)), "mine"),
+        "no entries": (listing(7, None), "mine"),
+        "data is null": (b'{"data": null}', "mine"),
+        "list": (b"[]", "mine"),
+        "web page": (b"<html>", "mine"),
+    },
 )
 def test_own_name_of_aliased_model(body: bytes, name: str) -> None:
     assert own_name(body, "mine") == name
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("owner", "product"),
-    [
-        ("library", "Ollama"),
-        ("llamacpp", "llama.cpp"),
-        ("vllm", "vLLM"),
-        ("organization_owner", "LM Studio"),
-        ("bench", None),
-        ("", None),
-    ],
-    ids=["Ollama", "llama.cpp", "vLLM", "LM Studio", "unknown owner", "no owner"],
+    {
+        "Ollama": ("library", "Ollama"),
+        "llama.cpp": ("llamacpp", "llama.cpp"),
+        "vLLM": ("vllm", "vLLM"),
+        "LM Studio": ("organization_owner", "LM Studio"),
+        "unknown owner": ("bench", None),
+        "no owner": ("", None),
+    },
 )
 def test_owner_determines_product(owner: str, product: str | None) -> None:
     assert read(listing(entry("m", owner))) == ModelList(("m",), (), product, declared=True)
@@ -131,58 +122,42 @@ def test_list_without_object_field_is_read() -> None:
     assert read(b'{"data": [{"id": "m"}]}') == ModelList(("m",), (), None, declared=False)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "body",
-    [
-        b"",
-        b"<!doctype html>",
-        b"[]",
-        b"null",
-        b'"list"',
-        b'{"object": "list"}',
-        b'{"object": "list", "data": {}}',
-        b'{"object": "list", "data": [1, "m", null]}',
-        b'{"object": "list", "data": [{"id": 7}, {"name": "m"}]}',
-        b'{"object": "list", "data": [{"id": "m"}',
-        b"\xff\xfe\x00",
-        b"[" * 100_000,
-        b'{"object": "list", "data": [{"id": "m", "created": ' + b"9" * 10_000 + b"}]}",
-    ],
-    ids=[
-        "empty",
-        "web page",
-        "list",
-        "null",
-        "text",
-        "no data",
-        "data is a table",
-        "no model objects",
-        "no model names",
-        "truncated",
-        "binary",
-        "deeply nested",
-        "number with 10000 digits",
-    ],
+    {
+        "empty": b"",
+        "web page": b"<!doctype html>",
+        "list": b"[]",
+        "null": b"null",
+        "text": b'"list"',
+        "no data": b'{"object": "list"}',
+        "data is a table": b'{"object": "list", "data": {}}',
+        "no model objects": b'{"object": "list", "data": [1, "m", null]}',
+        "no model names": b'{"object": "list", "data": [{"id": 7}, {"name": "m"}]}',
+        "truncated": b'{"object": "list", "data": [{"id": "m"}',
+        "binary": b"\xff\xfe\x00",
+        "deeply nested": b"[" * 100_000,
+        "number with 10000 digits": b'{"object": "list", "data": [{"id": "m", "created": ' + b"9" * 10_000 + b"}]}",
+    },
 )
 def test_invalid_list_is_none(body: bytes) -> None:
     assert model_list_of(body) is None
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "name",
-    ["", "  ", "a\nb", "a\x1b[31mb", "a\x00", "\ud800", "a\u202eb", "x" * 201, ["m"], {}],
-    ids=[
-        "empty",
-        "blank",
-        "line break",
-        "terminal sequence",
-        "zero byte",
-        "lone surrogate",
-        "bidirectional override",
-        "too long",
-        "list",
-        "table",
-    ],
+    {
+        "empty": "",
+        "blank": "  ",
+        "line break": "a\nb",
+        "terminal sequence": "a\x1b[31mb",
+        "zero byte": "a\x00",
+        "lone surrogate": "\ud800",
+        "bidirectional override": "a\u202eb",
+        "too long": "x" * 201,
+        "list": ["m"],
+        "table": {},
+    },
 )
 def test_unprintable_names_are_dropped(name: object) -> None:
     assert read(listing({"id": name}, entry("m"))).chat == ("m",)

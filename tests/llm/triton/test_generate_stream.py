@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.generate_events import output
+from support.texts.text_cases import named_cases
 
 from llm.answer_state import AnswerEvent
 from llm.chat import Finished, Token
@@ -110,20 +111,19 @@ def test_missing_echo_is_broken() -> None:
     assert isinstance(failure(output("[INST] q"), echo="[INST] q? [/INST]"), LlmBroken)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "body",
-    [
-        b"",
-        output(""),
-        b": ping\n\n",
-        b"data: {}\n\n",
-        output(7),
-        b"data: nonsense\n\n",
-        b"data: [1]\n\n",
-        output("Hi") + b'data: {"text_out',
-        b"<html>502</html>\n",
-    ],
-    ids=["nothing", "no word", "comment", "no text", "number", "no json", "list", "inside", "html"],
+    {
+        "nothing": b"",
+        "no word": output(""),
+        "comment": b": ping\n\n",
+        "no text": b"data: {}\n\n",
+        "number": output(7),
+        "no json": b"data: nonsense\n\n",
+        "list": b"data: [1]\n\n",
+        "inside": output("Hi") + b'data: {"text_out',
+        "html": b"<html>502</html>\n",
+    },
 )
 def test_invalid_answer_is_broken(body: bytes) -> None:
     fault = failure(body)

@@ -27,6 +27,7 @@ from support.services.grpc_server import (
     self_signed,
     serving,
 )
+from support.texts.text_cases import named_cases
 from tritonclient.grpc import InferInput, InferRequestedOutput
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, RequestSent, SlotAcquired, Token
@@ -227,20 +228,8 @@ def test_wait_for_end_mark_after_reason_is_bounded() -> None:
     run(test, (Part(b"Hi", more=(("finish_reason", b"stop"),)), Wait(10)), details=True)
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["raw contents", "plain contents"])
-def test_character_split_over_two_responses(*, plain: bool) -> None:
-    whole = "né 😀".encode()
-    for cut in range(len(whole) + 1):
-        parts = (Part(whole[:cut], plain=plain), Part(whole[cut:], plain=plain), LAST)
-        assert "".join(texts(events_of(parts))) == "né 😀"
-
-
 def test_incomplete_character_at_end_is_replaced() -> None:
     assert texts(events_of((Part("é".encode()[:1] + b"", final=False), LAST))) == ["�"]
-
-
-def test_service_without_marks_ends_answer_with_call() -> None:
-    assert events_of((Part(b"Hi", final=None),))[2:] == [Token("Hi"), Finished("done")]
 
 
 def test_request_to_vllm_backend() -> None:
@@ -436,36 +425,15 @@ def test_prompt_that_is_too_long_is_shortened_and_asked_again(in_stream: bool) -
     run(test, (refusal,), (Part(b"Yes."), LAST), (Part(b"Yes."), LAST))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("step", "kind", "expected_text"),
-    [
-        (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
-        (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
-        (Part(error="Exceeds maximum queue size"), LlmRefused, "accepts no more requests"),
-        (Part(error="Request was cancelled"), LlmBroken, "broke off"),
-        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
-        (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
-        (Fail(grpc.StatusCode.NOT_FOUND, "no m7"), LlmRefused, '"no m7"'),
-        (Fail(grpc.StatusCode.INVALID_ARGUMENT, ASKED), LlmRefused, "INVALID_ARGUMENT"),
-        (Fail(grpc.StatusCode.RESOURCE_EXHAUSTED), LlmRefused, "RESOURCE_EXHAUSTED"),
-        (Fail(grpc.StatusCode.UNAVAILABLE, "engine is not healthy"), LlmRefused, "engine is not healthy"),
-        (Fail(grpc.StatusCode.INTERNAL), LlmRefused, "INTERNAL"),
-        (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
-    ],
-    ids=[
-        "unknown model",
-        "unknown input",
-        "full queue",
-        "cancelled request",
-        "private text",
-        "UNAUTHENTICATED",
-        "NOT_FOUND",
-        "INVALID_ARGUMENT",
-        "RESOURCE_EXHAUSTED",
-        "UNAVAILABLE",
-        "INTERNAL",
-        "CANCELLED",
-    ],
+    {
+        "unknown model": (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
+        "private text": (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
+        "UNAUTHENTICATED": (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
+        "UNAVAILABLE": (Fail(grpc.StatusCode.UNAVAILABLE, "not healthy"), LlmRefused, "not healthy"),
+        "CANCELLED": (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
+    },
 )
 def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expected_text: str) -> None:
     events, error, _ = failing((step,))
@@ -475,32 +443,14 @@ def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expect
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
-def test_error_after_first_text() -> None:
-    events, error, _ = failing((Part(b"x"), Part(error="Error generating stream: out of memory")))
-    assert isinstance(error, LlmRefused)
-    assert texts(events) == ["x"]
-
-
 # Invalid answers.
 
 
-@pytest.mark.parametrize(
-    ("script", "before"),
-    [
-        ((Part(b"x"),), ["x"]),
-        ((LAST,), []),
-        ((), []),
-        ((Part(b"x"), Part(b"b", request_id="another"), LAST), ["x"]),
-        ((Part(b"x", more=(("finish_reason", b"abort"),)), LAST), ["x"]),
-        ((Part(b"x" * 300_000), LAST), []),
-    ],
-    ids=["no mark", "nothing but the mark", "nothing", "another's answer", "given up", "endless"],
-)
-def test_incomplete_answer_is_broken(script: Script, before: list[str]) -> None:
-    events, error, _ = failing(script)
+def test_call_that_ends_without_its_last_response_is_broken() -> None:
+    events, error, _ = failing((Part(b"x"),))
     assert isinstance(error, LlmBroken)
     assert error.retryable
-    assert texts(events) == before
+    assert texts(events) == ["x"]
 
 
 def test_web_server_is_reported() -> None:
@@ -649,7 +599,7 @@ def test_closing_client_ends_running_calls() -> None:
     run(test, (Part(b"x"), Wait(10)))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_idle_pings_cost_connection_only_if_forbidden() -> None:
     """Forbidden is Triton's default behaviour, and the reason why idle pings are off by default."""
 
@@ -714,42 +664,25 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 # Settings.
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("url", "settings", "named"),
-    [
-        ("localhost:8001", {}, "url"),
-        ("ftp://h:1", {}, "url"),
-        ("grpc://h:8001/v2/models", {}, "without a path"),
-        ("grpc://me:pw@h", {}, "api_key_env"),
-        ("grpc://h:99999", {}, "url"),
-        ("grpc://h", {"token_gap_timeout_s": 0}, "token_gap_timeout_s"),
-        ("grpc://h", {"connect_timeout_s": 0}, "connect_timeout_s"),
-        ("grpc://h", {"keepalive_s": 0}, "keepalive_s"),
-        ("grpc://h", {"backend": "onnx"}, "tensorrt_llm"),
-        ("grpc://h", {"api_key": "a b"}, "api_key_env"),
-        ("grpc://h", {"headers": {"a": "\n"}}, "headers"),
-        ("grpc://h", {"backend": "tensorrt_llm", "parameters": {"top_k": 1 << 40}}, "top_k"),
-        ("grpc://h", {"backend": "tensorrt_llm", "details": True}, "details"),
-        ("grpc://h", {"model": ""}, "model"),
-        ("grpcs://h", {"ca_file": Path("gone.pem")}, "ca_file"),
-    ],
-    ids=[
-        "no scheme",
-        "ftp",
-        "path in address",
-        "password in address",
-        "port too large",
-        "zero gap timeout",
-        "zero connect timeout",
-        "zero keep-alive",
-        "unknown backend",
-        "invalid key",
-        "invalid header",
-        "parameter out of range",
-        "details for tensorrt_llm",
-        "no model",
-        "missing certificate file",
-    ],
+    {
+        "no scheme": ("localhost:8001", {}, "url"),
+        "ftp": ("ftp://h:1", {}, "url"),
+        "path in address": ("grpc://h:8001/v2/models", {}, "without a path"),
+        "password in address": ("grpc://me:pw@h", {}, "api_key_env"),
+        "port too large": ("grpc://h:99999", {}, "url"),
+        "zero gap timeout": ("grpc://h", {"token_gap_timeout_s": 0}, "token_gap_timeout_s"),
+        "zero connect timeout": ("grpc://h", {"connect_timeout_s": 0}, "connect_timeout_s"),
+        "zero keep-alive": ("grpc://h", {"keepalive_s": 0}, "keepalive_s"),
+        "unknown backend": ("grpc://h", {"backend": "onnx"}, "tensorrt_llm"),
+        "invalid key": ("grpc://h", {"api_key": "a b"}, "api_key_env"),
+        "invalid header": ("grpc://h", {"headers": {"a": "\n"}}, "headers"),
+        "parameter out of range": ("grpc://h", {"backend": "tensorrt_llm", "parameters": {"top_k": 1 << 40}}, "top_k"),
+        "details for tensorrt_llm": ("grpc://h", {"backend": "tensorrt_llm", "details": True}, "details"),
+        "no model": ("grpc://h", {"model": ""}, "model"),
+        "missing certificate file": ("grpcs://h", {"ca_file": Path("gone.pem")}, "ca_file"),
+    },
 )
 def test_invalid_settings_are_named(url: str, settings: dict[str, object], named: str) -> None:
     making: Callable[..., TritonGrpcChat] = TritonGrpcChat

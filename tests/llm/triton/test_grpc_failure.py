@@ -1,7 +1,6 @@
 """Conversion of status codes and error texts into errors with a remedy."""
 
-import pytest
-from support.texts.text_cases import text_cases
+from support.texts.text_cases import named_cases, text_cases
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.triton.grpc_failure import failed_in_stream, failed_with_code, is_lost, too_slow_to_connect, unreachable
@@ -49,16 +48,15 @@ def test_error_text_is_quoted_except_about_keys() -> None:
     assert "abc" not in str(failed("UNAUTHENTICATED", "not abc"))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("details", "expected_text"),
-    [
-        ("connect: Connection refused (111)", "start the server"),
-        ("DNS resolution failed for h:1", "cannot be looked up"),
-        ("Ssl handshake failed: CERTIFICATE_VERIFY_FAILED", "ca_file"),
-        ("Trying to connect an http1.x server", "8001"),
-        ("anything else", "check its url and the network"),
-    ],
-    ids=["connection refused", "unknown host", "untrusted certificate", "HTTP server", "other"],
+    {
+        "connection refused": ("connect: Connection refused (111)", "start the server"),
+        "unknown host": ("DNS resolution failed for h:1", "cannot be looked up"),
+        "untrusted certificate": ("Ssl handshake failed: CERTIFICATE_VERIFY_FAILED", "ca_file"),
+        "HTTP server": ("Trying to connect an http1.x server", "8001"),
+        "other": ("anything else", "check its url and the network"),
+    },
 )
 def test_unreachable_names_reason(details: str, expected_text: str) -> None:
     assert expected_text in str(unreachable("near", "grpc://h:1", details))
@@ -68,32 +66,23 @@ def test_slow_connection_is_unreachable() -> None:
     assert "within 0.5 s" in str(too_slow_to_connect("near", "grpc://h:1", 0.5))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("message", "expected_text"),
-    [
-        ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)"),
-        ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)"),
-        ("unexpected inference input 'return_finish_reason' for model 'm7'", "(INVALID_ARGUMENT)"),
-        (
+    {
+        "unknown model": ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)"),
+        "no version": ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)"),
+        "unknown input": ("unexpected inference input 'return_finish_reason' for model 'm7'", "(INVALID_ARGUMENT)"),
+        "wrong shape": (
             "unexpected shape for input 'text_input' for model 'm7'. Expected [1], got [1,1]",
             "(INVALID_ARGUMENT)",
         ),
-        (
+        "prompt too long": (
             "The decoder prompt (length 5000) is longer than the maximum model length of 4096",
             "(INVALID_ARGUMENT)",
         ),
-        ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)"),
-        ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
-    ],
-    ids=[
-        "unknown model",
-        "no version",
-        "unknown input",
-        "wrong shape",
-        "prompt too long",
-        "full queue",
-        "out of memory",
-    ],
+        "full queue": ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)"),
+        "out of memory": ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
+    },
 )
 def test_error_texts_without_code_are_classified(message: str, expected_text: str) -> None:
     error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
@@ -102,16 +91,15 @@ def test_error_texts_without_code_are_classified(message: str, expected_text: st
     assert expected_text in str(error)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("details", "lost"),
-    [
-        ("Stream removed (Socket closed)", True),
-        ("recvmsg:Connection reset by peer", True),
-        ("GOAWAY received", True),
-        ("the model is overloaded, ask later", False),
-        ("", False),
-    ],
-    ids=["socket closed", "reset", "GOAWAY", "overloaded", "empty"],
+    {
+        "socket closed": ("Stream removed (Socket closed)", True),
+        "reset": ("recvmsg:Connection reset by peer", True),
+        "GOAWAY": ("GOAWAY received", True),
+        "overloaded": ("the model is overloaded, ask later", False),
+        "empty": ("", False),
+    },
 )
 def test_lost_connection_is_recognized(details: str, *, lost: bool) -> None:
     assert is_lost(details) is lost

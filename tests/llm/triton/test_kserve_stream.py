@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from support.services.grpc_server import LAST, Part, response_of
+from support.texts.text_cases import named_cases
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken, LlmRefused
@@ -86,18 +87,20 @@ def test_text_before_error_is_passed_on() -> None:
     assert ASKED not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("parts", "expected_text"),
-    [
-        ((), "without any text"),
-        ((LAST,), "without any text"),
-        ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise llm.max_tokens"),
-        ((Part(b"x"),), "without marking the last response"),
-        ((Part(b"x", request_id="2"),), "another request"),
-        ((Part(b"x", more=(("finish_reason", b"abort"),)),), "abort"),
-        ((Part(b"x" * 300_000),), "set max_tokens"),
-    ],
-    ids=["nothing", "end mark only", "no text at the limit", "no end mark", "other request", "aborted", "endless"],
+    {
+        "nothing": ((), "without any text"),
+        "end mark only": ((LAST,), "without any text"),
+        "no text at the limit": (
+            (Part(b"", more=(("finish_reason", b"length"),), final=True),),
+            "raise llm.max_tokens",
+        ),
+        "no end mark": ((Part(b"x"),), "without marking the last response"),
+        "other request": ((Part(b"x", request_id="2"),), "another request"),
+        "aborted": ((Part(b"x", more=(("finish_reason", b"abort"),)),), "abort"),
+        "endless": ((Part(b"x" * 300_000),), "set max_tokens"),
+    },
 )
 def test_invalid_answer(parts: tuple[Part, ...], expected_text: str) -> None:
     with pytest.raises(LlmBroken, match=expected_text) as caught:

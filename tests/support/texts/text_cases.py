@@ -1,7 +1,7 @@
 """Parametrized tests over tables of texts, with ids in plain ASCII."""
 
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +19,11 @@ def text_cases(
         values = (row,) if isinstance(names, str) else row
         ids.append("-".join(plain_text(str(values[column])) for column in columns))
     return pytest.mark.parametrize(names, rows, ids=ids)
+
+
+def named_cases(names: str | Sequence[str], cases: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """Works as `pytest.mark.parametrize`, with the id of each case beside its values."""
+    return pytest.mark.parametrize(names, cases.values(), ids=cases)
 
 
 def plain_text(text: str) -> str:
