@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 
 import pytest
 from support.clocks.virtual_time import run_virtual
+from support.engines.routed_models import HELLO, SILENT_S, Question, RoutedModel, ask, unreachable
 
 from llm.chat import (
     PLAIN,
@@ -26,69 +26,12 @@ from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import MAX_QUEUED, Router, prompt_tokens
 
-HELLO = (Message("user", "what is the tallest mountain"),)
-SILENT = 3600.0
-
 
 def refused(name: str, *, retryable: bool = True) -> LlmRefused:
     return LlmRefused(name, f"{name}: refused", spoken="No.", retryable=retryable)
 
 
-def unreachable(name: str) -> LlmUnreachable:
-    return LlmUnreachable(name, f"{name}: nobody there", spoken="Nobody there.", retryable=True)
-
-
-@dataclass
-class Scripted:
-    """Answers after a time, or fails. Records when it was asked and when it was closed."""
-
-    name: str
-    first_token_s: float = 0.1
-    error: Exception | None = None
-    error_after: int | None = None  # number of tokens; None: before any event
-    words: Sequence[str] = ("It ", "is ", "Everest.")
-    sends: bool = True
-    closes_in_s: float = 0.0
-    closed_in_peace: int = 0
-    detail: str = ""
-    asked_at_s: list[float] = field(default_factory=list)
-    closed_at_s: list[float] = field(default_factory=list)
-    loads: int = 0
-    ends: int = 0
-
-    async def load(self) -> None:
-        self.loads += 1
-
-    async def aclose(self) -> None:
-        self.ends += 1
-
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        loop = asyncio.get_running_loop()
-        self.asked_at_s.append(loop.time())
-        whole = False
-        try:
-            yield SlotAcquired()
-            if self.error is not None and self.error_after is None:
-                await asyncio.sleep(0.002)
-                raise self.error
-            if self.sends:
-                yield RequestSent(0.01)
-            await asyncio.sleep(self.first_token_s)
-            for number, word in enumerate(self.words):
-                if self.error is not None and number == self.error_after:
-                    raise self.error
-                yield Token(word)
-                await asyncio.sleep(0.02)
-            yield Finished("stop", 10, len(self.words))
-            whole = True
-        finally:
-            if not whole:
-                self.closed_at_s.append(loop.time())
-                await asyncio.sleep(self.closes_in_s)
-                self.closed_in_peace += 1
-
-
-def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
+def router_of(*models: RoutedModel, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
     endpoints = [Endpoint(model.name, price_in_per_million=2.0) for model in models]
     budget = HedgeBudget(share)
     budget.ask(10_000)  # earlier questions that earned enough budget
@@ -96,50 +39,12 @@ def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered",
     return Router(models, routing, first_token_timeout_s=timeout_s)
 
 
-@dataclass
-class Question:
-    """The outcome of one question; times are relative to its start."""
-
-    events: list[ChatEvent]
-    at_s: list[float]
-    error: Exception | None
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, Token))
-
-    @property
-    def by(self) -> str:
-        return [event.by for event in self.events if isinstance(event, AnsweringEndpoint)][-1]
-
-    @property
-    def tried(self) -> list[tuple[str, str, str]]:
-        return [(event.endpoint, event.why, event.outcome) for event in self.events if isinstance(event, EndpointTried)]
-
-    @property
-    def first_token_s(self) -> float:
-        return next(at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, Token))
-
-
-async def ask(router: Router) -> Question:
-    loop = asyncio.get_running_loop()
-    began_s, asked = loop.time(), Question([], [], None)
-    try:
-        async with aclosing(router.stream(HELLO)) as events:
-            async for event in events:
-                asked.events.append(event)
-                asked.at_s.append(loop.time() - began_s)
-    except LlmError as error:
-        asked.error = error
-    return asked
-
-
-def asked_once(*models: Scripted, share: float = 1.0) -> Question:
+def asked_once(*models: RoutedModel, share: float = 1.0) -> Question:
     return run_virtual(ask(router_of(*models, share=share)))
 
 
 def test_first_endpoint_answers_and_is_named() -> None:
-    asked = asked_once(Scripted("near"), Scripted("far"))
+    asked = asked_once(RoutedModel("near"), RoutedModel("far"))
     kinds = [type(event) for event in asked.events]
     assert kinds == [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, Token, Token, Token, Finished]
     assert (asked.by, asked.text, asked.error) == ("near", "It is Everest.", None)
@@ -148,12 +53,12 @@ def test_first_endpoint_answers_and_is_named() -> None:
 
 
 def test_function_call_wins_like_a_token() -> None:
-    class Calling(Scripted):
+    class Calling(RoutedModel):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             yield FunctionCall("1", "lamp", "{}")
             yield Finished("tool_calls")
 
-    asked = asked_once(Calling("near"), Scripted("far"))
+    asked = asked_once(Calling("near"), RoutedModel("far"))
     assert [type(event) for event in asked.events] == [AnsweringEndpoint, EndpointTried, FunctionCall, Finished]
 
 
@@ -163,7 +68,7 @@ def test_function_call_wins_like_a_token() -> None:
     ids=["unreachable", "refused", "broken"],
 )
 def test_failure_before_first_token_fails_over(error: LlmError) -> None:
-    near, far = Scripted("near", error=error), Scripted("far")
+    near, far = RoutedModel("near", error=error), RoutedModel("far")
     asked = asked_once(near, far, share=0.0)
     assert (asked.by, asked.text, asked.error) == ("far", "It is Everest.", None)
     assert asked.tried == [("near", "first", "failed"), ("far", "failover", "answered")]
@@ -171,13 +76,13 @@ def test_failure_before_first_token_fails_over(error: LlmError) -> None:
 
 
 def test_failover_after_refusal_is_jittered() -> None:
-    near, far = Scripted("near", error=refused("near")), Scripted("far")
+    near, far = RoutedModel("near", error=refused("near")), RoutedModel("far")
     run_virtual(ask(router_of(near, far)))
     assert far.asked_at_s[0] - near.asked_at_s[0] == pytest.approx(0.002 + 0.015)
 
 
 def test_first_refusal_is_reported_with_the_last() -> None:
-    near, far = Scripted("near", error=refused("near")), Scripted("far", error=unreachable("far"))
+    near, far = RoutedModel("near", error=refused("near")), RoutedModel("far", error=unreachable("far"))
     asked = run_virtual(ask(router_of(near, far)))
     assert isinstance(asked.error, LlmUnreachable)
     assert str(asked.error) == "far: nobody there; earlier, near: refused"
@@ -185,13 +90,13 @@ def test_first_refusal_is_reported_with_the_last() -> None:
 
 
 def test_every_endpoint_that_failed_is_named_once() -> None:
-    near = Scripted("near", error=refused("near"))
-    asked = run_virtual(ask(router_of(near, *(Scripted(name, error=unreachable(name)) for name in ("far", "off")))))
+    near = RoutedModel("near", error=refused("near"))
+    asked = run_virtual(ask(router_of(near, *(RoutedModel(name, error=unreachable(name)) for name in ("far", "off")))))
     assert str(asked.error) == "off: nobody there; earlier, near: refused; 'far' failed, too"
 
 
 def test_content_filter_refusal_is_not_retried() -> None:
-    near, far = Scripted("near", error=refused("near", retryable=False)), Scripted("far")
+    near, far = RoutedModel("near", error=refused("near", retryable=False)), RoutedModel("far")
     router = router_of(near, far)
     asked = run_virtual(ask(router))
     assert str(asked.error) == "near: refused"
@@ -200,7 +105,7 @@ def test_content_filter_refusal_is_not_retried() -> None:
 
 
 def test_at_most_four_endpoints_are_asked() -> None:
-    models = [Scripted(f"m{number}", error=unreachable(f"m{number}")) for number in range(6)]
+    models = [RoutedModel(f"m{number}", error=unreachable(f"m{number}")) for number in range(6)]
     asked = run_virtual(ask(router_of(*models)))
     assert str(asked.error) == "m3: nobody there; 'm0', 'm1', 'm2' failed, too"
     assert [len(model.asked_at_s) for model in models] == [1, 1, 1, 1, 0, 0]
@@ -209,18 +114,18 @@ def test_at_most_four_endpoints_are_asked() -> None:
 
 def test_programming_error_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
-        asked_once(Scripted("near", error=ZeroDivisionError()), Scripted("far"))
+        asked_once(RoutedModel("near", error=ZeroDivisionError()), RoutedModel("far"))
 
 
 def test_error_after_first_token_is_raised() -> None:
-    near, far = Scripted("near", error=refused("near"), error_after=2), Scripted("far")
+    near, far = RoutedModel("near", error=refused("near"), error_after=2), RoutedModel("far")
     asked = asked_once(near, far)
     assert (asked.text, str(asked.error)) == ("It is ", "near: refused")
     assert far.asked_at_s == []
 
 
 def test_silent_endpoint_is_hedged_and_closed() -> None:
-    near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1)
+    near, far = RoutedModel("near", first_token_s=SILENT_S), RoutedModel("far", first_token_s=0.1)
 
     async def scene() -> tuple[Question, float]:
         asked = await ask(router_of(near, far))
@@ -238,7 +143,7 @@ def test_silent_endpoint_is_hedged_and_closed() -> None:
 
 
 def test_progress_of_winner_has_its_own_times() -> None:
-    asked = asked_once(Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1))
+    asked = asked_once(RoutedModel("near", first_token_s=SILENT_S), RoutedModel("far", first_token_s=0.1))
     kinds = [type(event) for event in asked.events]
     begin = [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, EndpointTried]
     assert kinds[: len(begin)] == begin
@@ -250,7 +155,7 @@ def test_progress_of_winner_has_its_own_times() -> None:
 
 
 def test_first_endpoint_can_win_against_hedge() -> None:
-    near, far = Scripted("near", first_token_s=0.45), Scripted("far", first_token_s=0.1)
+    near, far = RoutedModel("near", first_token_s=0.45), RoutedModel("far", first_token_s=0.1)
     asked = asked_once(near, far)
     assert asked.by == "near"
     assert asked.tried == [("far", "hedge", "overtaken"), ("near", "first", "answered")]
@@ -258,7 +163,7 @@ def test_first_endpoint_can_win_against_hedge() -> None:
 
 
 def test_silent_endpoint_is_given_up_without_budget() -> None:
-    near, far = Scripted("near", first_token_s=SILENT), Scripted("far")
+    near, far = RoutedModel("near", first_token_s=SILENT_S), RoutedModel("far")
     asked = asked_once(near, far, share=0.0)
     assert asked.by == "far"
     assert asked.first_token_s == pytest.approx(2.0 + 0.1)
@@ -267,7 +172,7 @@ def test_silent_endpoint_is_given_up_without_budget() -> None:
 
 
 def test_failed_hedge_does_not_affect_first() -> None:
-    near, far = Scripted("near", first_token_s=0.5), Scripted("far", error=unreachable("far"))
+    near, far = RoutedModel("near", first_token_s=0.5), RoutedModel("far", error=unreachable("far"))
     router = router_of(near, far)
     asked = run_virtual(ask(router))
     assert (asked.by, asked.error) == ("near", None)
@@ -275,19 +180,19 @@ def test_failed_hedge_does_not_affect_first() -> None:
 
 
 def test_first_may_fail_while_hedge_is_running() -> None:
-    class Late(Scripted):
+    class Late(RoutedModel):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             yield RequestSent(None)
             await asyncio.sleep(0.45)
             raise refused(self.name)
 
-    asked = asked_once(Late("near"), Scripted("far", first_token_s=0.2))
+    asked = asked_once(Late("near"), RoutedModel("far", first_token_s=0.2))
     assert (asked.by, asked.error) == ("far", None)
     assert asked.tried == [("near", "first", "failed"), ("far", "hedge", "answered")]
 
 
 def test_silence_of_all_ends_at_deadline() -> None:
-    models = [Scripted(name, first_token_s=SILENT) for name in ("a", "b")]
+    models = [RoutedModel(name, first_token_s=SILENT_S) for name in ("a", "b")]
     asked = run_virtual(ask(router_of(*models, timeout_s=3.0)))
     assert isinstance(asked.error, LlmTooSlow)
     assert "first_token_timeout_s" in str(asked.error)
@@ -295,7 +200,7 @@ def test_silence_of_all_ends_at_deadline() -> None:
 
 
 def test_leaving_closes_all_requests() -> None:
-    near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=SILENT)
+    near, far = RoutedModel("near", first_token_s=SILENT_S), RoutedModel("far", first_token_s=SILENT_S)
 
     async def scene() -> float:
         loop = asyncio.get_running_loop()
@@ -313,11 +218,11 @@ def test_leaving_closes_all_requests() -> None:
 
 
 def test_closing_stream_between_tokens_closes_request() -> None:
-    near = Scripted("near", words=["word "] * 100)
+    near = RoutedModel("near", words=["word "] * 100)
 
     async def scene() -> float:
         loop = asyncio.get_running_loop()
-        events = router_of(near, Scripted("far")).stream(HELLO)
+        events = router_of(near, RoutedModel("far")).stream(HELLO)
         async for event in events:
             if isinstance(event, Token):
                 break
@@ -329,16 +234,16 @@ def test_closing_stream_between_tokens_closes_request() -> None:
 
 
 def test_slow_closing_loser_delays_no_token() -> None:
-    near = Scripted("near", first_token_s=SILENT, closes_in_s=5.0)
-    asked = asked_once(near, Scripted("far", first_token_s=0.1))
+    near = RoutedModel("near", first_token_s=SILENT_S, closes_in_s=5.0)
+    asked = asked_once(near, RoutedModel("far", first_token_s=0.1))
     last_token_s = [at_s for event, at_s in zip(asked.events, asked.at_s, strict=True) if isinstance(event, Token)][-1]
     assert last_token_s == pytest.approx(0.5 + 0.04)
 
 
 @pytest.mark.parametrize("cancelled", [False, True], ids=["to the end", "cancelled after the first token"])
 def test_slow_closing_loser_is_cancelled_once(cancelled: bool) -> None:
-    slow = Scripted("slow", SILENT, closes_in_s=1.0)
-    router = router_of(slow, Scripted("quick"))
+    slow = RoutedModel("slow", SILENT_S, closes_in_s=1.0)
+    router = router_of(slow, RoutedModel("quick"))
 
     async def play() -> None:
         async with asyncio.TaskGroup() as group:
@@ -353,7 +258,7 @@ def test_slow_closing_loser_is_cancelled_once(cancelled: bool) -> None:
 
 
 def test_error_while_closing_does_not_block() -> None:
-    class Rude(Scripted):
+    class Rude(RoutedModel):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             try:
                 for _ in range(3 * MAX_QUEUED):
@@ -372,7 +277,7 @@ def test_error_while_closing_does_not_block() -> None:
 
 
 def test_measurements_are_shared_between_conversations() -> None:
-    near, far = Scripted("near", error=unreachable("near")), Scripted("far")
+    near, far = RoutedModel("near", error=unreachable("near")), RoutedModel("far")
     router = router_of(near, far)
 
     async def scene() -> list[Question]:
@@ -384,7 +289,7 @@ def test_measurements_are_shared_between_conversations() -> None:
 
 
 def test_only_next_endpoints_are_kept_warm() -> None:
-    models = [Scripted(f"m{number}") for number in range(5)]
+    models = [RoutedModel(f"m{number}") for number in range(5)]
     models[0].error = unreachable("m0")
     router = router_of(*models)
 
@@ -401,10 +306,10 @@ def test_only_next_endpoints_are_kept_warm() -> None:
 
 
 def test_detail_names_policy_and_endpoints() -> None:
-    assert router_of(Scripted("near"), Scripted("far")).detail == "2 endpoints, ordered: near, far"
+    assert router_of(RoutedModel("near"), RoutedModel("far")).detail == "2 endpoints, ordered: near, far"
 
 
 def test_each_endpoint_needs_a_model() -> None:
     routing = Routing((Endpoint("near"),), "ordered", HedgeBudget(0.1), lambda: 0.0)
     with pytest.raises(ValueError, match="2 models for 1 endpoints"):
-        Router((Scripted("near"), Scripted("far")), routing, first_token_timeout_s=8.0)
+        Router((RoutedModel("near"), RoutedModel("far")), routing, first_token_timeout_s=8.0)

@@ -2,18 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import pytest
 from support.clocks.virtual_time import run_virtual
+from support.engines.routed_models import SILENT_S, Question, RoutedModel, ask
 from support.texts.text_cases import named_cases
 
 from llm.chat import (
-    PLAIN,
     AnsweringEndpoint,
-    ChatEvent,
     ChatOptions,
     EndpointTried,
     Escalated,
@@ -28,7 +25,7 @@ from llm.chat import (
     SlotAcquired,
     Token,
 )
-from llm.errors import LlmBroken, LlmError, LlmUnreachable
+from llm.errors import LlmBroken, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
@@ -40,90 +37,20 @@ DOWN = LlmUnreachable("it", "nobody there", spoken="Nobody there.", retryable=Tr
 REFUSAL = ("I'm", " sorry,", " but", " I", " don't", " know.")
 
 
-@dataclass
-class Model:
-    """Answers with tokens at 20 ms each, or fails."""
-
-    name: str
-    first_token_s: float
-    words: Sequence[str] = ("It", " is", " Paris.")
-    error: LlmError | None = None
-    probability: float | None = None
-    call: FunctionCall | None = None
-    detail: str = ""
-    options: list[ChatOptions] = field(default_factory=list)
-    asked: list[tuple[Message, ...]] = field(default_factory=list)
-    closed_at_s: list[float] = field(default_factory=list)
-
-    async def load(self) -> None:
-        pass
-
-    async def aclose(self) -> None:
-        pass
-
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        self.options.append(options)
-        self.asked.append(tuple(messages))
-        whole = False
-        try:
-            yield SlotAcquired()
-            if self.error is not None and not self.words:
-                raise self.error
-            yield RequestSent(0.01)
-            await asyncio.sleep(self.first_token_s)
-            for word in self.words:
-                yield Token(word, probability=self.probability)
-                await asyncio.sleep(0.02)
-            if self.error is not None:
-                raise self.error
-            if self.call is not None:
-                yield self.call
-            yield Finished("stop", 10, len(self.words))
-            whole = True
-        finally:
-            if not whole:
-                self.closed_at_s.append(asyncio.get_running_loop().time())
+def escalations(question: Question) -> list[Escalated]:
+    return [event for event in question.events if isinstance(event, Escalated)]
 
 
-@dataclass
-class Result:
-    """The events of one answer, with times from the question on."""
-
-    events: list[ChatEvent]
-    at_s: list[float]
-    error: LlmError | None
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, Token))
-
-    @property
-    def by(self) -> str:
-        return [event.by for event in self.events if isinstance(event, AnsweringEndpoint)][-1]
-
-    @property
-    def tried(self) -> list[tuple[str, str, str]]:
-        return [(event.endpoint, event.why, event.outcome) for event in self.events if isinstance(event, EndpointTried)]
-
-    @property
-    def first_token_s(self) -> float:
-        return next(at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, Token))
-
-    @property
-    def escalations(self) -> list[Escalated]:
-        return [event for event in self.events if isinstance(event, Escalated)]
+def small(**given: object) -> RoutedModel:
+    return RoutedModel("near", **({"words": ("It", " is", " Paris.")} | given))  # type: ignore[arg-type]
 
 
-def small(**given: object) -> Model:
-    return Model("near", **({"first_token_s": 0.1} | given))  # type: ignore[arg-type]
-
-
-def large(**given: object) -> Model:
-    return Model("far", 0.5, **({"words": ("Buy", " it.")} | given))  # type: ignore[arg-type]
+def large(**given: object) -> RoutedModel:
+    return RoutedModel("far", 0.5, **({"words": ("Buy", " it.")} | given))  # type: ignore[arg-type]
 
 
 def router_of(
-    *models: Model, sizes: Sequence[Size | None] = ("small", "large"), rules: SizeRules | None = None
+    *models: RoutedModel, sizes: Sequence[Size | None] = ("small", "large"), rules: SizeRules | None = None
 ) -> Router:
     endpoints = [
         Endpoint(model.name, price_in_per_million=1.0, size=size) for model, size in zip(models, sizes, strict=True)
@@ -132,20 +59,7 @@ def router_of(
     return Router(models, routing, first_token_timeout_s=8.0, sizes=rules)
 
 
-async def ask(router: Router, messages: Sequence[Message], options: ChatOptions = PLAIN) -> Result:
-    loop = asyncio.get_running_loop()
-    began_s, result = loop.time(), Result([], [], None)
-    try:
-        async with aclosing(router.stream(messages, options)) as events:
-            async for event in events:
-                result.events.append(event)
-                result.at_s.append(loop.time() - began_s)
-    except LlmError as error:
-        result.error = error
-    return result
-
-
-def asked(messages: Sequence[Message], *models: Model, rules: SizeRules | None = None) -> Result:
+def asked(messages: Sequence[Message], *models: RoutedModel, rules: SizeRules | None = None) -> Question:
     return run_virtual(ask(router_of(*models, rules=rules), messages))
 
 
@@ -181,7 +95,7 @@ def test_endpoints_without_sizes_are_routed_as_before() -> None:
 
 
 def test_endpoint_without_size_answers_either_size() -> None:
-    models = (Model("any", 0.1), large())
+    models = (RoutedModel("any", 0.1), large())
     assert run_virtual(ask(router_of(*models, sizes=(None, "large")), EASY)).by == "any"
 
 
@@ -189,7 +103,7 @@ def test_options_can_name_the_size() -> None:
     near = small(words=REFUSAL)
     result = run_virtual(ask(router_of(near, large()), HARD, ChatOptions(size="small")))
     assert result.by == "near"
-    assert result.escalations == []  # the caller has chosen
+    assert escalations(result) == []  # the caller has chosen
 
 
 def test_size_is_told_once_in_a_reply_with_tool_calls() -> None:
@@ -208,7 +122,7 @@ def test_other_size_answers_if_wanted_one_fails(
     down = {"words": (), "error": DOWN}
     near, far = (small(**down), large()) if wanted == "small" else (small(), large(**down))
 
-    async def three_questions() -> list[Result]:
+    async def three_questions() -> list[Question]:
         router = router_of(near, far)
         return [await ask(router, messages) for _ in range(3)]
 
@@ -227,7 +141,7 @@ def test_other_size_answers_if_wanted_one_fails(
 def test_recovered_size_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     far = large(words=(), error=DOWN)
 
-    async def down_and_up() -> Result:
+    async def down_and_up() -> Question:
         router = router_of(small(), far)
         await ask(router, HARD)
         far.words, far.error = ("Buy.",), None
@@ -242,7 +156,7 @@ def test_recovered_size_is_reported(caplog: pytest.LogCaptureFixture) -> None:
 def test_late_large_model_is_not_hedged_with_small_one() -> None:
     near, far = small(), large()
 
-    async def slow_one() -> Result:
+    async def slow_one() -> Question:
         router = router_of(near, far)
         for _ in range(30):
             await ask(router, HARD)
@@ -254,7 +168,7 @@ def test_late_large_model_is_not_hedged_with_small_one() -> None:
 
 
 def test_silent_large_model_is_replaced_by_small_one() -> None:
-    result = asked(HARD, small(), Model("far", 3600.0))
+    result = asked(HARD, small(), RoutedModel("far", SILENT_S))
     assert result.by == "near"
     assert result.first_token_s < 3.0
 
@@ -266,7 +180,7 @@ def test_refusal_of_small_model_is_answered_by_large_one() -> None:
     near, far = small(words=[*REFUSAL, *[" Really."] * 80]), large()
     result = asked(EASY, near, far)
     assert (result.by, result.text) == ("far", "Buy it.")
-    assert result.escalations == [Escalated("declines")]
+    assert escalations(result) == [Escalated("declines")]
     assert sorted(result.tried) == [("far", "escalation", "answered"), ("near", "first", "escalated")]
     (wasted,) = [event for event in result.events if isinstance(event, EndpointTried) and event.extra_tokens]
     assert wasted.extra_cost > 0
@@ -278,7 +192,7 @@ def test_unsure_small_model_is_followed_by_large_one() -> None:
     near, far = small(words=("It", " may", " be", " Lyon."), probability=0.4), large()
     result = asked(EASY, near, far, rules=SizeRules(min_probability=0.6))
     assert (result.by, result.text) == ("far", "Buy it.")
-    assert result.escalations == [Escalated("is unsure (mean probability 0.40)")]
+    assert escalations(result) == [Escalated("is unsure (mean probability 0.40)")]
     assert near.options[0].probabilities
     assert not far.options[0].probabilities
 
@@ -291,7 +205,7 @@ def test_sure_small_model_answers() -> None:
 def test_large_model_that_declines_too_is_heard() -> None:
     result = asked(EASY, small(words=REFUSAL), large(words=REFUSAL))
     assert (result.by, result.text) == ("far", "I'm sorry, but I don't know.")
-    assert len(result.escalations) == 1
+    assert len(escalations(result)) == 1
 
 
 @pytest.mark.parametrize("spoils_s", [0.0, 30.0])
@@ -300,11 +214,11 @@ def test_words_of_small_model_are_used_if_no_large_one_answers(
 ) -> None:
     near, far = small(words=(*REFUSAL, " Ask", " me", " later.")), large(words=(), error=DOWN)
     if spoils_s:
-        far = Model("far", spoils_s)
+        far = RoutedModel("far", spoils_s)
     with caplog.at_level(logging.WARNING):
         result = asked(EASY, near, far)
     assert (result.by, result.text, result.error) == ("near", "I'm sorry, but I don't know. Ask me later.", None)
-    assert [event.failed for event in result.escalations] == [False, True]
+    assert [event.failed for event in escalations(result)] == [False, True]
     assert "(it declines)" in caplog.records[-1].getMessage()
     assert len(near.options) == 1  # asked once
 
@@ -312,14 +226,14 @@ def test_words_of_small_model_are_used_if_no_large_one_answers(
 def test_large_model_with_open_breaker_is_not_asked() -> None:
     near, far = small(words=REFUSAL), large(words=(), error=DOWN)
 
-    async def twice() -> Result:
+    async def twice() -> Question:
         router = router_of(near, far)
         await ask(router, EASY)
         return await ask(router, EASY)
 
     result = run_virtual(twice())
     assert result.text == "I'm sorry, but I don't know."
-    assert result.escalations == [Escalated("declines", failed=True)]
+    assert escalations(result) == [Escalated("declines", failed=True)]
     assert len(far.options) == 1
 
 
@@ -336,13 +250,13 @@ def test_function_call_is_no_refusal() -> None:
 
 def test_small_answer_that_breaks_off_while_held_is_passed_on() -> None:
     broken = LlmBroken("near", "broke off", spoken="It broke off.", retryable=True)
-    result = asked(EASY, small(words=("I'm", " sorry"), error=broken), large())
+    result = asked(EASY, small(words=("I'm", " sorry"), error=broken, error_after=2), large())
     assert (result.text, result.error) == ("I'm sorry", broken)
 
 
 def test_large_answer_that_breaks_off_is_an_error() -> None:
     broken = LlmBroken("far", "broke off", spoken="It broke off.", retryable=True)
-    result = asked(EASY, small(words=REFUSAL), large(error=broken))
+    result = asked(EASY, small(words=REFUSAL), large(error=broken, error_after=2))
     assert (result.text, result.error) == ("Buy it.", broken)
 
 
@@ -374,7 +288,7 @@ def test_small_model_says_the_first_sentence_of_the_large_one() -> None:
     assert result.text == "It depends.\n\nIf you stay long, buy."
     assert result.by == "far"
     assert result.first_token_s < 0.2
-    assert result.escalations == [Escalated("says the first sentence")]
+    assert escalations(result) == [Escalated("says the first sentence")]
     assert far.asked == [(*HARD, Message("assistant", "It depends."), GO_ON)]
     assert len(near.closed_at_s) == 1
     assert sorted(result.tried) == [("far", "escalation", "answered"), ("near", "first", "answered")]
@@ -393,13 +307,13 @@ def test_answer_of_one_sentence_is_a_bridge() -> None:
         "slow": small(words=WORDY, first_token_s=2.0),
         "endless sentence": small(words=["word"] * 80),
         "function call": small(words=(), call=FunctionCall("1", "look", "{}")),
-        "breaks off": small(words=("It",), error=DOWN),
+        "breaks off": small(words=("It",), error=DOWN, error_after=1),
     },
 )
-def test_large_model_answers_alone_if_there_is_no_first_sentence(near: Model) -> None:
+def test_large_model_answers_alone_if_there_is_no_first_sentence(near: RoutedModel) -> None:
     result = asked(HARD, near, large(), rules=BRIDGE)
     assert (result.by, result.text, result.error) == ("far", "Buy it.", None)
-    assert result.escalations == []
+    assert escalations(result) == []
     assert result.first_token_s <= BRIDGE_S + 0.51
 
 
@@ -407,11 +321,11 @@ def test_small_model_goes_on_if_the_large_one_fails_after_the_bridge() -> None:
     near = small(words=("It", " depends.", " Ask", " me", " later."))
     result = asked(HARD, near, large(words=(), error=DOWN), rules=BRIDGE)
     assert (result.by, result.text, result.error) == ("near", "It depends.\n\nAsk me later.", None)
-    assert [event.failed for event in result.escalations] == [False, True]
+    assert [event.failed for event in escalations(result)] == [False, True]
 
 
 def test_easy_request_and_one_with_functions_have_no_bridge() -> None:
     assert asked(EASY, small(), large(), rules=BRIDGE).by == "near"
     options = ChatOptions(functions=(Function("look", "", "{}"),))
     result = run_virtual(ask(router_of(small(words=WORDY), large(), rules=BRIDGE), HARD, options))
-    assert (result.text, result.escalations) == ("Buy it.", [])
+    assert (result.text, escalations(result)) == ("Buy it.", [])
