@@ -1,20 +1,20 @@
-"""Real MCP servers in separate processes, over stdio and over HTTP."""
+"""MCP servers in separate processes: a real one, and a plain one that starts faster; and addresses that refuse."""
 
 import asyncio
 import gc
 import json
 import shlex
-import socket
 import ssl
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-import httpx
 import pytest
+from support.mcp import mcp_plain_program
 from support.services.grpc_server import self_signed
+from support.services.threaded_http import Quiet, http_server
 from support.texts.text_cases import named_cases
 
 from assistant.config.tool_settings import ToolServerSection
@@ -26,8 +26,9 @@ from llm.environment import CHECK_PROXY
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_program.py"
-COMMAND = f"'{sys.executable}' '{PROGRAM}'"
+PROGRAMS = Path(__file__).parents[2] / "support" / "mcp"
+PLAIN = PROGRAMS / "mcp_plain_program.py"
+COMMAND = f"'{sys.executable}' '{PLAIN}'"
 ENVIRON = {"TOOL_SECRET": "open sesame", "OTHER_SECRET": "not for tools"}
 
 
@@ -63,9 +64,9 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-def test_program_is_started_listed_and_called() -> None:
+def test_real_program_is_started_listed_and_called() -> None:
     async def test() -> None:
-        async with tools_of(section()) as (tools, told):
+        async with tools_of(section(command=f"'{sys.executable}' '{PROGRAMS / 'mcp_program.py'}'")) as (tools, told):
             assert [function.name for function in tools.functions] == [
                 f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
             ]
@@ -80,34 +81,37 @@ def test_program_is_started_listed_and_called() -> None:
             assert await tools.call("home_secret", "{}") == "open sesame nothing"
             with pytest.raises(ToolError, match="no tool home_nothing"):
                 await tools.call("home_nothing", "{}")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await tools.call("home_wait", '{"seconds": 30}')
+            assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
             assert told == []
 
     run(test)
 
 
 def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
+    trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather gone", trusted=True)
+
     async def test() -> None:
-        async with tools_of(section(only="weather"), section("work", only="weather gone")) as (tools, told):
-            assert told == ["the tool server work has no tool gone: check its key `only`"]
-            assert [function.name for function in tools.functions] == ["home_weather", "work_weather"]
+        async with tools_of(section(only="weather"), trusted, section("none", only="lost")) as (tools, told):
+            assert sorted(told) == [
+                "the tool server none has no tool lost: check its key `only`",
+                "the tool server work has no tool gone: check its key `only`",
+            ]
+            assert [(one.name, one.source, one.is_trusted) for one in tools.functions] == [
+                ("home_weather", "home", False),
+                ("work_weather", "work", True),
+            ]
             assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-            assert tools.detail == "2 tools: home (1), work (1)"
-
-    run(test)
-
-
-def test_results_of_a_server_are_data_unless_it_is_trusted() -> None:
-    async def test() -> None:
-        trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather", trusted=True)
-        async with tools_of(section(only="weather"), trusted) as (tools, _):
-            assert [(one.source, one.is_trusted) for one in tools.functions] == [("home", False), ("work", True)]
+            assert tools.detail == "2 tools: home (1), none (0), work (1)"
 
     run(test)
 
 
 def test_invalid_utf_8_does_not_end_a_program() -> None:
     """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
-    code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'
+    code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PLAIN}", run_name="__main__")'
 
     async def test() -> None:
         async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
@@ -117,28 +121,8 @@ def test_invalid_utf_8_does_not_end_a_program() -> None:
     run(test)
 
 
-def test_no_tool_is_offered_if_the_selected_ones_are_missing() -> None:
-    async def test() -> None:
-        async with tools_of(section(only="gone")) as (tools, told):
-            assert tools.functions == ()
-            assert told == ["the tool server home has no tool gone: check its key `only`"]
-
-    run(test)
-
-
-def test_call_can_be_cancelled_while_others_continue() -> None:
-    async def test() -> None:
-        async with tools_of(section()) as (tools, _):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await tools.call("home_wait", '{"seconds": 30}')
-            assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
-
-    run(test)
-
-
 def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.2)
 
     async def test() -> None:
         async with tools_of(section()) as (tools, told):
@@ -160,7 +144,7 @@ def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch
 def test_unreachable_server_does_not_affect_the_others() -> None:
     async def test() -> None:
         async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
-            assert len(tools.functions) == 6
+            assert len(tools.functions) == 3
             assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
 
     run(test)
@@ -233,17 +217,14 @@ def test_connection_that_fails_while_closing_is_stopped(monkeypatch: pytest.Monk
     run(test)
 
 
-BUSY = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_busy_program.py"
-
-
 def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """During a call such a server lists nothing; it was considered lost, and killed after it had acted."""
     monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
 
     async def test() -> None:
-        async with tools_of(section("busy", f"'{sys.executable}' '{BUSY}'", "")) as (tools, told):
-            assert await tools.call("busy_work", '{"seconds": 2}') == "worked"
+        async with tools_of(section("busy")) as (tools, told):
+            assert await tools.call("busy_work", '{"seconds": 1.2}') == "worked"
             await asyncio.sleep(0.5)
             assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
             assert told == []
@@ -358,48 +339,36 @@ def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name:
     run(test)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.2)
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # applies to other machines, not to this one
-    port = free_port()
+    tokens = set[str]()
 
-    def start() -> "subprocess.Popen[bytes]":
-        command = [sys.executable, str(PROGRAM), str(port)]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    async def listening() -> None:
-        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
-            while True:
-                try:
-                    await client.get(f"http://127.0.0.1:{port}/")
-                except httpx.TransportError:
-                    await asyncio.sleep(0.05)
-                else:
-                    return
+    class Handler(Quiet, BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            tokens.add(self.headers["authorization"])
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            result = mcp_plain_program.result_of(asked["method"], asked.get("params", {}))
+            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result or {}}) if "id" in asked else ""
+            self.send_response(200 if body else 202)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
 
     async def test() -> None:
-        program = start()
-        try:
-            await listening()
+        with ExitStack() as first:
+            port = first.enter_context(http_server(Handler))
             server = ToolServerSection(name="far", url=f"http://127.0.0.1:{port}/mcp", token_env="TOOL_SECRET")
             async with tools_of(server) as (tools, told):
                 assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
-                program.kill()
-                program.wait()
+                first.close()
                 with pytest.raises(ToolError):
                     await tools.call("far_weather", '{"place": "Rome"}')
                 await until(lambda: bool(told))
-                program = start()
-                await until(lambda: not tools.troubles)
-                assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
-        finally:
-            program.kill()
-            program.wait()
+                with http_server(Handler, port):
+                    await until(lambda: not tools.troubles)
+                    assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
 
     run(test)
+    assert tokens == {"Bearer open sesame"}

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from io import StringIO
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ from llm.errors import LlmError, LlmRefused
 from llm.listing import ask as ask_list
 from llm.openai.chat import OpenAIChat
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 QUESTION = (Message("system", "Answer. "), Message("user", "what time is it?"))
 """The model ends its answer."""
@@ -82,15 +81,6 @@ def text_of(events: list[ChatEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token))
 
 
-async def wait_until_idle(server: LlamaServer, timeout_s: float = 5.0) -> None:
-    """Waits until the server generates nothing, by polling it."""
-    async with asyncio.timeout(timeout_s):
-        for _ in count():
-            if not await asyncio.to_thread(server.is_busy):
-                return
-            await asyncio.sleep(0.01)
-
-
 # Answers.
 
 
@@ -115,27 +105,6 @@ def test_max_tokens_ends_answer(server: LlamaServer) -> None:
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert (finished.reason, finished.completion_tokens) == ("length", 7)
-
-
-def test_cached_tokens_are_counted(server: LlamaServer) -> None:
-    asked(server.url, QUESTION)
-    finished = asked(server.url, QUESTION)[-1]
-    assert isinstance(finished, Finished)
-    assert finished.cached_tokens is not None
-    assert finished.cached_tokens > 0
-
-
-def test_connection_is_reused_for_next_answer(server: LlamaServer) -> None:
-    async def main() -> None:
-        async with chatting(server.url) as model:
-            await model.load()
-            for _ in range(5):
-                events = await ask(model, QUESTION)
-                assert text_of(events) == ANSWER
-                assert isinstance(events[1], RequestSent)
-                assert events[1].round_trip_s is not None
-
-    asyncio.run(main())
 
 
 def test_functions_can_be_offered(server: LlamaServer) -> None:
@@ -197,38 +166,6 @@ def test_additional_parameters_are_accepted(server: LlamaServer) -> None:
 
 
 # Stopping.
-
-
-def test_closing_stream_stops_generation(server: LlamaServer) -> None:
-    before = server.tokens_generated()
-
-    async def main() -> None:
-        async with chatting(server.url, max_tokens=CONTEXT_TOKENS) as model:
-            async with aclosing(model.stream(STORY)) as events:
-                tokens = 0
-                async for event in events:
-                    tokens += isinstance(event, Token)
-                    if tokens == 3:
-                        break
-                assert await asyncio.to_thread(server.is_busy)
-            await wait_until_idle(server)
-            # The next request, which needs the same slot, is served at once.
-            async with asyncio.timeout(10):
-                assert text_of(await ask(model, QUESTION)) == ANSWER
-
-    asyncio.run(main())
-    assert server.tokens_generated() - before < CONTEXT_TOKENS / 2
-
-
-def test_cancelling_task_stops_generation(server: LlamaServer) -> None:
-    async def main() -> None:
-        async with chatting(server.url, max_tokens=CONTEXT_TOKENS) as model:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3):
-                    await ask(model, STORY)
-            await wait_until_idle(server)
-
-    asyncio.run(main())
 
 
 # Refusals.

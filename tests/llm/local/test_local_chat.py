@@ -97,7 +97,7 @@ def slot_is_busy(address: ServerAddress) -> bool:
 
 
 @slow
-def test_answer_is_streamed(model: Path) -> None:
+def test_answer_is_streamed_and_instructions_are_cached_before_the_first_question(model: Path) -> None:
     async def main() -> None:
         async with chatting(model) as chat:
             events = await ask(chat, QUESTION)
@@ -106,16 +106,6 @@ def test_answer_is_streamed(model: Path) -> None:
             finished = events[-1]
             assert isinstance(finished, Finished)
             assert finished.reason == "stop"
-
-    asyncio.run(main())
-
-
-@slow
-def test_instructions_are_cached_before_first_question(model: Path) -> None:
-    async def main() -> None:
-        async with chatting(model) as chat:
-            finished = (await ask(chat, QUESTION))[-1]
-            assert isinstance(finished, Finished)
             assert finished.cached_tokens is not None
             assert finished.cached_tokens >= len("Answer. ")
 
@@ -174,45 +164,27 @@ def check_privacy(address: ServerAddress, pid: int | None) -> None:
 
 
 @slow
-def test_server_listens_on_loopback_and_needs_private_key(model: Path) -> None:
-    async def main() -> None:
-        starts = Starts()
-        async with chatting(model, starts) as chat:
-            (address,) = starts.addresses
+def test_servers_listen_on_loopback_with_private_keys_and_leave_no_process(model: Path) -> None:
+    async def main() -> list[int | None]:
+        one, two = Starts(), Starts()
+        async with chatting(model, one) as chat, chatting(model, two) as second:
+            (address,), (other,) = one.addresses, two.addresses
             assert address.url.startswith("http://127.0.0.1:")
+            assert address.url != other.url
+            assert address.key != other.key
             async with httpx.AsyncClient() as client:
                 body = {"messages": [{"role": "user", "content": "hello?"}], "max_tokens": 1}
-                for headers in ({}, {"authorization": "Bearer wrong"}):
+                for key in ("", "Bearer wrong", f"Bearer {other.key}"):
+                    headers = {"authorization": key} if key else {}
                     answer = await client.post(f"{address.url}/chat/completions", json=body, headers=headers)
                     assert answer.status_code == 401
             await asyncio.to_thread(check_privacy, address, chat.pid)
-
-    asyncio.run(main())
-
-
-@slow
-def test_each_start_has_its_own_key_and_port(model: Path) -> None:
-    async def main() -> None:
-        one, other = Starts(), Starts()
-        async with chatting(model, one), chatting(model, other):
-            assert one.addresses[0].key != other.addresses[0].key
-            assert one.addresses[0].url != other.addresses[0].url
-
-    asyncio.run(main())
-
-
-@slow
-def test_stop_leaves_no_process(model: Path) -> None:
-    async def main() -> int:
-        async with chatting(model) as chat:
-            pid = chat.pid
-            assert pid is not None
-            assert runs(pid)
+            pids = [chat.pid, second.pid]
         assert chat.pid is None
         await chat.aclose()  # idempotent
-        return pid
+        return pids
 
-    assert not runs(asyncio.run(main()))
+    assert not [pid for pid in asyncio.run(main()) if pid is None or runs(pid)]
 
 
 @slow
@@ -355,8 +327,7 @@ asyncio.run(main())
 
 
 @slow
-@pytest.mark.parametrize("moment", ["loading", "serving"])
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("moment", "signal_number"), [("loading", signal.SIGKILL), ("serving", signal.SIGTERM)])
 def test_server_ends_with_killed_parent(model: Path, moment: str, signal_number: signal.Signals) -> None:
     root = Path(process.__file__).parents[2]
     with subprocess.Popen(
