@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from support.conversations.loaded_skills import SpokenSkills, with_shared_tables
 from support.services.service_server import recording
-from support.texts.sentence_table import Section, case_id, sections
+from support.texts.sentence_table import Section, sentence_cases
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
@@ -141,10 +141,7 @@ def calls_of(answer: SkillAnswer | None) -> list[str]:
     ]
 
 
-REQUESTS = [(section, row) for section in sections("home") for row in section.rows]
-
-
-@pytest.mark.parametrize(("section", "row"), REQUESTS, ids=[case_id(*case) for case in REQUESTS])
+@sentence_cases("home")
 def test_request_is_understood(section: Section, row: list[str]) -> None:
     answer = ask(row[0], row[1])
     assert answer is not None

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from support.conversations.loaded_skills import loaded_skills, sentence_templates, written_skills
 from support.conversations.skill_talk import Talk
-from support.texts.sentence_table import Section, case_id, sections
+from support.texts.sentence_table import Section, sections, sentence_cases
 
 from assistant.skills.answers import (
     AlarmState,
@@ -65,9 +65,6 @@ SET: dict[str, TimerState | AlarmState] = {
 """Timers, alarms and reminders that the table names."""
 
 PASTA = Rung(3, SetTimer(600, "pasta", "Your timer for pasta is done."))
-SECTIONS = sections()
-UNDERSTOOD = [(section, row) for section in SECTIONS if section.columns for row in section.rows]
-LEFT_TO_A_MODEL = [(section, row) for section in SECTIONS if not section.columns for row in section.rows]
 
 
 def running(section: Section) -> Running:
@@ -148,7 +145,7 @@ COLUMNS: dict[str, Callable[[SkillAnswer], str]] = {
 """What a column of the table shows of an answer."""
 
 
-@pytest.mark.parametrize(("section", "row"), UNDERSTOOD, ids=[case_id(*case) for case in UNDERSTOOD])
+@sentence_cases()
 def test_sentence_is_understood(section: Section, row: list[str]) -> None:
     answer = answer_to(section, row)
     assert answer is not None
@@ -162,7 +159,7 @@ def test_sentence_is_understood(section: Section, row: list[str]) -> None:
         assert slots == json.loads(expected["slots"])
 
 
-@pytest.mark.parametrize(("section", "row"), LEFT_TO_A_MODEL, ids=[case_id(*case) for case in LEFT_TO_A_MODEL])
+@sentence_cases(answered=False)
 def test_sentence_is_left_to_a_model(section: Section, row: list[str]) -> None:
     answer = answer_to(section, row)
     assert answer is None
@@ -177,5 +174,6 @@ def test_conversation_about_lists(section: Section) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_table_is_large_enough(code: str) -> None:
-    for cases, least in zip((UNDERSTOOD, LEFT_TO_A_MODEL), LEAST[code], strict=True):
-        assert len({row[1] for _, row in cases if row[0] == code}) >= least
+    for has_columns, least in zip((True, False), LEAST[code], strict=True):
+        rows = [row for section in sections() if bool(section.columns) == has_columns for row in section.rows]
+        assert len({said for language, said, *_ in rows if language == code}) >= least

@@ -1,6 +1,7 @@
 """Requests and answers that may be cached."""
 
 import pytest
+from support.texts.sentence_table import Section, sentence_cases
 
 from llm.cache.eligibility import answer_exclusion, exclusion, lexicon_of
 from llm.cache.lexicon import Lexicon
@@ -18,109 +19,22 @@ def lexicon(language: str) -> Lexicon:
     return found
 
 
-@pytest.mark.parametrize(
-    ("language", "request_text", "why"),
-    [
-        ("en", "What's the weather like?", "time or place"),
-        ("en", "What is the capital of France right now?", "time or place"),
-        ("en", "Is there a pharmacy nearby?", "time or place"),
-        ("en", "Who won the game last night?", "time or place"),
-        ("en", "What's on my calendar?", "personal"),
-        ("en", "What is your name?", "personal"),
-        ("en", "How old am I?", "personal"),
-        ("en", "Tell me a joke.", "varied"),
-        ("en", "Recommend a book.", "varied"),
-        ("en", "Say that again.", "varied"),
-        ("en", "Turn on the lamp.", "no question"),
-        ("en", "Play the Beatles", "no question"),
-        ("en", "Can you turn on the lamp?", "personal"),
-        ("de", "Mach die Lampe an.", "no question"),
-        ("fr", "Allume la lampe.", "no question"),
-        ("de", "Wie wird das Wetter heute?", "time or place"),
-        ("de", "Wo ist hier eine Apotheke?", "time or place"),
-        ("de", "Wie heißt mein Lehrer?", "personal"),
-        ("de", "Erzähl einen Witz.", "varied"),
-        ("fr", "Quel temps fait-il aujourd'hui ?", "time or place"),
-        ("fr", "Comment s'appelle mon professeur ?", "personal"),
-        ("fr", "Raconte une blague.", "varied"),
-        ("en", "How " + "very " * 50 + "long is the Nile?", "long"),
-        ("en", "?!", "no words"),
-        ("en", "What is C++?", "symbols"),
-        ("en", "What is the square root of -4?", "symbols"),
-        ("de", "Was ist .5 in Prozent?", "symbols"),
-        ("en", "How many people live in 🇫🇷?", "symbols"),
-        ("en", "Is the pharmacy open?", "time or place"),
-        ("de", "Ist die Apotheke offen?", "time or place"),
-        ("fr", "La pharmacie est-elle ouverte ?", "time or place"),
-        ("en", "How many days are left until Christmas?", "time or place"),
-        ("en", "Was habe ich heute gegessen?", "another language"),
-        ("de", "Is the shop open now?", "another language"),
-        ("fr", "Wo ist die Apotheke?", "another language"),
-    ],
-)
-def test_request_is_excluded(language: str, request_text: str, why: str) -> None:
+@sentence_cases("answer cache")
+def test_request_is_excluded(section: Section, row: list[str]) -> None:
+    language, request_text, _ = row
+    why = section.expected(row)["excluded"].strip("-")
     assert exclusion(request_text, [], lexicon(language)) == why
 
 
-@pytest.mark.parametrize(
-    ("language", "request_text"),
-    [
-        ("en", "What is it made of?"),
-        ("en", "And in Spain?"),
-        ("en", "Why?"),
-        ("en", "How about Spain?"),
-        ("en", "What is the population?"),
-        ("en", "Who is the author?"),
-        ("en", "How many people live there?"),
-        ("en", "What languages do people speak?"),
-        ("en", "How many inhabitants?"),
-        ("en", "What foods should tourists try?"),
-        ("en", "Do people speak English?"),
-        ("en", "Is Naples bigger?"),
-        ("en", "What do people eat on Sunday?"),
-        ("de", "Was sollten Touristen probieren?"),
-        ("de", "Welche Sprache spricht man?"),
-        ("fr", "Quelle langue parle-t-on ?"),
-        ("de", "Und in Spanien?"),
-        ("de", "Warum?"),
-        ("de", "Wie alt ist er?"),
-        ("de", "Wer ist der Autor?"),
-        ("fr", "Et en Espagne ?"),
-        ("fr", "Pourquoi ?"),
-        ("fr", "Qui est l'auteur ?"),
-    ],
-)
-def test_request_that_refers_back_is_excluded_after_the_first_turn(language: str, request_text: str) -> None:
-    assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == "refers back"
+def test_long_request_is_excluded() -> None:
+    assert exclusion("How " + "very " * 50 + "long is the Nile?", [], lexicon("en")) == "long"
 
 
-@pytest.mark.parametrize(
-    ("language", "request_text"),
-    [
-        ("en", "What is a compass?"),
-        ("en", "Why is the sky blue?"),
-        ("en", "Where is the Taj Mahal?"),
-        ("en", "Can you tell me what the capital of France is?"),
-        ("de", "Was ist ein Kompass?"),
-        ("de", "Warum ist der Himmel blau?"),
-        ("de", "Was ist die Hauptstadt von Peru?"),
-        ("en", "How many inhabitants does Paris have?"),
-        ("de", "Welche Sprache spricht man in Brasilien?"),
-        ("fr", "Qu'est-ce qu'une boussole ?"),
-        ("fr", "Quelle est la capitale du Pérou ?"),
-    ],
-)
-def test_request_that_stands_alone_is_looked_up_in_every_turn(language: str, request_text: str) -> None:
-    assert exclusion(request_text, [], lexicon(language)) == ""
-    assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == ""
-
-
-@pytest.mark.parametrize(
-    ("language", "request_text"),
-    [("en", "Is the cucumber a fruit?"), ("de", "Ist die Tomate eine Frucht?"), ("en", "Is the Louvre big?")],
-)
-def test_question_for_what_something_is_does_not_ask_for_its_state(language: str, request_text: str) -> None:
-    assert exclusion(request_text, [], lexicon(language)) == ""
+@sentence_cases("answer cache, second turn")
+def test_request_that_refers_back_is_excluded_after_the_first_turn(section: Section, row: list[str]) -> None:
+    language, request_text, _ = row
+    why = section.expected(row)["excluded"].strip("-")
+    assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == why
 
 
 @pytest.mark.parametrize(

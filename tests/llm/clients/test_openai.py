@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import gzip
 import json
 import logging
 import socket
@@ -40,7 +39,6 @@ from llm.chat import PLAIN, ChatEvent, Finished, RequestSent, SlotAcquired, Toke
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.http import service as http_service
 from llm.http import stream as http_stream
-from llm.http_errors import SPOKEN_PROXY
 from llm.openai.chat import ROUTE, OpenAIChat
 
 
@@ -355,14 +353,6 @@ def test_refused_connection_is_reported() -> None:
     assert "start the server" in str(unreachable(f"http://127.0.0.1:{closed_port()}/v1"))
 
 
-def test_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lookup(*_: object, **__: object) -> list[object]:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", lookup)
-    assert "cannot be looked up" in str(unreachable("http://no-such-host.invalid/v1"))
-
-
 def test_unaccepted_connection_times_out() -> None:
     # A full backlog: Linux drops the SYN, as a firewall does.
     with socket.socket() as server:
@@ -401,25 +391,6 @@ def test_https_to_plain_server_is_reported() -> None:
 def test_non_http_server_is_reported() -> None:
     error = asyncio.run(unreachable_behind(b"220 mail ready, " + ASKED.encode() + b"\r\n", "http"))
     assert "HTTP server" in str(error)
-
-
-def test_environment_proxy_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    assert texts(NEAR.events_of(answer("Hi"))) == ["Hi"]
-
-
-def test_environment_proxy_is_used_for_public_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test(server: Server, _: OpenAIChat) -> None:
-        monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
-        async with chatting("http://llm.example/v1") as model:
-            assert texts(await ask(model)) == ["Hi"]
-        assert server.posts[0].path == "http://llm.example/v1/chat/completions"
-
-    for name in ("NO_PROXY", "no_proxy", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    NEAR.run(test, answer("Hi"))
 
 
 # Refusals.
@@ -499,21 +470,6 @@ def test_invalid_redirect_target_is_reported(place: str) -> None:
 def test_status_204_names_no_redirect_target() -> None:
     error = failing(status(204))[1]
     assert "answers HTTP 204 instead of a reply: check its url" in str(error)
-
-
-COMPRESSED = HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
-
-
-def test_compressed_answer_is_refused() -> None:
-    body = gzip.compress(event("Hi") + event(finish="stop") + DONE)
-    events, error, _ = failing((COMPRESSED, chunk(body), LAST_CHUNK))
-    assert texts(events) == []
-    assert isinstance(error, LlmBroken)
-    assert error.retryable
-    assert "answers compressed (HTTP 200, Content-Encoding: gzip), which is not supported: turn compression off" in str(
-        error
-    )
-    assert error.spoken == SPOKEN_PROXY
 
 
 def test_large_packet_is_delivered_in_small_pieces() -> None:

@@ -1,48 +1,24 @@
 """Parsing of TGI's native stream, without a network."""
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.generate_events import error, last, token
+from support.services.stream_reading import StreamReading
 from support.texts.text_cases import named_cases
 
-from llm.chat import ChatEvent, Finished, Token
+from llm.chat import Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.text_pieces import MoreText
 from llm.tgi.chat import TgiStream
 
 STOPS = ("</s>", "[INST]", "<|eot_id|>")
 
 
-def outcome(*pieces: bytes) -> tuple[list[ChatEvent | MoreText], LlmError | None]:
-    """Returns all events, and the error."""
-    stream = TgiStream("near", stops=STOPS)
-    said: list[ChatEvent | MoreText] = []
-    try:
-        for piece in pieces:
-            for event in stream.feed(piece):
-                said.append(event)  # noqa: PERF402 - extend() would lose what came before the error
-        said.extend(stream.end())
-    except LlmError as fault:
-        return said, fault
-    return said, None
-
-
-def read(*pieces: bytes) -> list[ChatEvent | MoreText]:
-    said, fault = outcome(*pieces)
-    assert fault is None
-    return said
-
-
-def failure(*pieces: bytes) -> LlmError:
-    _, fault = outcome(*pieces)
-    assert fault is not None
-    assert "'near'" in str(fault)
-    return fault
+NEAR = StreamReading(lambda: TgiStream("near", stops=STOPS))
+read, outcome, failure = NEAR.read, NEAR.outcome, NEAR.failure
 
 
 def test_answer_has_text_and_token_counts() -> None:
@@ -182,15 +158,6 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def comparable_outcome(*pieces: bytes) -> tuple[list[ChatEvent | MoreText], str]:
-    said, fault = outcome(*pieces)
-    return said, repr(fault)
-
-
 @given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
 def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
-    body = b"".join(events)
-    edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
-    pieces = [body[start:stop] for start, stop in pairwise(edges)]
-    assert comparable_outcome(*pieces) == comparable_outcome(body)
-    assert comparable_outcome(*(bytes([byte]) for byte in body)) == comparable_outcome(body)
+    NEAR.check_boundaries(b"".join(events), cuts)

@@ -11,6 +11,7 @@ from support.services.llm_server import HELLO, Wait, ask, serving
 from llm.discovery import look
 from llm.errors import LlmBroken
 from llm.http.encoding import coding_of
+from llm.http_errors import SPOKEN_PROXY
 from llm.listing import ask as ask_for_models
 from llm.openai.chat import OpenAIChat
 
@@ -38,7 +39,11 @@ def test_compressed_answer_is_refused_unread(coding: str, status: int) -> None:
             finally:
                 await model.aclose()
             said = f"llm endpoint 'near' at {server.url} answers compressed (HTTP {status}, Content-Encoding: "
-            assert str(refused.value).startswith(said + coding.lower())
+            assert str(refused.value).startswith(
+                f"{said}{coding.lower()}), which is not supported: turn compression off"
+            )
+            assert refused.value.retryable
+            assert refused.value.spoken == SPOKEN_PROXY
             assert server.seen[-1].headers["accept-encoding"] == "identity"
 
     tracemalloc.start()

@@ -1,6 +1,6 @@
 """The score that chooses a small or a large model."""
 
-import pytest
+from support.texts.sentence_table import Section, sentence_cases
 
 from bench.language_models.tiers import FILE, Labelled, confusion, labelled
 from llm.chat import Message
@@ -15,52 +15,13 @@ def scored(said: str, *before: str, language: str = "en") -> RequestSize:
     return request_size([Message("system", "Be brief."), *earlier, Message("user", said)], language)
 
 
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("en", "What time is it?"),
-        ("en", "thank you"),
-        ("en", "Turn off the lights."),
-        ("de", "Wie spät ist es?"),
-        ("fr", "Merci beaucoup."),
-        ("es", "¿Quién es el presidente de México?"),
-        ("en-GB", "Who wrote Hamlet?"),
-        ("pl", "Która godzina?"),
-    ],
-)
-def test_simple_request_is_small(language: str, said: str) -> None:
-    assert scored(said, language=language).size == "small"
-
-
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("en", "Compare trains and planes for a family with two small children."),
-        ("en", "Write a Python function that reverses a list."),
-        ("de", "Vergleiche Mieten und Kaufen für eine Familie mit zwei Kindern."),
-        ("fr", "Explique-moi la différence entre un virus et une bactérie."),
-        ("es", "Ayúdame a planificar un viaje a Roma con dos niños."),
-        ("pl", " ".join(["słowo"] * 30)),
-    ],
-)
-def test_hard_request_is_large(language: str, said: str) -> None:
-    assert scored(said, language=language).size == "large"
-
-
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("en", "Think about it."),
-        ("en", "Think carefully, is he right?"),
-        ("de", "Denk gut nach."),
-        ("fr", "Réfléchis bien."),
-        ("es", "Piénsalo bien."),
-    ],
-)
-def test_user_can_ask_for_thought(language: str, said: str) -> None:
+@sentence_cases("size of a request")
+def test_request_has_its_size(section: Section, row: list[str]) -> None:
+    language, said, _ = row
+    size, _, reason = section.expected(row)["size"].partition(", ")
     result = scored(said, language=language)
-    assert result.size == "large"
-    assert "asked to think" in [reason.name for reason in result.reasons]
+    assert result.size == size
+    assert not reason or reason in [one.name for one in result.reasons]
 
 
 def test_follow_up_to_hard_request_is_harder() -> None:

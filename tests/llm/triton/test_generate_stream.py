@@ -1,47 +1,25 @@
 """Parsing of Triton's generate stream, without a network."""
 
 import json
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.generate_events import output
+from support.services.stream_reading import StreamReading
 from support.texts.text_cases import named_cases
 
-from llm.answer_state import AnswerEvent
 from llm.chat import Finished, Token
-from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmRefused
 from llm.triton.generate_stream import TritonStream
 
 FAULT = b'data: {"error":"the engine died"}\n\n'
 
 
-def outcome(*pieces: bytes, echo: str = "") -> tuple[list[AnswerEvent], LlmError | None]:
-    """Returns all events, and the error."""
-    stream = TritonStream("near", echo=echo)
-    said: list[AnswerEvent] = []
-    try:
-        for piece in pieces:
-            for event in stream.feed(piece):
-                said.append(event)  # noqa: PERF402 - extend() would lose what came before the error
-        said.extend(stream.end())
-    except LlmError as fault:
-        return said, fault
-    return said, None
-
-
-def read(*pieces: bytes, echo: str = "") -> list[AnswerEvent]:
-    said, fault = outcome(*pieces, echo=echo)
-    assert fault is None
-    return said
-
-
-def failure(*pieces: bytes, echo: str = "") -> LlmError:
-    _, fault = outcome(*pieces, echo=echo)
-    assert fault is not None
-    assert "'near'" in str(fault)
-    return fault
+PROMPT = "[INST] q? [/INST]"
+NEAR = StreamReading(lambda: TritonStream("near"))
+ECHOING = StreamReading(lambda: TritonStream("near", echo=PROMPT))
+read, outcome, failure = NEAR.read, NEAR.outcome, NEAR.failure
 
 
 def test_end_of_body_ends_answer() -> None:
@@ -101,14 +79,14 @@ def test_errors_with_status_200(before: bytes) -> None:
     ids=["one event", "several events"],
 )
 def test_echoed_prompt_is_removed(pieces: tuple[bytes, ...]) -> None:
-    assert read(*pieces, echo="[INST] q? [/INST]") == [Token("Hi"), Finished("done")]
+    assert ECHOING.read(*pieces) == [Token("Hi"), Finished("done")]
 
 
 def test_missing_echo_is_broken() -> None:
-    fault = failure(output("Hi"), echo="[INST] q? [/INST]")
+    fault = ECHOING.failure(output("Hi"))
     assert isinstance(fault, LlmBroken)
     assert "set echo = false" in str(fault)
-    assert isinstance(failure(output("[INST] q"), echo="[INST] q? [/INST]"), LlmBroken)
+    assert isinstance(ECHOING.failure(output("[INST] q")), LlmBroken)
 
 
 @named_cases(
@@ -138,15 +116,6 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def comparable_outcome(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
-    said, fault = outcome(*pieces)
-    return said, repr(fault)
-
-
 @given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
 def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
-    body = b"".join(events)
-    edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
-    pieces = [body[start:stop] for start, stop in pairwise(edges)]
-    assert comparable_outcome(*pieces) == comparable_outcome(body)
-    assert comparable_outcome(*(bytes([byte]) for byte in body)) == comparable_outcome(body)
+    NEAR.check_boundaries(b"".join(events), cuts)

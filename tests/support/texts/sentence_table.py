@@ -1,12 +1,13 @@
-"""Reads the table of sentences that skills understand, tests/assistant/skills/sentences.txt."""
+"""Reads sentences.txt, the table of sentences in all languages and of what is understood."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from support.texts.text_cases import plain_text
 
-TABLE = Path(__file__).parents[2] / "assistant" / "skills" / "sentences.txt"
+TABLE = Path(__file__).with_name("sentences.txt")
 
 
 @dataclass(slots=True)
@@ -15,7 +16,7 @@ class Section:
 
     Attributes:
         title: What is shown by them.
-        place: Who asks: "" for the skills alone, "home", "weather" or "lists".
+        place: Where they are asked; "" if they are asked of the skills.
         situation: Further lines of the head, by their key.
         columns: Names of the columns after language and sentence.
         rows: Language, sentence, and a value for each column.
@@ -60,3 +61,9 @@ def _add(section: Section, line: str) -> None:
 def case_id(section: Section, row: Sequence[str]) -> str:
     """Returns the id of a case in printable ASCII."""
     return f"{section.title}: {row[0]}: {plain_text(row[1])}"
+
+
+def sentence_cases(place: str = "", *, answered: bool = True) -> pytest.MarkDecorator:
+    """Parametrizes a test with the sections of a place that have columns, or that have none, and their rows."""
+    cases = [(section, row) for section in sections(place) if bool(section.columns) == answered for row in section.rows]
+    return pytest.mark.parametrize(("section", "row"), cases, ids=[case_id(*case) for case in cases])
