@@ -130,26 +130,6 @@ def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> N
     asyncio.run(main())
 
 
-@slow
-def test_cancelled_answer_frees_slot(model: Path) -> None:
-    async def main() -> None:
-        starts = Starts()
-        async with chatting(model, starts) as chat:
-            async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
-                async for event in events:
-                    if isinstance(event, Token):
-                        break
-                assert await asyncio.to_thread(slot_is_busy, starts.addresses[0])
-            async with asyncio.timeout(10):
-                for _ in count():
-                    if not await asyncio.to_thread(slot_is_busy, starts.addresses[0]):
-                        break
-                    await asyncio.sleep(0.01)
-                assert text_of(await ask(chat, QUESTION)) == ANSWER
-
-    asyncio.run(main())
-
-
 # The process.
 
 
@@ -187,16 +167,29 @@ def test_servers_listen_on_loopback_with_private_keys_and_leave_no_process(model
     assert not [pid for pid in asyncio.run(main()) if pid is None or runs(pid)]
 
 
+async def first_token(events: AsyncGenerator[ChatEvent]) -> None:
+    async for event in events:
+        if isinstance(event, Token):
+            return
+
+
 @slow
-def test_stop_during_answer_leaves_no_process(model: Path) -> None:
+def test_cancelled_answer_frees_slot_and_stop_during_an_answer_leaves_no_process(model: Path) -> None:
     async def main() -> int:
-        async with chatting(model) as chat:
+        starts = Starts()
+        async with chatting(model, starts) as chat:
+            (address,) = starts.addresses
             pid = chat.pid
             assert pid is not None
             async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
-                async for event in events:
-                    if isinstance(event, Token):
-                        break
+                await first_token(events)
+                assert await asyncio.to_thread(slot_is_busy, address)
+            async with asyncio.timeout(10):
+                while await asyncio.to_thread(slot_is_busy, address):  # noqa: ASYNC110 - the server says nothing
+                    await asyncio.sleep(0.01)
+                assert text_of(await ask(chat, QUESTION)) == ANSWER
+            async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
+                await first_token(events)
                 await chat.aclose()
         return pid
 
