@@ -48,7 +48,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def client(model: str = NOVA, **settings: Any) -> Client[BedrockChat]:
     def make(server: Server, first_token_s: float, token_gap_s: float) -> BedrockChat:
-        deadlines = {"first_token_timeout_s": first_token_s, "token_gap_timeout_s": token_gap_s}
+        deadlines: dict[str, Any] = {"first_token_timeout_s": first_token_s, "token_gap_timeout_s": token_gap_s}
         return BedrockChat("near", model, region=REGION, url=server.url, **deadlines, **settings)
 
     return Client(make, serving_aws)

@@ -43,8 +43,15 @@ from llm.openai.chat import ROUTE, OpenAIChat
 
 
 def near(url: str, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0, **more: Any) -> OpenAIChat:
-    deadlines = {"first_token_timeout_s": first_token_timeout_s, "token_gap_timeout_s": token_gap_timeout_s}
-    return OpenAIChat("near", url, "m7", api_key=KEY, **deadlines, **more)
+    return OpenAIChat(
+        "near",
+        url,
+        "m7",
+        api_key=KEY,
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+        **more,
+    )
 
 
 NEAR = Client(lambda server, first_s, gap_s: near(server.url, first_s, gap_s))
