@@ -1,11 +1,11 @@
 """The connection to a home reads its devices and calls services once, and survives every fault."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from support.services.service_server import TOKEN, Reply, ServiceServer, service_server
+from support.services.service_server import TOKEN, Reply, ServiceServer, run_served, service_server
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
@@ -34,14 +34,6 @@ async def connected(
         await home.aclose()
 
 
-def run(test: Callable[[ServiceServer], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with service_server() as served:
-            await test(served)
-
-    asyncio.run(main())
-
-
 def test_devices_have_area_and_floor() -> None:
     async def test(served: ServiceServer) -> None:
         async with connected(served) as home:
@@ -56,7 +48,7 @@ def test_devices_have_area_and_floor() -> None:
             assert home.state.floors == ("Ground floor", "First floor")
             assert {request.token for request in served.requests} == {TOKEN}
 
-    run(test)
+    run_served(test)
 
 
 def test_allowed_kinds_are_read_and_areas_limit_devices() -> None:
@@ -70,7 +62,7 @@ def test_allowed_kinds_are_read_and_areas_limit_devices() -> None:
             assert home.state is not None
             assert {device.kind for device in home.state.devices} == {"light", "lock", "garage"}
 
-    run(test)
+    run_served(test)
 
 
 def test_user_without_template_right_gets_names_without_areas() -> None:
@@ -82,7 +74,7 @@ def test_user_without_template_right_gets_names_without_areas() -> None:
             assert home.fault is None
             assert {device.area for device in home.state.devices} == {""}
 
-    run(test)
+    run_served(test)
 
 
 @text_cases(
@@ -114,7 +106,7 @@ def test_fault_is_named_and_next_reading_recovers(fault: str, reply: Reply) -> N
             assert home.fault is None
             assert home.state is not None
 
-    run(test)
+    run_served(test)
 
 
 def test_unreachable_home_is_a_fault() -> None:
@@ -127,7 +119,7 @@ def test_unreachable_home_is_a_fault() -> None:
         await home.aclose()
         assert not served.requests
 
-    run(test)
+    run_served(test)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -142,7 +134,7 @@ def test_redirect_is_not_followed_with_the_token(status: int) -> None:
                 assert await home.act([LIGHT_ON]) == "broken"
             assert not other.requests
 
-    run(test)
+    run_served(test)
 
 
 def test_call_is_made_once_and_its_states_are_taken_over() -> None:
@@ -155,7 +147,7 @@ def test_call_is_made_once_and_its_states_are_taken_over() -> None:
             assert next(d for d in home.state.devices if d.id == "light.kitchen").state == "on"
             assert next(d for d in home.state.devices if d.id == "light.kitchen").area == "Kitchen"
 
-    run(test)
+    run_served(test)
 
 
 def test_failed_call_is_not_repeated_and_ends_the_action() -> None:
@@ -165,7 +157,7 @@ def test_failed_call_is_not_repeated_and_ends_the_action() -> None:
             assert await home.act([LIGHT_ON, LIGHT_ON]) == "broken"
             assert len(served.calls) == 1
 
-    run(test)
+    run_served(test)
 
 
 def test_actions_at_the_same_time_are_bounded() -> None:
@@ -177,7 +169,7 @@ def test_actions_at_the_same_time_are_bounded() -> None:
             assert results.count("busy") == 1
             assert len(served.calls) == MAX_ACTIONS
 
-    run(test)
+    run_served(test)
 
 
 def test_background_reading_repeats_and_ends() -> None:
@@ -197,7 +189,7 @@ def test_background_reading_repeats_and_ends() -> None:
             await asyncio.sleep(0.05)
             assert len(served.of("/api/states")) == 1
 
-    run(test)
+    run_served(test)
 
 
 def test_token_is_in_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -211,4 +203,4 @@ def test_token_is_in_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
         assert served.url not in caplog.text
 
     with caplog.at_level("DEBUG"):
-        run(test)
+        run_served(test)

@@ -32,7 +32,7 @@ NOT_UNDERSTOOD = (
 def test_match_time_stays_within_budget() -> None:
     skills = Skills()
     skills.load()
-    sentences = [*UNDERSTOOD.read_text(encoding="utf-8").splitlines()[::3], *NOT_UNDERSTOOD * 10]
+    sentences = [*UNDERSTOOD.read_text(encoding="utf-8").splitlines(), *NOT_UNDERSTOOD * 10]
     took_ms, walks_s = [], []
     for number, sentence in enumerate(sentences):
         if number % 10 == 0:

@@ -1,13 +1,13 @@
 """The weather service is asked once for the same thing, and every fault of it is named."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import date
 
 import httpx
 import pytest
-from support.services.service_server import Reply, ServiceServer, recording, service_server
+from support.services.service_server import Reply, ServiceServer, recording, run_served
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import WeatherSection
@@ -32,14 +32,6 @@ async def asked(served: ServiceServer, timeout_s: float = 4.0, **keys: object) -
         await service.aclose()
 
 
-def run(test: Callable[[ServiceServer], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with service_server() as served:
-            await test(served)
-
-    asyncio.run(main())
-
-
 def test_forecast_has_now_and_days() -> None:
     async def test(served: ServiceServer) -> None:
         async with asked(served) as service:
@@ -52,7 +44,7 @@ def test_forecast_has_now_and_days() -> None:
             assert "temperature_unit" not in request.query
             assert not request.token
 
-    run(test)
+    run_served(test)
 
 
 def test_units_are_requested() -> None:
@@ -62,7 +54,7 @@ def test_units_are_requested() -> None:
             query = served.of("/v1/forecast")[0].query
             assert (query["temperature_unit"], query["wind_speed_unit"]) == ("fahrenheit", "mph")
 
-    run(test)
+    run_served(test)
 
 
 def test_places_are_in_the_language_and_ambiguous_ones_are_told_apart() -> None:
@@ -74,7 +66,7 @@ def test_places_are_in_the_language_and_ambiguous_ones_are_told_apart() -> None:
             springfield = await service.places("springfield", "en")
             assert [place.region for place in meant(springfield)] == ["Missouri", "Massachusetts", "Illinois"]
 
-    run(test)
+    run_served(test)
 
 
 def test_place_is_in_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -85,7 +77,7 @@ def test_place_is_in_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
             await other.get(f"{served.url}/other")
 
     with caplog.at_level("DEBUG"):
-        run(test)
+        run_served(test)
     assert "springfield" not in caplog.text
     assert "HTTP Request: GET" in caplog.text, "requests to others are logged"
 
@@ -96,7 +88,7 @@ def test_region_after_the_place_is_asked_with_a_comma() -> None:
             assert await service.places("paris texas", "en") == ()
             assert [request.query["name"] for request in served.of("/v1/search")] == ["paris texas", "paris, texas"]
 
-    run(test)
+    run_served(test)
 
 
 def test_answers_are_kept_and_asked_once_at_the_same_time() -> None:
@@ -106,7 +98,7 @@ def test_answers_are_kept_and_asked_once_at_the_same_time() -> None:
             await service.forecast(PARIS)
             assert len(served.of("/v1/forecast")) == 1
 
-    run(test)
+    run_served(test)
 
 
 def test_dropped_question_does_not_stop_the_request() -> None:
@@ -119,7 +111,7 @@ def test_dropped_question_does_not_stop_the_request() -> None:
             assert (await service.forecast(PARIS)).days
             assert len(served.of("/v1/forecast")) == 1
 
-    run(test)
+    run_served(test)
 
 
 def test_kept_answers_are_bounded() -> None:
@@ -129,7 +121,7 @@ def test_kept_answers_are_bounded() -> None:
                 await service.places(f"place{number}", "en")
             assert len(service._kept) == MAX_KEPT
 
-    run(test)
+    run_served(test)
 
 
 def test_requests_at_the_same_time_are_bounded() -> None:
@@ -140,7 +132,7 @@ def test_requests_at_the_same_time_are_bounded() -> None:
             results = await asyncio.gather(*asks, return_exceptions=True)
             assert sum(isinstance(result, ServiceFault) for result in results) == 1
 
-    run(test)
+    run_served(test)
 
 
 @text_cases(
@@ -169,7 +161,7 @@ def test_fault_is_named_and_not_kept(kind: str, reply: Reply) -> None:
             served.faults.clear()
             assert (await service.forecast(PARIS)).days
 
-    run(test)
+    run_served(test)
 
 
 @pytest.mark.parametrize("answer", [b"{}", b'{"results": []}', b'{"results": [1, {"name": "x"}, {"name": 5}]}'])
@@ -179,4 +171,4 @@ def test_answer_without_a_usable_place_has_none(answer: bytes) -> None:
         async with asked(served) as service:
             assert await service.places("nowhere", "en") == ()
 
-    run(test)
+    run_served(test)

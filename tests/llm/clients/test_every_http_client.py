@@ -35,6 +35,7 @@ from llm import token_deadlines
 from llm.aws.bedrock import BedrockChat
 from llm.aws.sagemaker import SageMakerChat
 from llm.chat import (
+    PLAIN,
     ChatEvent,
     ChatModel,
     ChatOptions,
@@ -291,3 +292,21 @@ def test_wait_for_token_counts_is_bounded(kind: str, monkeypatch: pytest.MonkeyP
     assert text == Token("Hi")
     assert isinstance(finished, Finished)
     assert finished.completion_tokens is None
+
+
+@EVERY
+def test_service_receives_the_trace_context(service: Service) -> None:
+    traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    async def test(server: Server, model: ChatModel) -> None:
+        for options in (ChatOptions(traceparent=traceparent), PLAIN):
+            async with aclosing(model.stream(HELLO, options)) as stream:
+                async for _ in stream:
+                    pass
+        told, untold = server.posts
+        assert told.headers["traceparent"] == traceparent
+        assert "traceparent" not in untold.headers
+        # A proxy that rewrites it would break a signature.
+        assert "traceparent" not in told.headers["authorization"]
+
+    service.client.run(test, complete(service))

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,3 +167,13 @@ async def service_server() -> AsyncGenerator[ServiceServer]:
         yield served
     finally:
         await served.stop()
+
+
+def run_served(test: Callable[[ServiceServer], Awaitable[None]]) -> None:
+    """Runs a test with a server."""
+
+    async def main() -> None:
+        async with service_server() as served:
+            await test(served)
+
+    asyncio.run(main())
