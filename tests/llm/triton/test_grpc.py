@@ -4,10 +4,10 @@ import asyncio
 import gc
 import json
 import socket
-import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -27,6 +27,8 @@ from support.services.grpc_server import (
     self_signed,
     serving,
 )
+from support.services.llm_server import HELLO, ask
+from support.services.scripted_answers import ASKED, KEY, check_nothing_private
 from support.texts.text_cases import named_cases
 from tritonclient.grpc import InferInput, InferRequestedOutput
 
@@ -34,11 +36,6 @@ from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, Reques
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.triton import grpc_channel
 from llm.triton.grpc import TritonGrpcChat
-from llm.triton.settings import Backend
-
-KEY = "sk-very-secret-key"
-HELLO = (Message("system", "You are terse."), Message("user", "what is the tallest mountain"))
-ASKED = HELLO[-1].content
 
 Test = Callable[[Triton, TritonGrpcChat], Awaitable[None]]
 
@@ -48,35 +45,20 @@ def prompt(messages: Sequence[Message]) -> str:
 
 
 @asynccontextmanager
-async def chatting(
-    url: str,
-    *,
-    first_token_timeout_s: float = 5.0,
-    token_gap_timeout_s: float = 5.0,
-    connect_timeout_s: float = 3.0,
-    details: bool = False,
-    backend: Backend = "vllm",
-    keepalive_s: float | None = None,
-    ca_file: Path | None = None,
-) -> AsyncGenerator[TritonGrpcChat]:
+async def chatting(url: str, **settings: Any) -> AsyncGenerator[TritonGrpcChat]:
+    limits = {"first_token_timeout_s": 5.0, "token_gap_timeout_s": 5.0, "connect_timeout_s": 3.0}
     model = TritonGrpcChat(
         "near",
         url,
         "m7",
         prompt=prompt,
         version="2",
-        backend=backend,
         api_key=KEY + "\n",
         headers={"X-Tenant": "t1"},
-        first_token_timeout_s=first_token_timeout_s,
-        token_gap_timeout_s=token_gap_timeout_s,
-        connect_timeout_s=connect_timeout_s,
         max_tokens=60,
         temperature=0.5,
         parameters={"top_k": 40, "top_p": 1, "seed": 3},
-        details=details,
-        keepalive_s=keepalive_s,
-        ca_file=ca_file,
+        **(limits | settings),
     )
     try:
         yield model
@@ -94,33 +76,12 @@ def in_loop(main: Awaitable[None]) -> None:
     asyncio.run(whole())
 
 
-def run(
-    test: Test,
-    *scripts: Script,
-    first_token_timeout_s: float = 5.0,
-    token_gap_timeout_s: float = 5.0,
-    details: bool = False,
-    backend: Backend = "vllm",
-) -> None:
+def run(test: Test, *scripts: Script, **settings: Any) -> None:
     async def main() -> None:
-        async with (
-            serving(*scripts) as triton,
-            chatting(
-                triton.url,
-                first_token_timeout_s=first_token_timeout_s,
-                token_gap_timeout_s=token_gap_timeout_s,
-                details=details,
-                backend=backend,
-            ) as model,
-        ):
+        async with serving(*scripts) as triton, chatting(triton.url, **settings) as model:
             await test(triton, model)
 
     in_loop(main())
-
-
-async def ask(model: TritonGrpcChat) -> list[ChatEvent]:
-    async with aclosing(model.stream(HELLO)) as events:
-        return [event async for event in events]
 
 
 async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
@@ -158,9 +119,7 @@ def events_of(*scripts: Script, details: bool = False) -> list[ChatEvent]:
     return events
 
 
-def failing(
-    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError, float]:
+def failing(*scripts: Script, **settings: Any) -> tuple[list[ChatEvent], LlmError, float]:
     """Returns the events before the failure, the error, and the seconds until then."""
     found: list[tuple[list[ChatEvent], LlmError, float]] = []
 
@@ -170,18 +129,8 @@ def failing(
         events, error = await failure_of(model)
         found.append((events, error, asyncio.get_running_loop().time() - began_s))
 
-    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
+    run(test, *scripts, **settings)
     return found[0]
-
-
-def check_nothing_private(error: LlmError) -> None:
-    """Checks that neither the key nor the question is in any text that may be logged."""
-    everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
-    assert KEY not in everything
-    assert ASKED not in everything
-    assert error.endpoint == "near"
-    assert "'near'" in str(error)
-    assert "grpc" not in error.spoken
 
 
 def texts(events: list[ChatEvent]) -> list[str]:
