@@ -2,25 +2,14 @@
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, asynccontextmanager
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-from support.conversations.real_time_conversation import WHAT_TIME
-from support.engines.scripted_engines import script_recognizer
 from support.models.synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 from support.services.llama_server import MODEL, LlamaServer, llama_server
 
-from assistant.commands.demo import demo
-from assistant.commands.llm_endpoints.editing import add
-from assistant.commands.llm_endpoints.wanted import NewEndpoint
-from assistant.config.loading import load_settings
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, RequestSent, SlotAcquired, Token
 from llm.discovery import discover
 from llm.errors import LlmError, LlmRefused
@@ -36,7 +25,6 @@ STORY = (Message("user", "tell me a story"),)
 """The model goes on until it is stopped."""
 
 KEY = "sk-very-secret-key"
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 @pytest.fixture(scope="module")
@@ -214,63 +202,3 @@ def test_server_is_discovered_by_name(server: LlamaServer) -> None:
     (found,) = asyncio.run(discover((server.port,), timeout_s=2.0))
     assert (found.name, found.url, found.models) == ("llama.cpp", server.url, (MODEL,))
     assert found.usable
-
-
-def test_endpoints_add_recognizes_server(server: LlamaServer, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text("", encoding="utf-8")
-    screen = StringIO()
-    console = Console(file=screen, width=200)
-    asyncio.run(add(NewEndpoint(None, None, None, ""), file, {}, console, ports=(server.port,)))
-    said = " ".join(screen.getvalue().split())
-    assert "llama.cpp" in said
-    assert f"({MODEL} at {server.url})" in said
-    (endpoint,) = load_settings(file, {}, ()).settings.llm.endpoints
-    assert (endpoint.url, endpoint.model) == (server.url, MODEL)
-
-
-def test_endpoints_add_accepts_browser_address(server: LlamaServer, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("", encoding="utf-8")
-    done = repartee(tmp_path, "endpoints", "add", "near", "--url", server.root)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"near ({MODEL} at {server.root}" in done.stdout
-    assert "answers in" in repartee(tmp_path, "endpoints").stdout
-
-
-def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "160", "REPARTEE_CONFIG": "config.toml"},
-    )
-
-
-# End to end.
-
-
-@pytest.mark.calm
-@pytest.mark.real_time
-@pytest.mark.timeout(300)
-def test_spoken_question_is_answered(server: LlamaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording is transcribed, llama.cpp answers, and the answer reaches the loudspeaker and the trace."""
-    script_recognizer(monkeypatch, "what time is it")
-    given = [
-        "skills.before_llm=false",
-        "trace.words=true",
-        "llm.max_tokens=6",
-        f"trace.dir={tmp_path / 'traces'}",
-    ]
-    screen = StringIO()
-    loaded = load_settings(None, {}, given)
-    console = Console(file=screen, width=250)
-    asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, console, llm="auto", ports=[server.port]))
-    said = " ".join(screen.getvalue().split())
-    assert f"language model: llama.cpp at {server.url}, {MODEL}, for this run" in said
-    (line,) = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
-    record = json.loads(line)
-    assert record["outcome"] == "answered"
-    assert "on and on" in line
