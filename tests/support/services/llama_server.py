@@ -1,11 +1,9 @@
 """Runs llama.cpp's own server in a separate process, with a model made by synthetic_gguf."""
 
 import importlib
-import json
 import select
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +14,6 @@ from support.models.synthetic_gguf import CHAT_TEMPLATE, CONTEXT_TOKENS, write_g
 MODEL = "tiny-chat"
 START_TIMEOUT_S = 15.0
 """Start timeout in seconds. Loading its library takes a second from a cold disk; the model takes 50 ms."""
-
-_ASK_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +32,6 @@ class LlamaServer:
     def url(self) -> str:
         """Returns the base URL of the API."""
         return f"{self.root}/v1"
-
-    def is_busy(self) -> bool:
-        """Returns whether its only slot is generating."""
-        (slot,) = json.loads(self._get("/slots"))
-        busy: bool = slot["is_processing"]
-        return busy
-
-    def tokens_generated(self) -> int:
-        """Returns the number of tokens since the start. It changes at the end of each answer."""
-        (line,) = [
-            line for line in self._get("/metrics").splitlines() if line.startswith("llamacpp:tokens_predicted_total ")
-        ]
-        return int(float(line.split()[1]))
-
-    def _get(self, path: str) -> str:
-        with urllib.request.urlopen(self.root + path, timeout=_ASK_TIMEOUT_S) as answer:
-            text: str = answer.read().decode()
-        return text
 
 
 @contextmanager
@@ -91,7 +69,6 @@ def main(model: str, api_key: str) -> None:
     settings.cpuparams.n_threads = 1
     settings.warmup = False
     settings.fit_params = False
-    settings.endpoint_metrics = True
     settings.api_keys = [api_key] if api_key else []
     server = llama.Server(settings)
     sys.stdout.write(f"{server.listening_address}\n")
