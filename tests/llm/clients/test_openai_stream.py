@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.llm_server import DONE, event, usage
-from support.services.stream_reading import StreamReading
+from support.services.scripted_answers import StreamReading
 from support.texts.text_cases import named_cases
 
 from llm import answer_state

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.services.generate_events import error, last, token
-from support.services.stream_reading import StreamReading
+from support.services.scripted_answers import StreamReading
 from support.texts.text_cases import named_cases
 
 from llm.chat import Finished, Token
