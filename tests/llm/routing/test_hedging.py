@@ -24,7 +24,7 @@ def test_hedge_delay_is_bounded_90th_percentile() -> None:
     assert hedge_delay_s(of(*[0.02] * 20)) == pytest.approx(0.06)
 
 
-def test_card_profile_exceeds_hedge_delay() -> None:
+def test_patience_exceeds_hedge_delay() -> None:
     for health in (Health(), of(0.02), of(0.1), of(1.0)):
         assert patience_s(health) > 1.5 * hedge_delay_s(health)
 
