@@ -1,9 +1,9 @@
 """The trace context of a request reaches a service over gRPC, and an endpoint that replaces another."""
 
-import asyncio
 from contextlib import aclosing, suppress
 
 import grpc
+from support.clocks.event_loop import in_event_loop
 from support.services import grpc_server, llm_server
 
 from llm.chat import ChatModel, ChatOptions
@@ -25,22 +25,18 @@ async def ask(model: ChatModel) -> None:
     await model.aclose()
 
 
-def test_grpc_service_receives_trace_context() -> None:
-    async def main() -> None:
-        async with grpc_server.serving((grpc_server.Fail(grpc.StatusCode.INVALID_ARGUMENT),)) as triton:
-            await ask(TritonGrpcChat("near", triton.url, "m", prompt=lambda messages: "hello"))
-        assert triton.seen[0].metadata["traceparent"] == TRACEPARENT
-
-    asyncio.run(main())
+@in_event_loop
+async def test_grpc_service_receives_trace_context() -> None:
+    async with grpc_server.serving((grpc_server.Fail(grpc.StatusCode.INVALID_ARGUMENT),)) as triton:
+        await ask(TritonGrpcChat("near", triton.url, "m", prompt=lambda messages: "hello"))
+    assert triton.seen[0].metadata["traceparent"] == TRACEPARENT
 
 
-def test_failover_endpoint_receives_trace_context() -> None:
-    async def main() -> None:
-        refused = llm_server.status(503, {"error": "busy"})
-        async with llm_server.serving(refused) as one, llm_server.serving(llm_server.answer("Yes.")) as other:
-            routing = Routing([Endpoint("one"), Endpoint("other")], "ordered", HedgeBudget(0.0), lambda: 0.5)
-            models = [OpenAIChat("one", one.url, "m"), OpenAIChat("other", other.url, "m")]
-            await ask(Router(models, routing, first_token_timeout_s=5.0))
-            assert [seen.headers["traceparent"] for seen in (*one.posts, *other.posts)] == [TRACEPARENT] * 2
-
-    asyncio.run(main())
+@in_event_loop
+async def test_failover_endpoint_receives_trace_context() -> None:
+    refused = llm_server.status(503, {"error": "busy"})
+    async with llm_server.serving(refused) as one, llm_server.serving(llm_server.answer("Yes.")) as other:
+        routing = Routing([Endpoint("one"), Endpoint("other")], "ordered", HedgeBudget(0.0), lambda: 0.5)
+        models = [OpenAIChat("one", one.url, "m"), OpenAIChat("other", other.url, "m")]
+        await ask(Router(models, routing, first_token_timeout_s=5.0))
+        assert [seen.headers["traceparent"] for seen in (*one.posts, *other.posts)] == [TRACEPARENT] * 2

@@ -8,8 +8,10 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
+from functools import wraps
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import ParamSpec
 
 import pytest
 from support.mcp import mcp_plain_program
@@ -26,6 +28,7 @@ from llm.environment import CHECK_PROXY
 
 pytestmark = pytest.mark.slow
 
+P = ParamSpec("P")
 PROGRAMS = Path(__file__).parents[2] / "support" / "mcp"
 PLAIN = PROGRAMS / "mcp_plain_program.py"
 COMMAND = f"'{sys.executable}' '{PLAIN}'"
@@ -56,106 +59,97 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def limited() -> None:
+def limited(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    """Runs the test in an event loop for at most 40 s."""
+
+    async def whole(*args: P.args, **kwargs: P.kwargs) -> None:
         async with asyncio.timeout(40):
-            await test()
+            await test(*args, **kwargs)
 
-    asyncio.run(limited())
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(whole(*args, **kwargs))
 
-
-def test_real_program_is_started_listed_and_called() -> None:
-    async def test() -> None:
-        async with tools_of(section(command=f"'{sys.executable}' '{PROGRAMS / 'mcp_program.py'}'")) as (tools, told):
-            assert [function.name for function in tools.functions] == [
-                f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
-            ]
-            weather = tools.functions[-1]
-            assert weather.description == "The weather at a place."
-            assert json.loads(weather.parameters)["required"] == ["place"]
-            assert await tools.call("home_weather", '{"place": "Köln"}') == "In Köln it is sunny."
-            assert "the list is full" in await tools.call("home_fail", "{}")
-            assert (await tools.call("home_fail", "{}")).startswith("error: ")
-            assert await tools.call("home_picture", "{}") == "[image]"
-            assert (await tools.call("home_weather", "{}")).startswith("error: ")
-            assert await tools.call("home_secret", "{}") == "open sesame nothing"
-            with pytest.raises(ToolError, match="no tool home_nothing"):
-                await tools.call("home_nothing", "{}")
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await tools.call("home_wait", '{"seconds": 30}')
-            assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
-            assert told == []
-
-    run(test)
+    return run
 
 
-def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
+@limited
+async def test_real_program_is_started_listed_and_called() -> None:
+    async with tools_of(section(command=f"'{sys.executable}' '{PROGRAMS / 'mcp_program.py'}'")) as (tools, told):
+        assert [function.name for function in tools.functions] == [
+            f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
+        ]
+        weather = tools.functions[-1]
+        assert weather.description == "The weather at a place."
+        assert json.loads(weather.parameters)["required"] == ["place"]
+        assert await tools.call("home_weather", '{"place": "Köln"}') == "In Köln it is sunny."
+        assert "the list is full" in await tools.call("home_fail", "{}")
+        assert (await tools.call("home_fail", "{}")).startswith("error: ")
+        assert await tools.call("home_picture", "{}") == "[image]"
+        assert (await tools.call("home_weather", "{}")).startswith("error: ")
+        assert await tools.call("home_secret", "{}") == "open sesame nothing"
+        with pytest.raises(ToolError, match="no tool home_nothing"):
+            await tools.call("home_nothing", "{}")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await tools.call("home_wait", '{"seconds": 30}')
+        assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
+        assert told == []
+
+
+@limited
+async def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
     trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather gone", trusted=True)
-
-    async def test() -> None:
-        async with tools_of(section(only="weather"), trusted, section("none", only="lost")) as (tools, told):
-            assert sorted(told) == [
-                "the tool server none has no tool lost: check its key `only`",
-                "the tool server work has no tool gone: check its key `only`",
-            ]
-            assert [(one.name, one.source, one.is_trusted) for one in tools.functions] == [
-                ("home_weather", "home", False),
-                ("work_weather", "work", True),
-            ]
-            assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-            assert tools.detail == "2 tools: home (1), none (0), work (1)"
-
-    run(test)
+    async with tools_of(section(only="weather"), trusted, section("none", only="lost")) as (tools, told):
+        assert sorted(told) == [
+            "the tool server none has no tool lost: check its key `only`",
+            "the tool server work has no tool gone: check its key `only`",
+        ]
+        assert [(one.name, one.source, one.is_trusted) for one in tools.functions] == [
+            ("home_weather", "home", False),
+            ("work_weather", "work", True),
+        ]
+        assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+        assert tools.detail == "2 tools: home (1), none (0), work (1)"
 
 
-def test_invalid_utf_8_does_not_end_a_program() -> None:
+@limited
+async def test_invalid_utf_8_does_not_end_a_program() -> None:
     """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
     code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PLAIN}", run_name="__main__")'
-
-    async def test() -> None:
-        async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
-            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-            assert told == []
-
-    run(test)
+    async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
+        assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+        assert told == []
 
 
-def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+@limited
+async def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.2)
-
-    async def test() -> None:
-        async with tools_of(section()) as (tools, told):
-            before = tools.functions
-            with pytest.raises(ToolError, match="home"):
-                await tools.call("home_die", "{}")
-            await until(lambda: bool(told))
-            assert told[0].startswith("the tool server home is not available (")
-            assert tools.functions == before, "prompts would change"
-            with pytest.raises(ToolError, match="not there at the moment"):
-                await tools.call("home_weather", '{"place": "Bonn"}')
-            await until(lambda: not tools.troubles)
-            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-            assert len(told) == 1
-
-    run(test)
+    async with tools_of(section()) as (tools, told):
+        before = tools.functions
+        with pytest.raises(ToolError, match="home"):
+            await tools.call("home_die", "{}")
+        await until(lambda: bool(told))
+        assert told[0].startswith("the tool server home is not available (")
+        assert tools.functions == before, "prompts would change"
+        with pytest.raises(ToolError, match="not there at the moment"):
+            await tools.call("home_weather", '{"place": "Bonn"}')
+        await until(lambda: not tools.troubles)
+        assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+        assert len(told) == 1
 
 
-def test_unreachable_server_does_not_affect_the_others() -> None:
-    async def test() -> None:
-        async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
-            assert len(tools.functions) == 3
-            assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
-
-    run(test)
+@limited
+async def test_unreachable_server_does_not_affect_the_others() -> None:
+    async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
+        assert len(tools.functions) == 3
+        assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
 
 
-def test_missing_variable_is_named() -> None:
-    async def test() -> None:
-        with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
-            await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
-
-    run(test)
+@limited
+async def test_missing_variable_is_named() -> None:
+    with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
+        await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
 
 
 SILENT = section("silent", f"'{sys.executable}' -c 'import time; time.sleep(60)'", "")
@@ -190,7 +184,7 @@ def test_server_can_be_stopped_after_a_cancelled_load(monkeypatch: pytest.Monkey
         await test()
         gc.collect()
 
-    run(listening)
+    limited(listening)()
     assert complaints == []
 
 
@@ -214,22 +208,19 @@ def test_connection_that_fails_while_closing_is_stopped(monkeypatch: pytest.Monk
         running.cancel()
         assert ended
 
-    run(test)
+    limited(test)()
 
 
-def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+@limited
+async def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """During a call such a server lists nothing; it was considered lost, and killed after it had acted."""
     monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
-
-    async def test() -> None:
-        async with tools_of(section("busy")) as (tools, told):
-            assert await tools.call("busy_work", '{"seconds": 1.2}') == "worked"
-            await asyncio.sleep(0.5)
-            assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
-            assert told == []
-
-    run(test)
+    async with tools_of(section("busy")) as (tools, told):
+        assert await tools.call("busy_work", '{"seconds": 1.2}') == "worked"
+        await asyncio.sleep(0.5)
+        assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
+        assert told == []
 
 
 @named_cases(
@@ -280,7 +271,7 @@ def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env:
             assert told == [f"the tool server far is not available ({reason}): its tools cannot be called"]
         listener.close()
 
-    run(test)
+    limited(test)()
 
 
 def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -303,7 +294,7 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
             async with tools_of(server) as (_, told):
                 assert "there is no MCP server at its address" in told[0]
 
-    run(test)
+    limited(test)()
 
 
 @pytest.mark.parametrize(
@@ -328,15 +319,14 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
     ],
     ids=["SOCKS proxy", "invalid proxy", "missing certificates", "unreachable proxy"],
 )
-def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str) -> None:
+@limited
+async def test_unusable_environment_is_reported(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
+) -> None:
     monkeypatch.setenv(name, value)
-
-    async def test() -> None:
-        async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
-            assert told[0].startswith(f"the tool server far is not available ({reason}")
-            assert "secret" not in told[0]
-
-    run(test)
+    async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
+        assert told[0].startswith(f"the tool server far is not available ({reason}")
+        assert "secret" not in told[0]
 
 
 def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,5 +360,5 @@ def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest
                     await until(lambda: not tools.troubles)
                     assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
 
-    run(test)
+    limited(test)()
     assert tokens == {"Bearer open sesame"}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.aws_server import (
     HEAD,
     REGION,
@@ -121,7 +122,8 @@ def test_boto3_receives_the_same_answer(model: str) -> None:
         asyncio.run(main())
 
 
-def test_request_bodies_are_valid_for_boto3() -> None:
+@in_event_loop
+async def test_request_bodies_are_valid_for_boto3() -> None:
     """The bodies are valid for the API model of the real client."""
     history = (
         *HELLO,
@@ -138,12 +140,9 @@ def test_request_bodies_are_valid_for_boto3() -> None:
         list(client.converse_stream(modelId=NOVA, **body)["stream"])
         client.close()
 
-    async def main() -> None:
-        async with serving_aws(script) as server:
-            await asyncio.to_thread(by_boto3, server.url)
-            assert json.loads(server.posts[0].body) == body
-
-    asyncio.run(main())
+    async with serving_aws(script) as server:
+        await asyncio.to_thread(by_boto3, server.url)
+        assert json.loads(server.posts[0].body) == body
 
 
 def test_cache_and_latency_options() -> None:
@@ -304,7 +303,8 @@ def test_anthropic_error_inside_stream() -> None:
     assert not failure(script, api="invoke", family="anthropic").retryable
 
 
-def test_llama_by_invoke_matches_boto3() -> None:
+@in_event_loop
+async def test_llama_by_invoke_matches_boto3() -> None:
     metrics = {"inputTokenCount": 31, "outputTokenCount": 2}
     script = answer(
         wrapped(generation="Mount", prompt_token_count=31, generation_token_count=1, stop_reason=None),
@@ -326,23 +326,18 @@ def test_llama_by_invoke_matches_boto3() -> None:
         client.close()
         return "".join(chunk["generation"] for chunk in chunks)
 
-    async def main() -> None:
-        async with serving_aws(script) as server:
-            assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
-
-    asyncio.run(main())
+    async with serving_aws(script) as server:
+        assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
 
 
-def test_llama_by_invoke_refuses_functions() -> None:
-    async def main() -> None:
-        chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
-        async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
-            with pytest.raises(LlmRefused, match="does not support functions: use api 'converse'") as refusal:
-                await anext(events)
-        assert refusal.value.retryable
-        await chat.aclose()
-
-    asyncio.run(main())
+@in_event_loop
+async def test_llama_by_invoke_refuses_functions() -> None:
+    chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
+    async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
+        with pytest.raises(LlmRefused, match="does not support functions: use api 'converse'") as refusal:
+            await anext(events)
+    assert refusal.value.retryable
+    await chat.aclose()
 
 
 # Settings and secrets.

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.aws_server import (
     KEY_ID,
     REGION,
@@ -74,101 +75,88 @@ async def settled(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def test_credentials_are_found_once_and_kept() -> None:
-    async def main() -> None:
-        source = Expiring()
-        kept = credentials(source)
-        async with asyncio.TaskGroup() as group:
-            waiting = [group.create_task(kept.current()) for _ in range(5)]
-        assert {task.result().access_key for task in waiting} == {"key 1"}
+@in_event_loop
+async def test_credentials_are_found_once_and_kept() -> None:
+    source = Expiring()
+    kept = credentials(source)
+    async with asyncio.TaskGroup() as group:
+        waiting = [group.create_task(kept.current()) for _ in range(5)]
+    assert {task.result().access_key for task in waiting} == {"key 1"}
+    assert (await kept.current()).access_key == "key 1"
+    assert source.asked == 1
+
+
+@in_event_loop
+async def test_credentials_are_renewed_in_background() -> None:
+    source = Expiring()
+    kept = credentials(source)
+    await kept.current()
+    source.left_s = 600
+    source.may_answer.clear()
+    async with asyncio.timeout(10):
         assert (await kept.current()).access_key == "key 1"
-        assert source.asked == 1
-
-    asyncio.run(main())
-
-
-def test_credentials_are_renewed_in_background() -> None:
-    async def main() -> None:
-        source = Expiring()
-        kept = credentials(source)
-        await kept.current()
-        source.left_s = 600
-        source.may_answer.clear()
-        async with asyncio.timeout(10):
-            assert (await kept.current()).access_key == "key 1"
-            assert (await kept.current()).access_key == "key 1"
-        await settled(lambda: source.asked == 2)
-        source.left_s = 3600
-        source.may_answer.set()
-        await settled(lambda: kept._keys is not None and kept._keys.access_key == "key 2")
-        assert source.asked == 2
-
-    asyncio.run(main())
-
-
-def test_expired_credentials_are_waited_for() -> None:
-    async def main() -> None:
-        source = Expiring()
-        kept = credentials(source)
-        await kept.current()
-        source.left_s = 5
-        assert (await kept.current()).access_key == "key 2"
-
-    asyncio.run(main())
-
-
-def test_failed_renewal_matters_only_after_expiry() -> None:
-    async def main() -> None:
-        source = Expiring()
-        kept = credentials(source)
-        await kept.current()
-        source.left_s, source.error = 600, RuntimeError("still expired")
         assert (await kept.current()).access_key == "key 1"
-        await settled(lambda: kept._failed is not None)
-        assert (await kept.current()).access_key == "key 1"
-        source.left_s = 1
-        with pytest.raises(LlmRefused, match="expired: renew them"):
-            await kept.current()
-        assert source.asked == 2  # not once per turn
-
-    asyncio.run(main())
+    await settled(lambda: source.asked == 2)
+    source.left_s = 3600
+    source.may_answer.set()
+    await settled(lambda: kept._keys is not None and kept._keys.access_key == "key 2")
+    assert source.asked == 2
 
 
-def test_wait_for_slow_source_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_expired_credentials_are_waited_for() -> None:
+    source = Expiring()
+    kept = credentials(source)
+    await kept.current()
+    source.left_s = 5
+    assert (await kept.current()).access_key == "key 2"
+
+
+@in_event_loop
+async def test_failed_renewal_matters_only_after_expiry() -> None:
+    source = Expiring()
+    kept = credentials(source)
+    await kept.current()
+    source.left_s, source.error = 600, RuntimeError("still expired")
+    assert (await kept.current()).access_key == "key 1"
+    await settled(lambda: kept._failed is not None)
+    assert (await kept.current()).access_key == "key 1"
+    source.left_s = 1
+    with pytest.raises(LlmRefused, match="expired: renew them"):
+        await kept.current()
+    assert source.asked == 2  # not once per turn
+
+
+@in_event_loop
+async def test_wait_for_slow_source_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 0.05)
+    source = Expiring()
+    source.may_answer.clear()
+    kept = credentials(source)
+    with pytest.raises(LlmUnreachable, match=r"no AWS credentials within 0\.05 s"):
+        await kept.current()
+    monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 3600)
+    async with asyncio.timeout(5):
+        with pytest.raises(LlmUnreachable, match="no AWS credentials"):
+            await kept.current()  # no further turn waits for the hanging source
+    source.may_answer.set()
+    await settled(lambda: kept._keys is not None)
+    assert (await kept.current()).access_key == "key 1"
+    assert source.asked == 1
+    kept.forget()
+    assert (await kept.current()).access_key == "key 2"  # the source answers again and is used at once
 
-    async def main() -> None:
-        source = Expiring()
-        source.may_answer.clear()
-        kept = credentials(source)
-        with pytest.raises(LlmUnreachable, match=r"no AWS credentials within 0\.05 s"):
+
+@in_event_loop
+async def test_cancelled_turn_leaves_lookup_running() -> None:
+    source = Expiring()
+    source.may_answer.clear()
+    kept = credentials(source)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
             await kept.current()
-        monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 3600)
-        async with asyncio.timeout(5):
-            with pytest.raises(LlmUnreachable, match="no AWS credentials"):
-                await kept.current()  # no further turn waits for the hanging source
-        source.may_answer.set()
-        await settled(lambda: kept._keys is not None)
-        assert (await kept.current()).access_key == "key 1"
-        assert source.asked == 1
-        kept.forget()
-        assert (await kept.current()).access_key == "key 2"  # the source answers again and is used at once
-
-    asyncio.run(main())
-
-
-def test_cancelled_turn_leaves_lookup_running() -> None:
-    async def main() -> None:
-        source = Expiring()
-        source.may_answer.clear()
-        kept = credentials(source)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
-                await kept.current()
-        source.may_answer.set()
-        assert (await kept.current()).access_key == "key 1"
-
-    asyncio.run(main())
+    source.may_answer.set()
+    assert (await kept.current()).access_key == "key 1"
 
 
 @pytest.mark.parametrize(
@@ -179,17 +167,15 @@ def test_cancelled_turn_leaves_lookup_running() -> None:
     ],
     ids=["none found", "look-up failed"],
 )
-def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, expected_text: str) -> None:
-    async def main() -> None:
-        kept = credentials(None, failure)
-        errors = []
-        for _ in range(2):
-            with pytest.raises(LlmRefused, match=expected_text) as caught:
-                await kept.current()
-            errors.append(caught.value)
-        assert errors[0] is not errors[1]
-
-    asyncio.run(main())
+@in_event_loop
+async def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, expected_text: str) -> None:
+    kept = credentials(None, failure)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(LlmRefused, match=expected_text) as caught:
+            await kept.current()
+        errors.append(caught.value)
+    assert errors[0] is not errors[1]
 
 
 # botocore's own chain.
@@ -234,53 +220,45 @@ def test_missing_credentials_are_reported() -> None:
         first_keys()
 
 
-def test_credentials_from_container(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_credentials_from_container(monkeypatch: pytest.MonkeyPatch) -> None:
     expires = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     found = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": expires}
-
-    async def main() -> None:
-        async with serving(status(200, {})) as server:
-            server.models = status(200, found)
-            monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{server.url}/role")
-            kept = AwsCredentials("cloud", None)
-            assert ((await kept.current()).access_key, (await kept.current()).token) == (KEY_ID, TOKEN)
-            assert len(server.seen) == 1
-
-    asyncio.run(main())
+    async with serving(status(200, {})) as server:
+        server.models = status(200, found)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{server.url}/role")
+        kept = AwsCredentials("cloud", None)
+        assert ((await kept.current()).access_key, (await kept.current()).token) == (KEY_ID, TOKEN)
+        assert len(server.seen) == 1
 
 
-def test_silent_container_does_not_block_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_silent_container_does_not_block_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 0.1)
-
-    async def main() -> None:
-        async with serving(status(200, {})) as server:
-            server.models = (Wait(5),)
-            monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{server.url}/role")
-            async with asyncio.timeout(1):
-                with pytest.raises(LlmUnreachable):
-                    await AwsCredentials("cloud", None).current()
-
-    asyncio.run(main())
+    async with serving(status(200, {})) as server:
+        server.models = (Wait(5),)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{server.url}/role")
+        async with asyncio.timeout(1):
+            with pytest.raises(LlmUnreachable):
+                await AwsCredentials("cloud", None).current()
 
 
-def test_expired_keys_are_read_again(tmp_path: Path) -> None:
+@in_event_loop
+async def test_expired_keys_are_read_again(tmp_path: Path) -> None:
     """The credentials file is renewed while the program runs."""
 
     def write(key_id: str) -> None:
         text = f"[default]\naws_access_key_id = {key_id}\naws_secret_access_key = {SECRET}\n"
         (tmp_path / "credentials").write_text(text, encoding="utf-8")
 
-    async def main() -> None:
+    write(KEY_ID)
+    async with serving_aws(refusal(403, "ExpiredTokenException", message="expired"), HI) as server:
+        chat = BedrockChat("cloud", "m", region=REGION, url=server.url)
+        with pytest.raises(LlmError, match="credentials that expired"):
+            await ask(chat)
+        write("AKIDOTHER")
+        with pytest.raises(LlmError, match="does not accept its AWS credentials"):
+            await ask(chat)
         write(KEY_ID)
-        async with serving_aws(refusal(403, "ExpiredTokenException", message="expired"), HI) as server:
-            chat = BedrockChat("cloud", "m", region=REGION, url=server.url)
-            with pytest.raises(LlmError, match="credentials that expired"):
-                await ask(chat)
-            write("AKIDOTHER")
-            with pytest.raises(LlmError, match="does not accept its AWS credentials"):
-                await ask(chat)
-            write(KEY_ID)
-            assert await ask(chat)
-            await chat.aclose()
-
-    asyncio.run(main())
+        assert await ask(chat)
+        await chat.aclose()

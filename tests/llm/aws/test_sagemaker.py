@@ -6,6 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.aws_server import (
     HEAD,
     REGION,
@@ -131,22 +132,20 @@ def test_request_with_messages() -> None:
     FAR.run(test, answer(part(TGI)))
 
 
-def test_request_with_prompt_and_variant() -> None:
-    async def main() -> None:
-        async with serving_aws(answer(part(TGI))) as server:
-            model = SageMakerChat(
-                "far", "my-endpoint", region=REGION, url=server.url, max_tokens=9, temperature=0.5,
-                prompt=lambda messages: f"<s>{len(messages)}", target_variant="blue",
-            )  # fmt: skip
-            await ask(model)
-            await model.aclose()
-        post = server.posts[0]
-        assert post.headers["x-amzn-sagemaker-target-variant"] == "blue"
-        parameters = {"details": True, "return_full_text": False, "temperature": 0.5, "max_new_tokens": 9}
-        assert json.loads(post.body) == {"inputs": "<s>2", "parameters": parameters, "stream": True}
-        assert model.detail == f"sagemaker my-endpoint (by prompt, without functions) at {server.url}"
-
-    asyncio.run(main())
+@in_event_loop
+async def test_request_with_prompt_and_variant() -> None:
+    async with serving_aws(answer(part(TGI))) as server:
+        model = SageMakerChat(
+            "far", "my-endpoint", region=REGION, url=server.url, max_tokens=9, temperature=0.5,
+            prompt=lambda messages: f"<s>{len(messages)}", target_variant="blue",
+        )  # fmt: skip
+        await ask(model)
+        await model.aclose()
+    post = server.posts[0]
+    assert post.headers["x-amzn-sagemaker-target-variant"] == "blue"
+    parameters = {"details": True, "return_full_text": False, "temperature": 0.5, "max_new_tokens": 9}
+    assert json.loads(post.body) == {"inputs": "<s>2", "parameters": parameters, "stream": True}
+    assert model.detail == f"sagemaker my-endpoint (by prompt, without functions) at {server.url}"
 
 
 def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,17 +164,15 @@ def test_fault_after_last_text_loses_only_counts() -> None:
     assert events_of(answer(part(line) + late))[2:] == [Token("Hi"), Finished("stop")]
 
 
-def test_functions_are_refused_with_prompt() -> None:
-    async def main() -> None:
-        model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
-        options = ChatOptions((Function("weather", "", "{}"),))
-        async with aclosing(model.stream(HELLO, options)) as events:
-            with pytest.raises(LlmRefused, match="does not support functions: use an endpoint") as refusal:
-                await anext(events)
-        assert refusal.value.retryable
-        await model.aclose()
-
-    asyncio.run(main())
+@in_event_loop
+async def test_functions_are_refused_with_prompt() -> None:
+    model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
+    options = ChatOptions((Function("weather", "", "{}"),))
+    async with aclosing(model.stream(HELLO, options)) as events:
+        with pytest.raises(LlmRefused, match="does not support functions: use an endpoint") as refusal:
+            await anext(events)
+    assert refusal.value.retryable
+    await model.aclose()
 
 
 # Refusals.
@@ -276,7 +273,8 @@ def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[Llm
     assert texts(heard) == "Mount"
 
 
-def test_boto3_reports_same_faults_inside_stream() -> None:
+@in_event_loop
+async def test_boto3_reports_same_faults_inside_stream() -> None:
     """The real client treats the messages of these tests as errors."""
     frame = fault("ModelStreamError", Message="x", ErrorCode="StreamBroken")
 
@@ -291,11 +289,8 @@ def test_boto3_reports_same_faults_inside_stream() -> None:
             client.close()
         return type(caught.value).__name__
 
-    async def main() -> None:
-        async with serving_aws(answer(part(TGI[:40]), frame)) as server:
-            assert await asyncio.to_thread(by_boto3, server.url) == "EventStreamError"
-
-    asyncio.run(main())
+    async with serving_aws(answer(part(TGI[:40]), frame)) as server:
+        assert await asyncio.to_thread(by_boto3, server.url) == "EventStreamError"
 
 
 def test_truncated_stream_is_broken() -> None:
@@ -353,33 +348,28 @@ def test_missing_credentials_name_settings(monkeypatch: pytest.MonkeyPatch, tmp_
     assert error.retryable
 
 
-def test_unreachable_service_is_reported() -> None:
-    async def main() -> None:
-        model = SageMakerChat("far", "e", region=REGION, url="http://127.0.0.1:9")
-        with pytest.raises(LlmUnreachable):
-            await ask(model)
-        await model.aclose()
-
-    asyncio.run(main())
+@in_event_loop
+async def test_unreachable_service_is_reported() -> None:
+    model = SageMakerChat("far", "e", region=REGION, url="http://127.0.0.1:9")
+    with pytest.raises(LlmUnreachable):
+        await ask(model)
+    await model.aclose()
 
 
-def test_stop_ends_answer_and_closes_request() -> None:
+@in_event_loop
+async def test_stop_ends_answer_and_closes_request() -> None:
     lines = [
         b'data:{"index":1,"token":{"id":5,"text":"%s","logprob":-0.1,"special":false},"generated_text":null}\n\n' % text
         for text in (b"Mount.", b"<|im_", b"end|>And then?")
     ]
-
-    async def main() -> None:
-        async with serving_aws((HEAD, *(chunk(part(line)) for line in lines), Wait(20))) as server:
-            model = SageMakerChat(
-                "far", "e", region=REGION, url=server.url, prompt=lambda _: "Hello", stops=("<|im_end|>",)
-            )
-            assert [e for e in await ask(model) if isinstance(e, Token | Finished)] == [
-                Token("Mount."),
-                Finished("stop_sequence"),
-            ]
-            async with asyncio.timeout(5):
-                await server.left_at_s
-            await model.aclose()
-
-    asyncio.run(main())
+    async with serving_aws((HEAD, *(chunk(part(line)) for line in lines), Wait(20))) as server:
+        model = SageMakerChat(
+            "far", "e", region=REGION, url=server.url, prompt=lambda _: "Hello", stops=("<|im_end|>",)
+        )
+        assert [e for e in await ask(model) if isinstance(e, Token | Finished)] == [
+            Token("Mount."),
+            Finished("stop_sequence"),
+        ]
+        async with asyncio.timeout(5):
+            await server.left_at_s
+        await model.aclose()

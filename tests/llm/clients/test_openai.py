@@ -11,6 +11,7 @@ from typing import Any
 
 import httpcore
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.clocks.stopwatch import Duration, Stopwatch
 from support.services.llm_server import (
     DONE,
@@ -92,45 +93,41 @@ def test_events_of_an_answer() -> None:
     assert rest == [Token("Hi"), Token(" there"), Finished("stop", 9, 2)]
 
 
-def test_request_body_and_headers() -> None:
-    async def main() -> None:
-        async with serving(answer("Hi")) as server:
-            model = OpenAIChat(
-                "near",
-                server.url,
-                "m7",
-                api_key=f"{KEY}\n",
-                max_tokens=80,
-                temperature=0.2,
-                headers={"x-tenant": "a b"},
-            )
-            await ask(model)
-            await model.aclose()
-        (post,) = server.posts
-        assert post.path == "/v1/chat/completions"
-        assert post.headers["authorization"] == f"Bearer {KEY}"
-        assert post.headers["x-tenant"] == "a b"
-        assert json.loads(post.body) == {
-            "model": "m7",
-            "messages": [{"role": message.role, "content": message.content} for message in HELLO],
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "max_tokens": 80,
-            "temperature": 0.2,
-        }
-
-    asyncio.run(main())
+@in_event_loop
+async def test_request_body_and_headers() -> None:
+    async with serving(answer("Hi")) as server:
+        model = OpenAIChat(
+            "near",
+            server.url,
+            "m7",
+            api_key=f"{KEY}\n",
+            max_tokens=80,
+            temperature=0.2,
+            headers={"x-tenant": "a b"},
+        )
+        await ask(model)
+        await model.aclose()
+    (post,) = server.posts
+    assert post.path == "/v1/chat/completions"
+    assert post.headers["authorization"] == f"Bearer {KEY}"
+    assert post.headers["x-tenant"] == "a b"
+    assert json.loads(post.body) == {
+        "model": "m7",
+        "messages": [{"role": message.role, "content": message.content} for message in HELLO],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 80,
+        "temperature": 0.2,
+    }
 
 
-def test_request_without_key_has_no_authorization() -> None:
-    async def main() -> None:
-        async with serving(answer("Hi")) as server:
-            model = OpenAIChat("near", server.url, "m7")
-            await ask(model)
-            await model.aclose()
-        assert "authorization" not in server.posts[0].headers
-
-    asyncio.run(main())
+@in_event_loop
+async def test_request_without_key_has_no_authorization() -> None:
+    async with serving(answer("Hi")) as server:
+        model = OpenAIChat("near", server.url, "m7")
+        await ask(model)
+        await model.aclose()
+    assert "authorization" not in server.posts[0].headers
 
 
 def test_request_sent_precedes_response() -> None:
@@ -177,25 +174,20 @@ def test_long_model_list_is_fetched_once(*, chunked: bool) -> None:
     NEAR.run(test, answer("Hi"))
 
 
-def test_load_survives_network_failure() -> None:
-    async def main() -> None:
-        async with chatting(f"http://127.0.0.1:{closed_port()}/v1") as model:
-            await model.load()
-
-    asyncio.run(main())
+@in_event_loop
+async def test_load_survives_network_failure() -> None:
+    async with chatting(f"http://127.0.0.1:{closed_port()}/v1") as model:
+        await model.load()
 
 
-def test_load_does_not_wait_for_silent_service(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_load_does_not_wait_for_silent_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_stream, "WARM_TIMEOUT_S", 0.05)
-
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            async with chatting(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") as model, asyncio.timeout(10):
-                watch = Stopwatch()
-                await model.load()
-                assert watch.undisturbed_s < 0.5
-
-    asyncio.run(main())
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with chatting(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") as model, asyncio.timeout(10):
+            watch = Stopwatch()
+            await model.load()
+            assert watch.undisturbed_s < 0.5
 
 
 @pytest.mark.parametrize("disconnect", [Close(), Abort()], ids=["closed", "reset"])
@@ -295,26 +287,24 @@ def test_cancelling_at_end_of_answer_frees_connection() -> None:
     NEAR.run(test, answer("Hi"))
 
 
-def test_cancelling_in_tls_handshake_closes_connection() -> None:
-    async def main() -> None:
-        met, left = asyncio.Event(), asyncio.Event()
+@in_event_loop
+async def test_cancelling_in_tls_handshake_closes_connection() -> None:
+    met, left = asyncio.Event(), asyncio.Event()
 
-        async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while await reader.read(4096):
-                met.set()
-            left.set()
-            writer.close()
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            met.set()
+        left.set()
+        writer.close()
 
-        server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
-        async with server, chatting(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
-            async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-                asking = group.create_task(ask(model))
-                await met.wait()
-                asking.cancel()
-            async with asyncio.timeout(10):
-                await left.wait()
-
-    asyncio.run(main())
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    async with server, chatting(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            asking = group.create_task(ask(model))
+            await met.wait()
+            asking.cancel()
+        async with asyncio.timeout(10):
+            await left.wait()
 
 
 def test_waiting_for_slot_counts_toward_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from datetime import datetime
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.chat_templates import DATED
 from support.services.generate_events import last, token
 from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Drip, Server, ask, chunk, serving
@@ -45,41 +46,39 @@ def test_events_of_an_answer() -> None:
     assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
-def test_request_body() -> None:
-    async def main() -> None:
-        async with serving(ANSWER) as server:
-            model = TgiChat(
-                "near",
-                base(server) + "/generate_stream/",
-                template=LLAMA2,
-                model="llama",
-                api_key=f"{KEY}\n",
-                max_tokens=80,
-                temperature=0.2,
-                parameters={"top_p": 0.9},
-                headers={"x-tenant": "a b"},
-            )
-            assert model.detail == f"tgi llama (llama2) at {base(server)}/"
-            await ask(model)
-            await model.aclose()
-        (post,) = server.posts
-        assert post.path == "/generate_stream"
-        assert post.headers["authorization"] == f"Bearer {KEY}"
-        assert post.headers["x-tenant"] == "a b"
-        assert json.loads(post.body) == {
-            "inputs": f"[INST] <<SYS>>\nYou are terse.\n<</SYS>>\n\n{ASKED} [/INST]",
-            "parameters": {
-                "max_new_tokens": 80,
-                "temperature": 0.2,
-                "do_sample": True,
-                "top_p": 0.9,
-                "stop": ["</s>", "[INST]"],
-                "details": True,
-                "return_full_text": False,
-            },
-        }
-
-    asyncio.run(main())
+@in_event_loop
+async def test_request_body() -> None:
+    async with serving(ANSWER) as server:
+        model = TgiChat(
+            "near",
+            base(server) + "/generate_stream/",
+            template=LLAMA2,
+            model="llama",
+            api_key=f"{KEY}\n",
+            max_tokens=80,
+            temperature=0.2,
+            parameters={"top_p": 0.9},
+            headers={"x-tenant": "a b"},
+        )
+        assert model.detail == f"tgi llama (llama2) at {base(server)}/"
+        await ask(model)
+        await model.aclose()
+    (post,) = server.posts
+    assert post.path == "/generate_stream"
+    assert post.headers["authorization"] == f"Bearer {KEY}"
+    assert post.headers["x-tenant"] == "a b"
+    assert json.loads(post.body) == {
+        "inputs": f"[INST] <<SYS>>\nYou are terse.\n<</SYS>>\n\n{ASKED} [/INST]",
+        "parameters": {
+            "max_new_tokens": 80,
+            "temperature": 0.2,
+            "do_sample": True,
+            "top_p": 0.9,
+            "stop": ["</s>", "[INST]"],
+            "details": True,
+            "return_full_text": False,
+        },
+    }
 
 
 @pytest.mark.parametrize(
@@ -87,33 +86,29 @@ def test_request_body() -> None:
     [(None, {}), (0.0, {"do_sample": False}), (1, {"do_sample": True, "temperature": 1})],
     ids=["not set", "zero", "one"],
 )
-def test_temperature_zero_disables_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
-    async def main() -> None:
-        async with serving(ANSWER) as server:
-            model = TgiChat("near", base(server), template=LLAMA2, temperature=temperature)
-            async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
-                async for _ in stream:
-                    pass
-            await ask(model)
-            await model.aclose()
-        one, other = (json.loads(post.body)["parameters"] for post in server.posts)
-        assert {key: one[key] for key in one if key in {"do_sample", "temperature"}} == sampling
-        assert (one["max_new_tokens"], other["max_new_tokens"]) == (7, 512)
-
-    asyncio.run(main())
+@in_event_loop
+async def test_temperature_zero_disables_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
+    async with serving(ANSWER) as server:
+        model = TgiChat("near", base(server), template=LLAMA2, temperature=temperature)
+        async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
+            async for _ in stream:
+                pass
+        await ask(model)
+        await model.aclose()
+    one, other = (json.loads(post.body)["parameters"] for post in server.posts)
+    assert {key: one[key] for key in one if key in {"do_sample", "temperature"}} == sampling
+    assert (one["max_new_tokens"], other["max_new_tokens"]) == (7, 512)
 
 
-def test_bos_token_and_date_are_optional() -> None:
-    async def main() -> None:
-        now = datetime(2026, 3, 7).astimezone()
-        dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
-        async with serving(ANSWER) as server:
-            model = TgiChat("near", base(server), template=dated, bos=True, now=lambda: now)
-            await ask(model)
-            await model.aclose()
-        assert json.loads(server.posts[0].body)["inputs"].startswith("<s>Today is 07 Mar 2026.")
-
-    asyncio.run(main())
+@in_event_loop
+async def test_bos_token_and_date_are_optional() -> None:
+    now = datetime(2026, 3, 7).astimezone()
+    dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
+    async with serving(ANSWER) as server:
+        model = TgiChat("near", base(server), template=dated, bos=True, now=lambda: now)
+        await ask(model)
+        await model.aclose()
+    assert json.loads(server.posts[0].body)["inputs"].startswith("<s>Today is 07 Mar 2026.")
 
 
 def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.grpc_server import self_signed
 from support.services.llm_server import HELLO, Server, answer, ask, serving, status
 from support.texts.text_cases import named_cases
@@ -140,23 +141,21 @@ def test_failure_behind_proxy_names_who_failed(
     assert "secret" not in text
 
 
-def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        no = status(407, b"")
-        async with serving(no) as proxy:
-            proxy.models = no
-            monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
-            message = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
+@in_event_loop
+async def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    no = status(407, b"")
+    async with serving(no) as proxy:
+        proxy.models = no
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        message = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
+        with pytest.raises(LlmRefused, match=message):
+            await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
+        model = OpenAIChat("near", "http://llm.example/v1", "m7")
+        try:
             with pytest.raises(LlmRefused, match=message):
-                await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
-            model = OpenAIChat("near", "http://llm.example/v1", "m7")
-            try:
-                with pytest.raises(LlmRefused, match=message):
-                    await ask(model)
-            finally:
-                await model.aclose()
-
-    asyncio.run(scene())
+                await ask(model)
+        finally:
+            await model.aclose()
 
 
 @pytest.mark.parametrize(

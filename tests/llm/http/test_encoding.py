@@ -6,6 +6,7 @@ import json
 import tracemalloc
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.llm_server import HELLO, Wait, ask, serving
 
 from llm.discovery import look
@@ -65,14 +66,12 @@ def test_hostile_coding_is_not_quoted() -> None:
     assert coding_of({"content-encoding": "\x1b]0;x\x07"}) == "unknown"
 
 
-def test_compressed_list_of_models_is_refused() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            server.models = _compressed("gzip")
-            with pytest.raises(LlmBroken, match="Content-Encoding: gzip"):
-                await ask_for_models("near", server.url, api_key=None, timeout_s=5)
-
-    asyncio.run(run())
+@in_event_loop
+async def test_compressed_list_of_models_is_refused() -> None:
+    async with serving() as server:
+        server.models = _compressed("gzip")
+        with pytest.raises(LlmBroken, match="Content-Encoding: gzip"):
+            await ask_for_models("near", server.url, api_key=None, timeout_s=5)
 
 
 def test_compressed_list_is_no_server_on_this_machine() -> None:
@@ -89,16 +88,14 @@ def test_compressed_list_is_no_server_on_this_machine() -> None:
     assert not asyncio.run(run("gzip"))
 
 
-def test_refused_answer_leaves_the_connection_closed() -> None:
-    async def run() -> None:
-        head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1000000\r\n\r\n"
-        async with serving((head, Wait(30))) as server:
-            model = OpenAIChat("near", server.url, "m7")
-            with pytest.raises(LlmBroken):
-                async with asyncio.timeout(5):
-                    await ask(model, HELLO)
+@in_event_loop
+async def test_refused_answer_leaves_the_connection_closed() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1000000\r\n\r\n"
+    async with serving((head, Wait(30))) as server:
+        model = OpenAIChat("near", server.url, "m7")
+        with pytest.raises(LlmBroken):
             async with asyncio.timeout(5):
-                await server.quiet.wait()
-            await model.aclose()
-
-    asyncio.run(run())
+                await ask(model, HELLO)
+        async with asyncio.timeout(5):
+            await server.quiet.wait()
+        await model.aclose()

@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.models.synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 from support.services.llama_server import MODEL, LlamaServer, llama_server
 
@@ -95,7 +96,8 @@ def test_max_tokens_ends_answer(server: LlamaServer) -> None:
     assert (finished.reason, finished.completion_tokens) == ("length", 7)
 
 
-def test_functions_can_be_offered(server: LlamaServer) -> None:
+@in_event_loop
+async def test_functions_can_be_offered(server: LlamaServer) -> None:
     """The template does not support functions, so the model answers with text; the server must accept the request."""
     parameters = json.dumps({"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]})
     options = ChatOptions(functions=(Function("lamp", "Switch the lamp.", parameters),))
@@ -106,12 +108,8 @@ def test_functions_can_be_offered(server: LlamaServer) -> None:
         Message("tool", "{}", call_id="call_1"),
         *QUESTION,
     )
-
-    async def main() -> None:
-        async with chatting(server.url) as model:
-            assert text_of(await ask(model, history, options)) == ANSWER
-
-    asyncio.run(main())
+    async with chatting(server.url) as model:
+        assert text_of(await ask(model, history, options)) == ANSWER
 
 
 def test_function_is_called_and_result_answered(tmp_path: Path) -> None:
@@ -139,18 +137,16 @@ def test_function_is_called_and_result_answered(tmp_path: Path) -> None:
         asyncio.run(main(running.url))
 
 
-def test_additional_parameters_are_accepted(server: LlamaServer) -> None:
-    async def main() -> None:
-        parameters = {"stop": [" noon"], "top_k": 1, "logit_bias": {}}
-        model = OpenAIChat("near", server.url, MODEL, max_tokens=40, temperature=0.0, parameters=parameters)
-        try:
-            events = await ask(model, QUESTION)
-        finally:
-            await model.aclose()
-        assert text_of(events) == " It is"
-        assert isinstance(events[-1], Finished)
-
-    asyncio.run(main())
+@in_event_loop
+async def test_additional_parameters_are_accepted(server: LlamaServer) -> None:
+    parameters = {"stop": [" noon"], "top_k": 1, "logit_bias": {}}
+    model = OpenAIChat("near", server.url, MODEL, max_tokens=40, temperature=0.0, parameters=parameters)
+    try:
+        events = await ask(model, QUESTION)
+    finally:
+        await model.aclose()
+    assert text_of(events) == " It is"
+    assert isinstance(events[-1], Finished)
 
 
 # Stopping.

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.models.synthetic_gguf import ANSWER, write_gguf
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Message, Token
@@ -97,37 +98,33 @@ def slot_is_busy(address: ServerAddress) -> bool:
 
 
 @slow
-def test_answer_is_streamed_and_instructions_are_cached_before_the_first_question(model: Path) -> None:
-    async def main() -> None:
-        async with chatting(model) as chat:
-            events = await ask(chat, QUESTION)
-            assert text_of(events) == ANSWER
-            assert len([event for event in events if isinstance(event, Token)]) > 3
-            finished = events[-1]
-            assert isinstance(finished, Finished)
-            assert finished.reason == "stop"
-            assert finished.cached_tokens is not None
-            assert finished.cached_tokens >= len("Answer. ")
-
-    asyncio.run(main())
+@in_event_loop
+async def test_answer_is_streamed_and_instructions_are_cached_before_the_first_question(model: Path) -> None:
+    async with chatting(model) as chat:
+        events = await ask(chat, QUESTION)
+        assert text_of(events) == ANSWER
+        assert len([event for event in events if isinstance(event, Token)]) > 3
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        assert finished.reason == "stop"
+        assert finished.cached_tokens is not None
+        assert finished.cached_tokens >= len("Answer. ")
 
 
 @slow
-def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> None:
-    async def main() -> None:
-        async with chatting(model) as chat:
-            earlier = (Message("system", "Answer. "), Message("user", "who? "), Message("assistant", "nobody. "))
-            await chat.prefill(earlier)
-            finished = (await ask(chat, (*earlier, Message("user", "what time is it?"))))[-1]
-            assert isinstance(finished, Finished)
-            assert finished.cached_tokens is not None
-            assert finished.cached_tokens >= len("Answer. who? nobody. ")
-            long = asyncio.get_running_loop().create_task(chat.prefill((Message("user", "a " * 12_000),)))
-            await asyncio.sleep(0.02)
-            assert text_of(await ask(chat, QUESTION)) == ANSWER
-            await long  # it ends without an error
-
-    asyncio.run(main())
+@in_event_loop
+async def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> None:
+    async with chatting(model) as chat:
+        earlier = (Message("system", "Answer. "), Message("user", "who? "), Message("assistant", "nobody. "))
+        await chat.prefill(earlier)
+        finished = (await ask(chat, (*earlier, Message("user", "what time is it?"))))[-1]
+        assert isinstance(finished, Finished)
+        assert finished.cached_tokens is not None
+        assert finished.cached_tokens >= len("Answer. who? nobody. ")
+        long = asyncio.get_running_loop().create_task(chat.prefill((Message("user", "a " * 12_000),)))
+        await asyncio.sleep(0.02)
+        assert text_of(await ask(chat, QUESTION)) == ANSWER
+        await long  # it ends without an error
 
 
 # The process.
@@ -228,20 +225,17 @@ async def ask_and_kill(chat: LocalChat) -> None:
 
 
 @slow
-def test_crash_refuses_questions_until_restart(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_crash_refuses_questions_until_restart(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_chat, "until_repetition", lambda answer: answer)  # the story has no end
-
-    async def main() -> None:
-        async with chatting(model) as chat:
-            assert chat.pid is not None
-            with pytest.raises(LlmBroken):
-                await ask_and_kill(chat)
-            await until(lambda: chat.pid is None)
-            with pytest.raises(LlmUnreachable, match="wait for its restart") as caught:
-                await ask(chat, QUESTION)
-            assert caught.value.retryable
-
-    asyncio.run(main())
+    async with chatting(model) as chat:
+        assert chat.pid is not None
+        with pytest.raises(LlmBroken):
+            await ask_and_kill(chat)
+        await until(lambda: chat.pid is None)
+        with pytest.raises(LlmUnreachable, match="wait for its restart") as caught:
+            await ask(chat, QUESTION)
+        assert caught.value.retryable
 
 
 @slow
@@ -262,22 +256,19 @@ def test_hanging_server_is_replaced(model: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @slow
-def test_cancelled_stop_leaves_no_process_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_event_loop
+async def test_cancelled_stop_leaves_no_process_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "STOP_TIMEOUT_S", 30.0)
-
-    async def main() -> None:
-        server = process.ServerProcess("near", ServerSettings(model, 4096), lambda _address: None)
-        await server.start()
-        pid = server.pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
-        stopping = asyncio.get_running_loop().create_task(server._stop())
-        await asyncio.sleep(0.05)
-        stopping.cancel()
-        await until(lambda: not runs(pid))
-        await server.aclose()
-
-    asyncio.run(main())
+    server = process.ServerProcess("near", ServerSettings(model, 4096), lambda _address: None)
+    await server.start()
+    pid = server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    stopping = asyncio.get_running_loop().create_task(server._stop())
+    await asyncio.sleep(0.05)
+    stopping.cancel()
+    await until(lambda: not runs(pid))
+    await server.aclose()
 
 
 @pytest.mark.timeout(20)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import pytest
+from support.clocks.event_loop import in_virtual_time
 from support.clocks.virtual_time import run_virtual
 from support.engines.routed_models import HELLO, SILENT_S, Question, RoutedModel, ask, unreachable
 
@@ -257,7 +258,8 @@ def test_slow_closing_loser_is_cancelled_once(cancelled: bool) -> None:
     assert slow.closed_in_peace == 1
 
 
-def test_error_while_closing_does_not_block() -> None:
+@in_virtual_time
+async def test_error_while_closing_does_not_block() -> None:
     class Rude(RoutedModel):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             try:
@@ -266,14 +268,11 @@ def test_error_while_closing_does_not_block() -> None:
             finally:
                 raise refused(self.name)
 
-    async def play() -> None:
-        async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
-            async for event in events:
-                if isinstance(event, Token):
-                    await asyncio.sleep(1)  # its events fill the queue meanwhile
-                    break
-
-    run_virtual(play())
+    async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
+        async for event in events:
+            if isinstance(event, Token):
+                await asyncio.sleep(1)  # its events fill the queue meanwhile
+                break
 
 
 def test_measurements_are_shared_between_conversations() -> None:

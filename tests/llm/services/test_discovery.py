@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.clocks.stopwatch import Duration, Stopwatch
 from support.services.llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
 
@@ -52,22 +53,20 @@ def test_default_ports_are_those_of_known_servers() -> None:
     assert PORTS == (11434, 8080, 8000, 1234)
 
 
-def test_server_is_found() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            server.models = status(200, models("llama3.2:latest", "nomic-embed-text:latest"), JSON)
-            (found,) = await discover([port_of(server.url)], 5)
-            assert (found.name, found.url) == ("Ollama", server.url)
-            assert (found.models, found.others) == (("llama3.2:latest",), ("nomic-embed-text:latest",))
-            assert 0 < found.round_trip_ms < 5000
-            assert found.usable
-            assert not found.needs_key
-            (request,) = server.seen
-            assert (request.method, request.path) == ("GET", "/v1/models")
-            assert "authorization" not in request.headers
-            assert request.headers["host"] == f"127.0.0.1:{port_of(server.url)}"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_server_is_found() -> None:
+    async with serving() as server:
+        server.models = status(200, models("llama3.2:latest", "nomic-embed-text:latest"), JSON)
+        (found,) = await discover([port_of(server.url)], 5)
+        assert (found.name, found.url) == ("Ollama", server.url)
+        assert (found.models, found.others) == (("llama3.2:latest",), ("nomic-embed-text:latest",))
+        assert 0 < found.round_trip_ms < 5000
+        assert found.usable
+        assert not found.needs_key
+        (request,) = server.seen
+        assert (request.method, request.path) == ("GET", "/v1/models")
+        assert "authorization" not in request.headers
+        assert request.headers["host"] == f"127.0.0.1:{port_of(server.url)}"
 
 
 def test_servers_are_found_concurrently_in_port_order() -> None:
@@ -163,53 +162,45 @@ def test_other_services_are_ignored() -> None:
     assert found_with(*OTHER_SERVICES.values(), timeout_s=1.0) == ()
 
 
-def test_redirect_is_not_followed() -> None:
-    async def run() -> None:
-        async with serving() as other, serving() as server:
-            other.models = status(200, models("m"))
-            server.models = status(307, b"", f"location: {other.url}/models\r\n")
-            assert await discover([port_of(server.url)], 5) == ()
-            assert len(server.seen) == 1
-            assert other.connections == 0
-
-    asyncio.run(run())
+@in_event_loop
+async def test_redirect_is_not_followed() -> None:
+    async with serving() as other, serving() as server:
+        other.models = status(200, models("m"))
+        server.models = status(307, b"", f"location: {other.url}/models\r\n")
+        assert await discover([port_of(server.url)], 5) == ()
+        assert len(server.seen) == 1
+        assert other.connections == 0
 
 
-def test_environment_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def run() -> None:
-        async with serving() as proxy, serving() as server:
-            for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-                monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
-            monkeypatch.delenv("NO_PROXY", raising=False)
-            monkeypatch.delenv("no_proxy", raising=False)
-            server.models = status(200, models("m"))
-            assert len(await discover([port_of(server.url)], 5)) == 1
-            assert proxy.connections == 0
-
-    asyncio.run(run())
+@in_event_loop
+async def test_environment_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as proxy, serving() as server:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        server.models = status(200, models("m"))
+        assert len(await discover([port_of(server.url)], 5)) == 1
+        assert proxy.connections == 0
 
 
-def test_connections_are_closed() -> None:
-    async def run() -> None:
-        async with serving() as served, serving() as silent:
-            served.models, silent.models = status(200, models("m")), (Wait(30),)
-            await discover([port_of(served.url), port_of(silent.url)], 0.5)
-            async with asyncio.timeout(10):
-                await served.quiet.wait()
-                await silent.quiet.wait()
-
-    asyncio.run(run())
+@in_event_loop
+async def test_connections_are_closed() -> None:
+    async with serving() as served, serving() as silent:
+        served.models, silent.models = status(200, models("m")), (Wait(30),)
+        await discover([port_of(served.url), port_of(silent.url)], 0.5)
+        async with asyncio.timeout(10):
+            await served.quiet.wait()
+            await silent.quiet.wait()
 
 
-def test_cancelled_search_closes_connections() -> None:
-    async def run() -> None:
-        async with serving() as silent:
-            silent.models = (Wait(30),)
-            async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-                searching = group.create_task(discover([port_of(silent.url)], 30))
-                await silent.asked.wait()
-                searching.cancel()
-            async with asyncio.timeout(10):
-                await silent.quiet.wait()
-
-    asyncio.run(run())
+@in_event_loop
+async def test_cancelled_search_closes_connections() -> None:
+    async with serving() as silent:
+        silent.models = (Wait(30),)
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            searching = group.create_task(discover([port_of(silent.url)], 30))
+            await silent.asked.wait()
+            searching.cancel()
+        async with asyncio.timeout(10):
+            await silent.quiet.wait()

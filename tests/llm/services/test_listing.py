@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.clocks.event_loop import in_event_loop
 from support.services.llm_server import Abort, Close, Script, Server, Wait, serving, status
 from support.texts.text_cases import named_cases
 
@@ -38,28 +39,24 @@ def test_model_list_is_read() -> None:
     assert 0 < found.round_trip_ms < 5000
 
 
-def test_key_is_sent_and_redirect_not_followed() -> None:
-    async def run() -> None:
-        async with serving() as other, serving() as server:
-            server.models = status(307, b"", f"location: {other.url}/models?token=x\r\n")
-            final = f"set its url to the final address ({other.url}), not {server.url}"
-            with pytest.raises(LlmError, match=f"{re.escape(final)}$"):
-                await _asked(server, KEY, 5)
-            assert other.connections == 0
-            assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
-            assert server.seen[0].path == "/v1/models"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_key_is_sent_and_redirect_not_followed() -> None:
+    async with serving() as other, serving() as server:
+        server.models = status(307, b"", f"location: {other.url}/models?token=x\r\n")
+        final = f"set its url to the final address ({other.url}), not {server.url}"
+        with pytest.raises(LlmError, match=f"{re.escape(final)}$"):
+            await _asked(server, KEY, 5)
+        assert other.connections == 0
+        assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
+        assert server.seen[0].path == "/v1/models"
 
 
-def test_list_is_found_from_any_address_form() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            for url in (f"{server.url}/", f"{server.url}/chat/completions", f"{server.url}?version=1"):
-                await ask("near", url, api_key=None, timeout_s=5)
-            assert [seen.path for seen in server.seen] == ["/v1/models", "/v1/models", "/v1/models?version=1"]
-
-    asyncio.run(run())
+@in_event_loop
+async def test_list_is_found_from_any_address_form() -> None:
+    async with serving() as server:
+        for url in (f"{server.url}/", f"{server.url}/chat/completions", f"{server.url}?version=1"):
+            await ask("near", url, api_key=None, timeout_s=5)
+        assert [seen.path for seen in server.seen] == ["/v1/models", "/v1/models", "/v1/models?version=1"]
 
 
 @pytest.mark.parametrize("code", [404, 405, 501])

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
 import pytest
+from support.clocks.event_loop import in_virtual_time
 from support.clocks.virtual_time import run_virtual
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
@@ -59,17 +60,15 @@ class SleepingServer:
             self.wakeup_results.append(end)
 
 
-def test_slow_loading_model_answers_next_question() -> None:
-    async def scene() -> None:
-        server = SleepingServer(9.0)
-        assert await server.ask() == "LlmTooSlow"
-        assert await server.ask() == "LlmTooSlow", "the load continues"
-        await asyncio.sleep(2)
-        assert await server.ask() == "answered"
-        assert server.wakeup_results == ["loaded"], "one at a time"
-        await server.wakeup.aclose()
-
-    run_virtual(scene())
+@in_virtual_time
+async def test_slow_loading_model_answers_next_question() -> None:
+    server = SleepingServer(9.0)
+    assert await server.ask() == "LlmTooSlow"
+    assert await server.ask() == "LlmTooSlow", "the load continues"
+    await asyncio.sleep(2)
+    assert await server.ask() == "answered"
+    assert server.wakeup_results == ["loaded"], "one at a time"
+    await server.wakeup.aclose()
 
 
 @pytest.mark.parametrize(
@@ -77,34 +76,29 @@ def test_slow_loading_model_answers_next_question() -> None:
     [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)],
     ids=["still loaded", "unloaded"],
 )
-def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
-    async def scene() -> None:
-        server = SleepingServer(0.0)
-        assert await server.ask() == "answered"
-        await asyncio.sleep(pause_s)
-        server.awake, server.load_s = False, 9.0
-        assert await server.ask() == "LlmTooSlow"
-        await asyncio.sleep(10)
-        assert server.wakeup_results == (["loaded"] if wakes_again else [])
-        await server.wakeup.aclose()
-
-    run_virtual(scene())
+@in_virtual_time
+async def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
+    server = SleepingServer(0.0)
+    assert await server.ask() == "answered"
+    await asyncio.sleep(pause_s)
+    server.awake, server.load_s = False, 9.0
+    assert await server.ask() == "LlmTooSlow"
+    await asyncio.sleep(10)
+    assert server.wakeup_results == (["loaded"] if wakes_again else [])
+    await server.wakeup.aclose()
 
 
 @pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)], ids=["cancelled early", "cancelled late"])
-def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
+@in_virtual_time
+async def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
     """Another endpoint took over, or the user went on speaking."""
-
-    async def scene() -> None:
-        server = SleepingServer(30.0)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(after_s):
-                await server.ask()
-        await asyncio.sleep(31)
-        assert server.wakeup_results == (["loaded"] if woken else [])
-        await server.wakeup.aclose()
-
-    run_virtual(scene())
+    server = SleepingServer(30.0)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(after_s):
+            await server.ask()
+    await asyncio.sleep(31)
+    assert server.wakeup_results == (["loaded"] if woken else [])
+    await server.wakeup.aclose()
 
 
 @pytest.mark.parametrize(
@@ -112,31 +106,27 @@ def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> 
     [SleepingServer(9.0, error=LlmBroken), SleepingServer(9.0, connects=False)],
     ids=["other error", "not connected"],
 )
-def test_other_errors_do_not_wake_model(server: SleepingServer) -> None:
-    async def scene() -> None:
-        await server.ask()
-        await asyncio.sleep(10)
-        assert server.wakeup_results == []
-        await server.wakeup.aclose()
-
-    run_virtual(scene())
+@in_virtual_time
+async def test_other_errors_do_not_wake_model(server: SleepingServer) -> None:
+    await server.ask()
+    await asyncio.sleep(10)
+    assert server.wakeup_results == []
+    await server.wakeup.aclose()
 
 
-def test_wakeup_is_bounded_and_ends_with_client() -> None:
-    async def scene() -> None:
-        server = SleepingServer(WAKE_TIMEOUT_S + 1)
-        await server.ask()
-        await asyncio.sleep(WAKE_TIMEOUT_S + 0.5)
-        assert server.wakeup_results == ["closed"]
-        await server.ask()
-        await asyncio.sleep(1)
-        await server.wakeup.aclose()
-        await server.wakeup.aclose()
-        assert server.wakeup_results == ["closed"] * 2
-        await server.ask()
-        assert server.wakeup_results == ["closed"] * 2, "nothing begins behind the end"
-
-    run_virtual(scene())
+@in_virtual_time
+async def test_wakeup_is_bounded_and_ends_with_client() -> None:
+    server = SleepingServer(WAKE_TIMEOUT_S + 1)
+    await server.ask()
+    await asyncio.sleep(WAKE_TIMEOUT_S + 0.5)
+    assert server.wakeup_results == ["closed"]
+    await server.ask()
+    await asyncio.sleep(1)
+    await server.wakeup.aclose()
+    await server.wakeup.aclose()
+    assert server.wakeup_results == ["closed"] * 2
+    await server.ask()
+    assert server.wakeup_results == ["closed"] * 2, "nothing begins behind the end"
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:

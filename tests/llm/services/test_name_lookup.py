@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.llm_server import answer, ask, serving
 
 from llm.chat import Token
@@ -106,23 +107,20 @@ def test_hung_lookup_fails_in_time_and_then_at_once() -> None:
     assert second_s < 0.15
 
 
-def test_host_is_looked_up_again_after_its_lookup_ended(names: FakeResolver) -> None:
+@in_event_loop
+async def test_host_is_looked_up_again_after_its_lookup_ended(names: FakeResolver) -> None:
     lookup = NameLookup(timeout_s=0.1)
-
-    async def run() -> None:
-        with pytest.raises(socket.gaierror):
-            await lookup.getaddrinfo("a.hangs", 80)
-        names.released.set()
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    assert await lookup.getaddrinfo("a.hangs", 80)
-                except socket.gaierror:
-                    await asyncio.sleep(0.01)  # the thread is about to end
-                else:
-                    break
-
-    asyncio.run(run())
+    with pytest.raises(socket.gaierror):
+        await lookup.getaddrinfo("a.hangs", 80)
+    names.released.set()
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                assert await lookup.getaddrinfo("a.hangs", 80)
+            except socket.gaierror:
+                await asyncio.sleep(0.01)  # the thread is about to end
+            else:
+                break
 
 
 @pytest.mark.usefixtures("names")
@@ -144,10 +142,8 @@ def test_address_needs_no_lookup(host: str | bytes | None) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_missing_host_is_reported() -> None:
-    async def run() -> None:
-        use_name_lookup()
-        with pytest.raises(socket.gaierror, match="no such host"):
-            await asyncio.open_connection("x.missing", 80)
-
-    asyncio.run(run())
+@in_event_loop
+async def test_missing_host_is_reported() -> None:
+    use_name_lookup()
+    with pytest.raises(socket.gaierror, match="no such host"):
+        await asyncio.open_connection("x.missing", 80)

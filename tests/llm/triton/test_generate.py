@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 import pytest
+from support.clocks.event_loop import in_event_loop
 from support.services.chat_templates import DATED
 from support.services.generate_events import output
 from support.services.llm_server import HEAD, HELLO, LAST_CHUNK, Server, Wait, ask, chunk, serving
@@ -114,23 +115,21 @@ def test_bos_token_and_date_are_optional() -> None:
     assert str(body["text_input"]).startswith("<s>Today is 07 Mar 2026.")
 
 
-def test_address_with_route_and_prefix() -> None:
-    async def main() -> None:
-        async with serving(ANSWER) as server:
-            model = TritonChat("near", f"{base(server)}/far{ROUTE}", "m7", template=CHATML, api_key=f"{KEY}\n")
-            assert model.detail == f"triton m7 (chatml) at {base(server)}/far"
-            async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
-                async for _ in stream:
-                    pass
-            await ask(model)
-            await model.aclose()
-        one, other = server.posts
-        assert one.path == f"/far{ROUTE}"
-        assert one.headers["authorization"] == f"Bearer {KEY}"
-        assert json.loads(one.body)["parameters"]["max_tokens"] == 7
-        assert json.loads(other.body)["id"] == json.loads(one.body)["id"].removesuffix("1") + "2"
-
-    asyncio.run(main())
+@in_event_loop
+async def test_address_with_route_and_prefix() -> None:
+    async with serving(ANSWER) as server:
+        model = TritonChat("near", f"{base(server)}/far{ROUTE}", "m7", template=CHATML, api_key=f"{KEY}\n")
+        assert model.detail == f"triton m7 (chatml) at {base(server)}/far"
+        async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
+            async for _ in stream:
+                pass
+        await ask(model)
+        await model.aclose()
+    one, other = server.posts
+    assert one.path == f"/far{ROUTE}"
+    assert one.headers["authorization"] == f"Bearer {KEY}"
+    assert json.loads(one.body)["parameters"]["max_tokens"] == 7
+    assert json.loads(other.body)["id"] == json.loads(one.body)["id"].removesuffix("1") + "2"
 
 
 def test_echoed_prompt_is_removed() -> None:

@@ -6,8 +6,9 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import grpc
 import numpy as np
@@ -37,6 +38,7 @@ from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachab
 from llm.triton import grpc_channel
 from llm.triton.grpc import TritonGrpcChat
 
+P = ParamSpec("P")
 Test = Callable[[Triton, TritonGrpcChat], Awaitable[None]]
 
 
@@ -66,14 +68,18 @@ async def chatting(url: str, **settings: Any) -> AsyncGenerator[TritonGrpcChat]:
         await model.aclose()
 
 
-def in_loop(main: Awaitable[None]) -> None:
-    async def whole() -> None:
-        await main
+def in_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    async def whole(*args: P.args, **kwargs: P.kwargs) -> None:
+        await test(*args, **kwargs)
         # Unfinished grpcio objects are finalized here, inside the loop, where a warning fails the test.
         gc.collect()
         await asyncio.sleep(0)
 
-    asyncio.run(whole())
+    @wraps(test)
+    def run_in_loop(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(whole(*args, **kwargs))
+
+    return run_in_loop
 
 
 def run(test: Test, *scripts: Script, **settings: Any) -> None:
@@ -81,7 +87,7 @@ def run(test: Test, *scripts: Script, **settings: Any) -> None:
         async with serving(*scripts) as triton, chatting(triton.url, **settings) as model:
             await test(triton, model)
 
-    in_loop(main())
+    in_loop(main)()
 
 
 async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
@@ -402,15 +408,13 @@ def test_call_that_ends_without_its_last_response_is_broken() -> None:
     assert texts(events) == ["x"]
 
 
-def test_web_server_is_reported() -> None:
-    async def main() -> None:
-        async with llm_server.serving(llm_server.answer("Hi")) as server:
-            url = server.url.replace("http://", "grpc://").removesuffix("/v1")
-            async with chatting(url, connect_timeout_s=1.0) as model:
-                _, error = await failure_of(model)
-                assert isinstance(error, LlmUnreachable)
-
-    in_loop(main())
+@in_loop
+async def test_web_server_is_reported() -> None:
+    async with llm_server.serving(llm_server.answer("Hi")) as server:
+        url = server.url.replace("http://", "grpc://").removesuffix("/v1")
+        async with chatting(url, connect_timeout_s=1.0) as model:
+            _, error = await failure_of(model)
+            assert isinstance(error, LlmUnreachable)
 
 
 # Deadlines.
@@ -435,16 +439,14 @@ def test_empty_parts_do_not_extend_token_gap_deadline() -> None:
     assert 1.0 < took_s < 3
 
 
-def test_silent_server_times_out_while_connecting() -> None:
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            port = silent.getsockname()[1]
-            async with chatting(f"grpc://127.0.0.1:{port}", connect_timeout_s=0.2) as model:
-                _, error = await failure_of(model)
-                assert isinstance(error, LlmUnreachable)
-                await model.load()  # never fails
-
-    in_loop(main())
+@in_loop
+async def test_silent_server_times_out_while_connecting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        async with chatting(f"grpc://127.0.0.1:{port}", connect_timeout_s=0.2) as model:
+            _, error = await failure_of(model)
+            assert isinstance(error, LlmUnreachable)
+            await model.load()  # never fails
 
 
 # Lost and restored connections.
@@ -456,64 +458,56 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_closed_port_is_unreachable() -> None:
-    async def main() -> None:
-        async with chatting(f"grpc://127.0.0.1:{free_port()}") as model:
-            await model.load()
-            began_s = asyncio.get_running_loop().time()
-            events, error = await failure_of(model)
+@in_loop
+async def test_closed_port_is_unreachable() -> None:
+    async with chatting(f"grpc://127.0.0.1:{free_port()}") as model:
+        await model.load()
+        began_s = asyncio.get_running_loop().time()
+        events, error = await failure_of(model)
+        assert isinstance(error, LlmUnreachable)
+        assert "refuses connections" in str(error)
+        assert events == [SlotAcquired()]
+        assert asyncio.get_running_loop().time() - began_s < 1
+
+
+@in_loop
+async def test_server_that_returns_is_used_again() -> None:
+    port = free_port()
+    async with chatting(f"grpc://127.0.0.1:{port}") as model:
+        async with serving(answer("one"), port=port):
+            assert texts(await ask(model)) == ["one"]
+        for _ in range(3):
+            _, error = await failure_of(model)
             assert isinstance(error, LlmUnreachable)
-            assert "refuses connections" in str(error)
-            assert events == [SlotAcquired()]
+        async with serving(answer("two"), port=port):
+            began_s = asyncio.get_running_loop().time()
+            assert texts(await ask(model)) == ["two"]
             assert asyncio.get_running_loop().time() - began_s < 1
 
-    in_loop(main())
+
+@in_loop
+async def test_restarted_server_answers_next_question() -> None:
+    port = free_port()
+    async with chatting(f"grpc://127.0.0.1:{port}") as model:
+        async with serving(answer("one"), port=port):
+            await model.load()
+        async with serving(answer("two"), port=port) as triton:
+            assert texts(await ask(model)) == ["two"]
+            assert len(triton.seen) == 1
 
 
-def test_server_that_returns_is_used_again() -> None:
-    async def main() -> None:
-        port = free_port()
-        async with chatting(f"grpc://127.0.0.1:{port}") as model:
-            async with serving(answer("one"), port=port):
-                assert texts(await ask(model)) == ["one"]
-            for _ in range(3):
-                _, error = await failure_of(model)
-                assert isinstance(error, LlmUnreachable)
-            async with serving(answer("two"), port=port):
-                began_s = asyncio.get_running_loop().time()
-                assert texts(await ask(model)) == ["two"]
-                assert asyncio.get_running_loop().time() - began_s < 1
-
-    in_loop(main())
-
-
-def test_restarted_server_answers_next_question() -> None:
-    async def main() -> None:
-        port = free_port()
-        async with chatting(f"grpc://127.0.0.1:{port}") as model:
-            async with serving(answer("one"), port=port):
-                await model.load()
-            async with serving(answer("two"), port=port) as triton:
-                assert texts(await ask(model)) == ["two"]
-                assert len(triton.seen) == 1
-
-    in_loop(main())
-
-
-def test_silently_lost_connection_is_retried() -> None:
-    async def main() -> None:
-        async with serving(answer("Hi")) as triton, relayed(triton) as relay:
-            async with chatting(relay.url) as model:
-                await model.load()
-                relay.break_next = True
-                events = await ask(model)
-                assert [type(event) for event in events] == [SlotAcquired, RequestSent, Token, Finished]
-                assert relay.accepted == 2
-                assert len(triton.seen) == 1
-            # The server's connections close before the event loop does.
-            await asyncio.sleep(0.05)
-
-    in_loop(main())
+@in_loop
+async def test_silently_lost_connection_is_retried() -> None:
+    async with serving(answer("Hi")) as triton, relayed(triton) as relay:
+        async with chatting(relay.url) as model:
+            await model.load()
+            relay.break_next = True
+            events = await ask(model)
+            assert [type(event) for event in events] == [SlotAcquired, RequestSent, Token, Finished]
+            assert relay.accepted == 2
+            assert len(triton.seen) == 1
+        # The server's connections close before the event loop does.
+        await asyncio.sleep(0.05)
 
 
 def test_server_that_dies_inside_answer_is_broken() -> None:
@@ -581,27 +575,25 @@ def test_idle_pings_cost_connection_only_if_forbidden() -> None:
             for scene in (forbidden(), permitted()):
                 tasks.create_task(scene)
 
-    in_loop(main())
+    in_loop(main)()
 
 
 # TLS.
 
 
-def test_tls_with_custom_certificate(certificate: tuple[Path, Path]) -> None:
-    async def main() -> None:
-        async with serving(answer("Hi"), tls=certificate) as triton:
-            async with chatting(triton.url, ca_file=certificate[1]) as model:
-                assert texts(await ask(model)) == ["Hi"]
-                assert triton.seen[0].metadata["authorization"] == f"Bearer {KEY}"
-            https = triton.url.replace("grpcs://", "https://")
-            async with chatting(https, ca_file=certificate[1]) as model:
-                assert texts(await ask(model)) == ["Hi"]
-            async with chatting(triton.url) as model:
-                _, error = await failure_of(model)
-                assert isinstance(error, LlmUnreachable)
-                assert "TLS" in str(error)
-
-    in_loop(main())
+@in_loop
+async def test_tls_with_custom_certificate(certificate: tuple[Path, Path]) -> None:
+    async with serving(answer("Hi"), tls=certificate) as triton:
+        async with chatting(triton.url, ca_file=certificate[1]) as model:
+            assert texts(await ask(model)) == ["Hi"]
+            assert triton.seen[0].metadata["authorization"] == f"Bearer {KEY}"
+        https = triton.url.replace("grpcs://", "https://")
+        async with chatting(https, ca_file=certificate[1]) as model:
+            assert texts(await ask(model)) == ["Hi"]
+        async with chatting(triton.url) as model:
+            _, error = await failure_of(model)
+            assert isinstance(error, LlmUnreachable)
+            assert "TLS" in str(error)
 
 
 @pytest.fixture(scope="module")
@@ -668,15 +660,13 @@ def test_detail_has_kind_model_and_address() -> None:
     assert model.detail == "grpc m7 at grpc://h:8001"
 
 
-def test_stop_ends_answer_and_cancels_call() -> None:
-    async def main() -> None:
-        script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
-        async with serving(script) as triton:
-            model = TritonGrpcChat("near", triton.url, "m7", prompt=prompt, stops=("<|im_end|>",))
-            heard = [event async for event in model.stream(HELLO) if isinstance(event, Token | Finished)]
-            assert heard == [Token("Mount."), Finished("stop_sequence")]
-            async with asyncio.timeout(5):
-                await triton.left.wait()
-            await model.aclose()
-
-    in_loop(main())
+@in_loop
+async def test_stop_ends_answer_and_cancels_call() -> None:
+    script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
+    async with serving(script) as triton:
+        model = TritonGrpcChat("near", triton.url, "m7", prompt=prompt, stops=("<|im_end|>",))
+        heard = [event async for event in model.stream(HELLO) if isinstance(event, Token | Finished)]
+        assert heard == [Token("Mount."), Finished("stop_sequence")]
+        async with asyncio.timeout(5):
+            await triton.left.wait()
+        await model.aclose()
