@@ -588,11 +588,6 @@ def test_invalid_settings_are_named() -> None:
         OpenAIChat("near", "http://h/v1", "m7", token_gap_timeout_s=0)
 
 
-def test_detail_has_kind_model_and_address() -> None:
-    model = OpenAIChat("near", "http://h:1/v1/chat/completions?token=x", "m7", api_key=KEY)
-    assert model.detail == "openai m7 at http://h:1/v1"
-
-
 def test_log_contains_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         NEAR.events_of(answer("Mount Everest."))

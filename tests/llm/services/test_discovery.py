@@ -11,7 +11,7 @@ from support.clocks.event_loop import in_event_loop
 from support.clocks.stopwatch import Duration, Stopwatch
 from support.services.llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
 
-from llm.discovery import MAX_BYTES, PORTS, UNKNOWN, FoundServer, discover
+from llm.discovery import MAX_BYTES, UNKNOWN, FoundServer, discover
 
 JSON = "content-type: application/json\r\n"
 PAGE = "content-type: text/html\r\n"
@@ -47,10 +47,6 @@ def closed_port() -> Iterator[int]:
     with socket.socket() as bound:  # bound but not listening, so that no other program can use it
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
-
-
-def test_default_ports_are_those_of_known_servers() -> None:
-    assert PORTS == (11434, 8080, 8000, 1234)
 
 
 @in_event_loop

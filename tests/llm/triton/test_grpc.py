@@ -655,11 +655,6 @@ def test_functions_are_refused() -> None:
     run(test, answer("Hi"))
 
 
-def test_detail_has_kind_model_and_address() -> None:
-    model = TritonGrpcChat("near", "grpc://h", "m7", prompt=prompt)
-    assert model.detail == "grpc m7 at grpc://h:8001"
-
-
 @in_loop
 async def test_stop_ends_answer_and_cancels_call() -> None:
     script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
