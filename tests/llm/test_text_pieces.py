@@ -14,7 +14,7 @@ from llm.openai.stream import OpenAIStream
 from llm.text_pieces import PIECE_CHARS, MoreText
 from llm.token_deadlines import TokenDeadlines, with_deadlines
 
-CHARS = 50_000
+CHARS = 20_000
 PIECE_S = 0.05
 """Limit of the processor time of a piece; it takes up to 5 ms."""
 

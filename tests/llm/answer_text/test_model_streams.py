@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.clocks.stopwatch import slowness
 from support.texts.text_cases import text_cases
@@ -181,7 +181,6 @@ def test_text_about_calls_is_no_call(text: str, expected: str) -> None:
     st.sampled_from([*(text for text, _ in (*ANSWERS, *TEXT_AND_CALLS, *NOT_CALLS)), *CALLS]),
     st.sets(st.integers(0, 200)),
 )
-@settings(max_examples=300, deadline=None)
 def test_cuts_do_not_matter(text: str, cuts: set[int]) -> None:
     assert read(text, [cut for cut in cuts if cut < len(text)]) == read(text)
 
@@ -190,7 +189,7 @@ def test_cuts_do_not_matter(text: str, cuts: set[int]) -> None:
 def test_many_tokens_take_linear_time(token: str) -> None:
     answer = AnswerFilter(ReasoningHabit(), (LOOK,))
     began_s = time.thread_time()
-    for _ in range(20_000):
+    for _ in range(8_000):
         answer.feed(token)
     answer.rest(cut=False)
-    assert time.thread_time() - began_s < 1.5 * slowness()
+    assert time.thread_time() - began_s < 0.6 * slowness()

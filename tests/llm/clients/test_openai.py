@@ -149,11 +149,11 @@ def test_slow_consumer_does_not_miss_deadline() -> None:
         async with aclosing(model.stream(HELLO)) as stream:
             async for token in stream:
                 said.append(token)
-                await asyncio.sleep(0.7)
+                await asyncio.sleep(0.3)
         assert texts(said) == ["x", "b"]
 
-    script = (HEAD, chunk(event("x")), Wait(0.8), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
-    NEAR.run(test, script, token_gap_timeout_s=0.6)
+    script = (HEAD, chunk(event("x")), Wait(0.35), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
+    NEAR.run(test, script, token_gap_timeout_s=0.25)
 
 
 # Connections.
