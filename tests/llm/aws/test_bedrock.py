@@ -122,8 +122,7 @@ def test_boto3_receives_the_same_answer(model: str) -> None:
         asyncio.run(main())
 
 
-@in_event_loop
-async def test_request_bodies_are_valid_for_boto3() -> None:
+def test_request_bodies_are_valid_for_boto3() -> None:
     """The bodies are valid for the API model of the real client."""
     history = (
         *HELLO,
@@ -140,9 +139,12 @@ async def test_request_bodies_are_valid_for_boto3() -> None:
         list(client.converse_stream(modelId=NOVA, **body)["stream"])
         client.close()
 
-    async with serving_aws(script) as server:
-        await asyncio.to_thread(by_boto3, server.url)
-        assert json.loads(server.posts[0].body) == body
+    async def main() -> None:
+        async with serving_aws(script) as server:
+            await asyncio.to_thread(by_boto3, server.url)
+            assert json.loads(server.posts[0].body) == body
+
+    asyncio.run(main())
 
 
 def test_cache_and_latency_options() -> None:
@@ -303,8 +305,7 @@ def test_anthropic_error_inside_stream() -> None:
     assert not failure(script, api="invoke", family="anthropic").retryable
 
 
-@in_event_loop
-async def test_llama_by_invoke_matches_boto3() -> None:
+def test_llama_by_invoke_matches_boto3() -> None:
     metrics = {"inputTokenCount": 31, "outputTokenCount": 2}
     script = answer(
         wrapped(generation="Mount", prompt_token_count=31, generation_token_count=1, stop_reason=None),
@@ -326,8 +327,11 @@ async def test_llama_by_invoke_matches_boto3() -> None:
         client.close()
         return "".join(chunk["generation"] for chunk in chunks)
 
-    async with serving_aws(script) as server:
-        assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
+    async def main() -> None:
+        async with serving_aws(script) as server:
+            assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
+
+    asyncio.run(main())
 
 
 @in_event_loop

@@ -139,6 +139,19 @@ def test_request_sent_precedes_response() -> None:
     NEAR.run(test, (Wait(5),))
 
 
+def test_answer_delivered_byte_by_byte() -> None:
+    body = (
+        b": ping\r\n\r\n"
+        + event("é😀")
+        + b'{"choices": [{"delta": {"content": "b"}}]}\r\n'
+        + event(finish="stop")
+        + DONE
+    )
+    body = body.replace(b"\\u00e9", "é".encode())
+    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
+    assert NEAR.events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("stop")]
+
+
 def test_body_may_end_with_connection() -> None:
     assert texts(NEAR.events_of((HEAD_UNTIL_CLOSE, event("Hi"), event(finish="stop"), Close()))) == ["Hi"]
 
@@ -586,6 +599,11 @@ def test_invalid_settings_are_named() -> None:
         OpenAIChat("near", "localhost:8000", "m7")
     with pytest.raises(ValueError, match=r"'near'.*token_gap_timeout_s"):
         OpenAIChat("near", "http://h/v1", "m7", token_gap_timeout_s=0)
+
+
+def test_detail_has_kind_model_and_address() -> None:
+    model = OpenAIChat("near", "http://h:1/v1/chat/completions?token=x", "m7", api_key=KEY)
+    assert model.detail == "openai m7 at http://h:1/v1"
 
 
 def test_log_contains_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:

@@ -304,6 +304,10 @@ def test_only_next_endpoints_are_kept_warm() -> None:
     assert [model.ends for model in models] == [1] * 5
 
 
+def test_detail_names_policy_and_endpoints() -> None:
+    assert router_of(RoutedModel("near"), RoutedModel("far")).detail == "2 endpoints, ordered: near, far"
+
+
 def test_each_endpoint_needs_a_model() -> None:
     routing = Routing((Endpoint("near"),), "ordered", HedgeBudget(0.1), lambda: 0.0)
     with pytest.raises(ValueError, match="2 models for 1 endpoints"):

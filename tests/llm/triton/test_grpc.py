@@ -384,6 +384,7 @@ def test_prompt_that_is_too_long_is_shortened_and_asked_again(in_stream: bool) -
     ("step", "kind", "expected_text"),
     {
         "unknown model": (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
+        "cancelled request": (Part(error="Request was cancelled"), LlmBroken, "broke off"),
         "private text": (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
         "UNAUTHENTICATED": (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
         "UNAVAILABLE": (Fail(grpc.StatusCode.UNAVAILABLE, "not healthy"), LlmRefused, "not healthy"),
@@ -653,6 +654,11 @@ def test_functions_are_refused() -> None:
         assert triton.seen == []
 
     run(test, answer("Hi"))
+
+
+def test_detail_has_kind_model_and_address() -> None:
+    model = TritonGrpcChat("near", "grpc://h", "m7", prompt=prompt)
+    assert model.detail == "grpc m7 at grpc://h:8001"
 
 
 @in_loop
