@@ -12,7 +12,7 @@ from support.conversations.loaded_skills import sentence_templates, written_skil
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillContext
-from assistant.skills.clock.replies import load_zones
+from assistant.skills.clock.skill import load_zones
 from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.languages.words import plain_words, without_frame
 from assistant.skills.skills import Skills

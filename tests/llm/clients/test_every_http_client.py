@@ -47,9 +47,9 @@ from llm.chat import (
     SlotAcquired,
     Token,
 )
-from llm.chat_template import load_template
 from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.openai.chat import OpenAIChat
+from llm.templates.chat_template import load_template
 from llm.tgi.chat import TgiChat
 from llm.triton.generate import TritonChat
 

@@ -10,11 +10,9 @@ from support.services.scripted_answers import StreamReading
 from support.texts.text_cases import named_cases
 
 from llm import answer_state
-from llm.answer_state import AnswerEvent
 from llm.answer_text.reasoning_habit import ReasoningHabit
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmFiltered, LlmRefused
-from llm.openai import stream as openai_stream
 from llm.openai.stream import OpenAIStream
 
 START = event(role="assistant", content="")

@@ -15,8 +15,8 @@ from support.services.scripted_answers import ASKED, KEY, Client, base
 
 from llm import token_deadlines
 from llm.chat import ChatOptions, Finished, RequestSent, SlotAcquired, Token
-from llm.chat_template import ChatTemplate, load_template
-from llm.template_file import TemplateSource
+from llm.templates.chat_template import ChatTemplate, load_template
+from llm.templates.template_file import TemplateSource
 from llm.tgi.chat import TgiChat
 
 LLAMA2 = load_template("near", "llama2")
