@@ -87,6 +87,12 @@ def test_slow_part_delays_only_what_follows_it() -> None:
     assert ended == [1, 3, 4, 2]
 
 
+def test_parts_are_asked_without_functions() -> None:
+    model = PartModel()
+    run_virtual(reply(reading_of(2), model))
+    assert [options.functions for options in model.options] == [(), ()]
+
+
 def test_left_out_parts_are_said_and_not_asked() -> None:
     model = PartModel()
     paragraphs = told(reading_of(3, 3, max_parts=3), model)

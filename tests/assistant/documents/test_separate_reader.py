@@ -70,12 +70,13 @@ def test_document_is_read_in_parts_and_only_the_first_have_text(tmp_path: Path) 
 
 def test_what_cannot_be_read_names_the_file(tmp_path: Path) -> None:
     assert "is larger than 1 MB: name a smaller file" in problem(written(tmp_path, "large.txt", b"x" * 1_000_001))
+    assert "is empty" in problem(written(tmp_path, "empty.txt", b""))
     assert "is encrypted" in problem(written(tmp_path, "secret.pdf", pdf_of("Text.", password="x")))
 
 
 def test_small_pdf_that_inflates_does_not_grow_this_process(tmp_path: Path) -> None:
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    file = written(tmp_path, "a.pdf", pdf_of("Text." + ") Tj (" * 1_600_000, compressed=True))
+    file = written(tmp_path, "a.pdf", pdf_of("Text." + ") Tj (" * 2_500_000, compressed=True))
     assert file.stat().st_size < 150_000
     made_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "drawing operations" in problem(file)

@@ -87,6 +87,36 @@ def test_decimals_in_words(whole: int, decimals: int) -> None:
 
 
 @text_cases(
+    ("said", "numbers"),
+    [
+        ("two and a half", ["2.5"]),
+        ("a hundred", ["100"]),
+        ("a hundred and one", ["101"]),
+        ("five hundred million", ["500000000"]),
+        ("3.5 million", ["3500000"]),
+        ("two thousand and six", ["2006"]),
+        ("one thousand one hundred", ["1100"]),
+        ("twenty five hundred", ["2500"]),
+        ("point five", ["0.5"]),
+        ("three point fourteen", ["3.14"]),
+        ("three point oh five", ["3.05"]),
+        ("minus twelve", ["-12"]),
+        ("negative one half", ["-1"]),
+        ("nineteen eighty four", ["19", "84"]),
+        ("one two three", ["1", "2", "3"]),
+        ("ten minus minus two", ["10", "-2"]),
+        ("two and two", ["2", "2"]),
+        ("one hundred and six hundred", ["100", "600"]),
+        ("a point", []),
+        ("point", []),
+        ("million", []),
+    ],
+)
+def test_numbers_are_found_in_words(said: str, numbers: list[str]) -> None:
+    assert find_numbers(tuple(said.split()), NUMERALS).numbers == tuple(Fraction(number) for number in numbers)
+
+
+@text_cases(
     ("value", "words"),
     [
         (Fraction(0), "zero"),

@@ -2,7 +2,6 @@
 
 import pytest
 from support.conversations.skill_talk import Talk
-from support.texts.sentence_table import Section, sentence_cases
 from support.texts.text_cases import text_cases
 
 from assistant.skills.dialog.memory import QUESTION_S
@@ -23,19 +22,64 @@ TWO_TIMERS = {
 }
 
 
-@sentence_cases("dialog of two timers")
-def test_answer_chooses_one_of_several_timers(section: Section, row: list[str]) -> None:
-    code, said, _ = row
+@text_cases(
+    ("code", "said", "left"),
+    [
+        *[("en", said, ["pasta"]) for said in ("the first one", "uh, the 1st one, please", "The five minute timer.")],
+        *[
+            ("en", said, ["pasta"])
+            for said in ("5 minute timer", "the one with five minutes", "number one", "shortest")
+        ],
+        *[("en", said, [None]) for said in ("pasta", "the pasta one", "the second", "the last", "the 2nd one, thanks")],
+        *[("en", said, []) for said in ("both", "all of them", "both of them please")],
+        *[("en", said, [None, "pasta"]) for said in ("none", "no", "never mind", "forget it", "the third one")],
+        *[("de", said, ["nudeln"]) for said in ("den ersten", "den mit fünf minuten, bitte", "nummer eins")],
+        *[("de", said, [None]) for said in ("nudeln", "äh den nudeltimer", "den letzten", "die zweite")],
+        *[("de", said, []) for said in ("beide", "alle")],
+        *[("fr", said, ["pâtes"]) for said in ("le premier", "celui de cinq minutes, merci")],
+        *[("fr", said, [None]) for said in ("les pâtes", "le dernier", "le deuxième")],
+        *[("fr", said, []) for said in ("les deux", "tous")],
+        *[("es", said, ["pasta"]) for said in ("el primero", "eh, el de cinco minutos, por favor")],
+        *[("es", said, [None]) for said in ("la pasta", "el último", "el segundo")],
+        *[("es", said, []) for said in ("los dos", "todos")],
+    ],
+    columns=(0, 1),
+)
+def test_answer_chooses_one_of_several_timers(code: str, said: str, left: list[str | None]) -> None:
     talk = Talk(code)
-    assert talk.say(*TWO_TIMERS[code], *said.split(" > ")) or " > " in said
-    left = [timer.name or "five minutes" for timer in talk.effects.timers.running(talk.now_s).timers]
-    assert (", ".join(left) or "-") == section.expected(row)["left"]
+    assert talk.say(*TWO_TIMERS[code], said)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == left
 
 
-@sentence_cases("dialog")
-def test_follow_up_is_understood(section: Section, row: list[str]) -> None:
-    code, said, _ = row
-    assert section.expected(row)["contains"] in Talk(code).say(*said.split(" > "))
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("en", "set an alarm|at seven", "Your alarm is set for 7 PM."),
+        ("en", "set an alarm for noon|set an alarm for 7 pm|cancel the alarm|the noon one", "cancelled"),
+        ("en", "remind me|to call Anna|in an hour", "I'll remind you at 4:43 PM: call Anna."),
+        ("en", "remind me to buy milk|at five", "I'll remind you at 5 PM: buy milk."),
+        ("en", "set an alarm for nine am today|yes", "Your alarm is set for 9 AM tomorrow."),
+        ("en", "set an alarm for nine am today|no", "All right."),
+        ("en", "set a timer for five minutes|no, eight", "Your 8 minute timer is set."),
+        ("en", "set an alarm for seven|no, half past eight|cancel it", "Your alarm for 8:30 PM is cancelled."),
+        ("en", "set a timer for ten minutes|what time is it|cancel it", "Your 10 minute timer is cancelled."),
+        ("en", "what time is it|and in Paris?", "It's 3:43 PM in Paris."),
+        ("en", "what is 7 times 8|plus five", "That's 61."),
+        ("en", "cancel the timer and start one for five minutes", "There is no timer. Your 5 minute timer is set."),
+        ("en", "set a 5 minute timer for macaroni and cheese", "Your 5 minute timer for macaroni and cheese is set."),
+        ("en", "set a timer for five minutes and an alarm for seven", "Your alarm is set for 7 PM."),
+        ("de", "stell einen wecker|um sieben|lösche ihn", "ist gelöscht."),
+        ("fr", "mets une alarme|à sept heures|annule-la", "est annulée."),
+        ("es", "pon una alarma|a las siete|cancélala", "está cancelada."),
+        ("en", "what time is it and what's the date", "It's 3:43 PM. It's Friday, November 20, 2026."),
+        ("en", "set an alarm for 7 and move it to 8|cancel all alarms", "Your alarm for 8 PM is cancelled."),
+        ("en", "set a timer for ten minutes and how long is left", "10 minutes are left."),
+        ("en", "set an alarm for noon|set an alarm for 7 am|cancel the noon alarm|the other one too", "for 7 AM"),
+    ],
+    columns=(0, 1),
+)
+def test_follow_up_is_understood(code: str, said: str, text: str) -> None:
+    assert text in Talk(code).say(*said.split("|"))
 
 
 @text_cases(
@@ -55,6 +99,24 @@ def test_sentence_that_cancels_what_it_sets_leaves_the_others(code: str, said: s
     before = () if "all" in said else talk.effects.timers.running(0).timers
     assert talk.say(said)
     assert [one.number for one in talk.effects.timers.running(0).timers] == [one.number for one in before]
+
+
+@text_cases(
+    ("code", "first", "other", "left"),
+    [
+        ("en", "pasta", "and the other one", []),
+        ("en", "the first one", "the other one too", []),
+        ("en", "the other one", "the other one", [None, "pasta"]),
+        ("de", "den ersten", "und den anderen", []),
+        ("fr", "la première", "l'autre aussi", []),
+        ("es", "el primero", "y el otro también", []),
+    ],
+    columns=(0, 1, 2),
+)
+def test_other_one_is_the_entry_that_was_not_meant(code: str, first: str, other: str, left: list[str | None]) -> None:
+    talk = Talk(code)
+    talk.say(*TWO_TIMERS[code], first, other)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == left
 
 
 def test_other_one_gets_the_action_that_is_said() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from support.conversations.loaded_skills import written_skills
-from support.texts.sentence_table import Section, sentence_cases
+from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory
@@ -38,11 +38,22 @@ def test_refusal_is_long_once_and_then_at_most_six_words(code: str, said: dict[s
     assert refused(REQUESTS[code], code).text != refused(QUESTIONS[code], code).text
 
 
-@sentence_cases("acknowledgements", answered=False)
-def test_acknowledgement_and_small_talk_are_not_refused(section: Section, row: list[str]) -> None:
-    code, said = row
+@text_cases(
+    ("code", "said"),
+    [
+        *[
+            ("en", said)
+            for said in ("okay", "great", "Good.", "yes", "no", "I see", "I'm tired", "That's nice of you.")
+        ],
+        *[("de", said) for said in ("okay", "super", "alles klar", "ich bin müde")],
+        *[("fr", said) for said in ("d'accord", "super", "oui", "je suis fatigué")],
+        *[("es", said) for said in ("vale", "genial", "no", "estoy cansado")],
+    ],
+    columns=(0, 1),
+)
+def test_acknowledgement_and_small_talk_are_not_refused(code: str, said: str) -> None:
     answer = written_skills().answer(said, SkillContext(NOW, language=code)) or refused(said, code, again=False)
-    assert not answer.missing, section.title
+    assert not answer.missing
     assert not answer.refuses
 
 

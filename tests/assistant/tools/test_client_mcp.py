@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clocks.event_loop import in_event_loop
 from support.services.threaded_http import Quiet, http_server
 
 from assistant.config.mcp_hosts import McpHosts
@@ -256,14 +255,16 @@ def test_name_that_resolves_to_this_machine_is_not_connected_to(monkeypatch: pyt
         assert seen == []
 
 
-@in_event_loop
-async def test_lookup_returns_only_allowed_addresses() -> None:
+def test_lookup_returns_only_allowed_addresses() -> None:
     class FakeLookup(NameLookup):
         async def getaddrinfo(self, host: Any, port: Any, **_options: Any) -> AddressInfo:  # type: ignore[override]
             addresses = ["10.0.0.1", "93.184.216.34"] if host == "mixed" else ["10.0.0.1"]
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
-    lookup = GuardedLookup(McpHosts.of("mixed inner"), FakeLookup())
-    assert [entry[4][0] for entry in await lookup.getaddrinfo("mixed", 443)] == ["93.184.216.34"]
-    with pytest.raises(RefusedAddressError):
-        await lookup.getaddrinfo("inner", 443)
+    async def test() -> None:
+        lookup = GuardedLookup(McpHosts.of("mixed inner"), FakeLookup())
+        assert [entry[4][0] for entry in await lookup.getaddrinfo("mixed", 443)] == ["93.184.216.34"]
+        with pytest.raises(RefusedAddressError):
+            await lookup.getaddrinfo("inner", 443)
+
+    asyncio.run(test())

@@ -1,7 +1,6 @@
 """Whether the user wants a call, after results that are not trusted."""
 
 import pytest
-from support.texts.text_cases import named_cases
 
 from assistant.history.untrusted_results import as_data, sources_of
 from assistant.tools.consent import ASK, user_wants
@@ -46,19 +45,16 @@ def test_yes_to_a_question_about_the_held_call_confirms_it(said: str) -> None:
     assert user_wants(CALL, OPEN, held("Shall I open the door?", said))
 
 
-@named_cases(
+@pytest.mark.parametrize(
     "messages",
-    {
-        "no": held("Shall I open the door?", "No."),
-        "no yes": held("Shall I open the door?", "Please."),
-        "another question": held("Do you want to hear more?", "Yes."),
-        "other arguments": held("Shall I open the door?", "Yes.", '{"door":2}'),
-        "an old question": (
-            *held("Shall I open the door?", "Later."),
-            Message("assistant", "Fine."),
-            Message("user", "Yes."),
-        ),
-    },
+    [
+        held("Shall I open the door?", "No."),
+        held("Shall I open the door?", "Please."),
+        held("Do you want to hear more?", "Yes."),
+        held("Shall I open the door?", "Yes.", '{"door":2}'),
+        (*held("Shall I open the door?", "Later."), Message("assistant", "Fine."), Message("user", "Yes.")),
+    ],
+    ids=["no", "no yes", "another question", "other arguments", "an old question"],
 )
 def test_nothing_else_confirms_a_held_call(messages: tuple[Message, ...]) -> None:
     assert not user_wants(CALL, OPEN, messages)

@@ -1,23 +1,20 @@
-"""MCP servers in separate processes: a real one, and a plain one that starts faster; and addresses that refuse."""
+"""Real MCP servers in separate processes, over stdio and over HTTP."""
 
 import asyncio
 import gc
 import json
 import shlex
+import socket
 import ssl
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
-from functools import wraps
-from http.server import BaseHTTPRequestHandler
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import ParamSpec
 
+import httpx
 import pytest
-from support.mcp import mcp_plain_program
 from support.services.grpc_server import self_signed
-from support.services.threaded_http import Quiet, http_server
-from support.texts.text_cases import named_cases
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError, mcp_server, mcp_tools
@@ -28,10 +25,8 @@ from llm.environment import CHECK_PROXY
 
 pytestmark = pytest.mark.slow
 
-P = ParamSpec("P")
-PROGRAMS = Path(__file__).parents[2] / "support" / "mcp"
-PLAIN = PROGRAMS / "mcp_plain_program.py"
-COMMAND = f"'{sys.executable}' '{PLAIN}'"
+PROGRAM = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_program.py"
+COMMAND = f"'{sys.executable}' '{PROGRAM}'"
 ENVIRON = {"TOOL_SECRET": "open sesame", "OTHER_SECRET": "not for tools"}
 
 
@@ -59,97 +54,123 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def limited(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Runs the test in an event loop for at most 40 s."""
-
-    async def whole(*args: P.args, **kwargs: P.kwargs) -> None:
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
         async with asyncio.timeout(40):
-            await test(*args, **kwargs)
+            await test()
 
-    @wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(whole(*args, **kwargs))
-
-    return run
+    asyncio.run(limited())
 
 
-@limited
-async def test_real_program_is_started_listed_and_called() -> None:
-    async with tools_of(section(command=f"'{sys.executable}' '{PROGRAMS / 'mcp_program.py'}'")) as (tools, told):
-        assert [function.name for function in tools.functions] == [
-            f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
-        ]
-        weather = tools.functions[-1]
-        assert weather.description == "The weather at a place."
-        assert json.loads(weather.parameters)["required"] == ["place"]
-        assert await tools.call("home_weather", '{"place": "Köln"}') == "In Köln it is sunny."
-        assert "the list is full" in await tools.call("home_fail", "{}")
-        assert (await tools.call("home_fail", "{}")).startswith("error: ")
-        assert await tools.call("home_picture", "{}") == "[image]"
-        assert (await tools.call("home_weather", "{}")).startswith("error: ")
-        assert await tools.call("home_secret", "{}") == "open sesame nothing"
-        with pytest.raises(ToolError, match="no tool home_nothing"):
-            await tools.call("home_nothing", "{}")
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await tools.call("home_wait", '{"seconds": 30}')
-        assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
-        assert told == []
+def test_program_is_started_listed_and_called() -> None:
+    async def test() -> None:
+        async with tools_of(section()) as (tools, told):
+            assert [function.name for function in tools.functions] == [
+                f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
+            ]
+            weather = tools.functions[-1]
+            assert weather.description == "The weather at a place."
+            assert json.loads(weather.parameters)["required"] == ["place"]
+            assert await tools.call("home_weather", '{"place": "Köln"}') == "In Köln it is sunny."
+            assert "the list is full" in await tools.call("home_fail", "{}")
+            assert (await tools.call("home_fail", "{}")).startswith("error: ")
+            assert await tools.call("home_picture", "{}") == "[image]"
+            assert (await tools.call("home_weather", "{}")).startswith("error: ")
+            assert await tools.call("home_secret", "{}") == "open sesame nothing"
+            with pytest.raises(ToolError, match="no tool home_nothing"):
+                await tools.call("home_nothing", "{}")
+            assert told == []
+
+    run(test)
 
 
-@limited
-async def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
-    trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather gone", trusted=True)
-    async with tools_of(section(only="weather"), trusted, section("none", only="lost")) as (tools, told):
-        assert sorted(told) == [
-            "the tool server none has no tool lost: check its key `only`",
-            "the tool server work has no tool gone: check its key `only`",
-        ]
-        assert [(one.name, one.source, one.is_trusted) for one in tools.functions] == [
-            ("home_weather", "home", False),
-            ("work_weather", "work", True),
-        ]
-        assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-        assert tools.detail == "2 tools: home (1), none (0), work (1)"
+def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
+    async def test() -> None:
+        async with tools_of(section(only="weather"), section("work", only="weather gone")) as (tools, told):
+            assert told == ["the tool server work has no tool gone: check its key `only`"]
+            assert [function.name for function in tools.functions] == ["home_weather", "work_weather"]
+            assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert tools.detail == "2 tools: home (1), work (1)"
+
+    run(test)
 
 
-@limited
-async def test_invalid_utf_8_does_not_end_a_program() -> None:
+def test_results_of_a_server_are_data_unless_it_is_trusted() -> None:
+    async def test() -> None:
+        trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather", trusted=True)
+        async with tools_of(section(only="weather"), trusted) as (tools, _):
+            assert [(one.source, one.is_trusted) for one in tools.functions] == [("home", False), ("work", True)]
+
+    run(test)
+
+
+def test_invalid_utf_8_does_not_end_a_program() -> None:
     """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
-    code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PLAIN}", run_name="__main__")'
-    async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
-        assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-        assert told == []
+    code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'
+
+    async def test() -> None:
+        async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
+            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert told == []
+
+    run(test)
 
 
-@limited
-async def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.2)
-    async with tools_of(section()) as (tools, told):
-        before = tools.functions
-        with pytest.raises(ToolError, match="home"):
-            await tools.call("home_die", "{}")
-        await until(lambda: bool(told))
-        assert told[0].startswith("the tool server home is not available (")
-        assert tools.functions == before, "prompts would change"
-        with pytest.raises(ToolError, match="not there at the moment"):
-            await tools.call("home_weather", '{"place": "Bonn"}')
-        await until(lambda: not tools.troubles)
-        assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
-        assert len(told) == 1
+def test_no_tool_is_offered_if_the_selected_ones_are_missing() -> None:
+    async def test() -> None:
+        async with tools_of(section(only="gone")) as (tools, told):
+            assert tools.functions == ()
+            assert told == ["the tool server home has no tool gone: check its key `only`"]
+
+    run(test)
 
 
-@limited
-async def test_unreachable_server_does_not_affect_the_others() -> None:
-    async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
-        assert len(tools.functions) == 3
-        assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
+def test_call_can_be_cancelled_while_others_continue() -> None:
+    async def test() -> None:
+        async with tools_of(section()) as (tools, _):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await tools.call("home_wait", '{"seconds": 30}')
+            assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
+
+    run(test)
 
 
-@limited
-async def test_missing_variable_is_named() -> None:
-    with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
-        await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
+def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
+
+    async def test() -> None:
+        async with tools_of(section()) as (tools, told):
+            before = tools.functions
+            with pytest.raises(ToolError, match="home"):
+                await tools.call("home_die", "{}")
+            await until(lambda: bool(told))
+            assert told[0].startswith("the tool server home is not available (")
+            assert tools.functions == before, "prompts would change"
+            with pytest.raises(ToolError, match="not there at the moment"):
+                await tools.call("home_weather", '{"place": "Bonn"}')
+            await until(lambda: not tools.troubles)
+            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert len(told) == 1
+
+    run(test)
+
+
+def test_unreachable_server_does_not_affect_the_others() -> None:
+    async def test() -> None:
+        async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
+            assert len(tools.functions) == 6
+            assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
+
+    run(test)
+
+
+def test_missing_variable_is_named() -> None:
+    async def test() -> None:
+        with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
+            await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
+
+    run(test)
 
 
 SILENT = section("silent", f"'{sys.executable}' -c 'import time; time.sleep(60)'", "")
@@ -184,7 +205,7 @@ def test_server_can_be_stopped_after_a_cancelled_load(monkeypatch: pytest.Monkey
         await test()
         gc.collect()
 
-    limited(listening)()
+    run(listening)
     assert complaints == []
 
 
@@ -208,48 +229,59 @@ def test_connection_that_fails_while_closing_is_stopped(monkeypatch: pytest.Monk
         running.cancel()
         assert ended
 
-    limited(test)()
+    run(test)
 
 
-@limited
-async def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+BUSY = Path(__file__).parent.parent.parent / "support" / "mcp" / "mcp_busy_program.py"
+
+
+def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """During a call such a server lists nothing; it was considered lost, and killed after it had acted."""
     monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
-    async with tools_of(section("busy")) as (tools, told):
-        assert await tools.call("busy_work", '{"seconds": 1.2}') == "worked"
-        await asyncio.sleep(0.5)
-        assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
-        assert told == []
+
+    async def test() -> None:
+        async with tools_of(section("busy", f"'{sys.executable}' '{BUSY}'", "")) as (tools, told):
+            assert await tools.call("busy_work", '{"seconds": 2}') == "worked"
+            await asyncio.sleep(0.5)
+            assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
+            assert told == []
+
+    run(test)
 
 
-@named_cases(
+@pytest.mark.parametrize(
     ("status", "kind", "token_env", "reason"),
-    {
-        "token required": (
-            401,
-            "application/json",
-            "",
-            "it requires a token; set token_env to the variable that holds it",
-        ),
-        "wrong token": (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
-        "not found": (404, "text/html", "", "there is no MCP server at its address; correct its url"),
-        "method not allowed": (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
-        "web page": (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
-        "server error": (503, "text/plain", "", "it answers with status 503; see its log"),
-        "bad request": (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
-        "redirect": (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
-        "proxy authentication": (407, "text/plain", "", f"a proxy in front of it refuses; {CHECK_PROXY}"),
-        "too many requests": (
-            429,
-            "application/json",
-            "",
-            "it accepts no more requests for now; wait, or raise its quota",
-        ),
-        "other JSON": (200, "application/json", "", "its answer is not MCP; correct its url or command"),
-        "plain text": (200, "text/plain", "", "its answer is not MCP; correct its url or command"),
-        "no connection": (None, "", "", "no connection; start it, or correct its url"),
-    },
+    [
+        (401, "application/json", "", "it requires a token; set token_env to the variable that holds it"),
+        (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
+        (404, "text/html", "", "there is no MCP server at its address; correct its url"),
+        (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
+        (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
+        (503, "text/plain", "", "it answers with status 503; see its log"),
+        (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
+        (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
+        (407, "text/plain", "", f"a proxy in front of it refuses; {CHECK_PROXY}"),
+        (429, "application/json", "", "it accepts no more requests for now; wait, or raise its quota"),
+        (200, "application/json", "", "its answer is not MCP; correct its url or command"),
+        (200, "text/plain", "", "its answer is not MCP; correct its url or command"),
+        (None, "", "", "no connection; start it, or correct its url"),
+    ],
+    ids=[
+        "token required",
+        "wrong token",
+        "not found",
+        "method not allowed",
+        "web page",
+        "server error",
+        "bad request",
+        "redirect",
+        "proxy authentication",
+        "too many requests",
+        "other JSON",
+        "plain text",
+        "no connection",
+    ],
 )
 def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env: str, reason: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -271,7 +303,7 @@ def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env:
             assert told == [f"the tool server far is not available ({reason}): its tools cannot be called"]
         listener.close()
 
-    limited(test)()
+    run(test)
 
 
 def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -294,7 +326,7 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
             async with tools_of(server) as (_, told):
                 assert "there is no MCP server at its address" in told[0]
 
-    limited(test)()
+    run(test)
 
 
 @pytest.mark.parametrize(
@@ -319,46 +351,59 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
     ],
     ids=["SOCKS proxy", "invalid proxy", "missing certificates", "unreachable proxy"],
 )
-@limited
-async def test_unusable_environment_is_reported(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
-) -> None:
+def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str) -> None:
     monkeypatch.setenv(name, value)
-    async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
-        assert told[0].startswith(f"the tool server far is not available ({reason}")
-        assert "secret" not in told[0]
+
+    async def test() -> None:
+        async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
+            assert told[0].startswith(f"the tool server far is not available ({reason}")
+            assert "secret" not in told[0]
+
+    run(test)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.2)
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # applies to other machines, not to this one
-    tokens = set[str]()
+    port = free_port()
 
-    class Handler(Quiet, BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            tokens.add(self.headers["authorization"])
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            result = mcp_plain_program.result_of(asked["method"], asked.get("params", {}))
-            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result or {}}) if "id" in asked else ""
-            self.send_response(200 if body else 202)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
+    def start() -> "subprocess.Popen[bytes]":
+        command = [sys.executable, str(PROGRAM), str(port)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    async def listening() -> None:
+        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+            while True:
+                try:
+                    await client.get(f"http://127.0.0.1:{port}/")
+                except httpx.TransportError:
+                    await asyncio.sleep(0.05)
+                else:
+                    return
 
     async def test() -> None:
-        with ExitStack() as first:
-            port = first.enter_context(http_server(Handler))
+        program = start()
+        try:
+            await listening()
             server = ToolServerSection(name="far", url=f"http://127.0.0.1:{port}/mcp", token_env="TOOL_SECRET")
             async with tools_of(server) as (tools, told):
                 assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
-                first.close()
+                program.kill()
+                program.wait()
                 with pytest.raises(ToolError):
                     await tools.call("far_weather", '{"place": "Rome"}')
                 await until(lambda: bool(told))
-                with http_server(Handler, port):
-                    await until(lambda: not tools.troubles)
-                    assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
+                program = start()
+                await until(lambda: not tools.troubles)
+                assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
+        finally:
+            program.kill()
+            program.wait()
 
-    limited(test)()
-    assert tokens == {"Bearer open sesame"}
+    run(test)

@@ -408,10 +408,10 @@ def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls
 
 @pytest.mark.slow
 def test_each_prompt_extends_the_previous_one() -> None:
-    utterances = conversation_of(15)
+    utterances = conversation_of(30)
     model = calling(by_number)
     piece = simulation(model, ScriptedTools(), utterances, utterances[-1].end_ms + 9000)
-    piece.max_history_tokens = 400
+    piece.max_history_tokens = 600
     model.first_token_ms = 500
     result = piece.run()
     assert any(isinstance(event, ReplyStopped) and event.reason == "went on" for _, event in result.events), (

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from support.clocks.event_loop import in_event_loop
 from support.models.synthetic_gguf import ANSWER, write_gguf
 
 from llm.chat import ChatEvent, ChatOptions, Finished, Message, Token
@@ -98,33 +97,67 @@ def slot_is_busy(address: ServerAddress) -> bool:
 
 
 @slow
-@in_event_loop
-async def test_answer_is_streamed_and_instructions_are_cached_before_the_first_question(model: Path) -> None:
-    async with chatting(model) as chat:
-        events = await ask(chat, QUESTION)
-        assert text_of(events) == ANSWER
-        assert len([event for event in events if isinstance(event, Token)]) > 3
-        finished = events[-1]
-        assert isinstance(finished, Finished)
-        assert finished.reason == "stop"
-        assert finished.cached_tokens is not None
-        assert finished.cached_tokens >= len("Answer. ")
+def test_answer_is_streamed(model: Path) -> None:
+    async def main() -> None:
+        async with chatting(model) as chat:
+            events = await ask(chat, QUESTION)
+            assert text_of(events) == ANSWER
+            assert len([event for event in events if isinstance(event, Token)]) > 3
+            finished = events[-1]
+            assert isinstance(finished, Finished)
+            assert finished.reason == "stop"
+
+    asyncio.run(main())
 
 
 @slow
-@in_event_loop
-async def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> None:
-    async with chatting(model) as chat:
-        earlier = (Message("system", "Answer. "), Message("user", "who? "), Message("assistant", "nobody. "))
-        await chat.prefill(earlier)
-        finished = (await ask(chat, (*earlier, Message("user", "what time is it?"))))[-1]
-        assert isinstance(finished, Finished)
-        assert finished.cached_tokens is not None
-        assert finished.cached_tokens >= len("Answer. who? nobody. ")
-        long = asyncio.get_running_loop().create_task(chat.prefill((Message("user", "a " * 12_000),)))
-        await asyncio.sleep(0.02)
-        assert text_of(await ask(chat, QUESTION)) == ANSWER
-        await long  # it ends without an error
+def test_instructions_are_cached_before_first_question(model: Path) -> None:
+    async def main() -> None:
+        async with chatting(model) as chat:
+            finished = (await ask(chat, QUESTION))[-1]
+            assert isinstance(finished, Finished)
+            assert finished.cached_tokens is not None
+            assert finished.cached_tokens >= len("Answer. ")
+
+    asyncio.run(main())
+
+
+@slow
+def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> None:
+    async def main() -> None:
+        async with chatting(model) as chat:
+            earlier = (Message("system", "Answer. "), Message("user", "who? "), Message("assistant", "nobody. "))
+            await chat.prefill(earlier)
+            finished = (await ask(chat, (*earlier, Message("user", "what time is it?"))))[-1]
+            assert isinstance(finished, Finished)
+            assert finished.cached_tokens is not None
+            assert finished.cached_tokens >= len("Answer. who? nobody. ")
+            long = asyncio.get_running_loop().create_task(chat.prefill((Message("user", "a " * 12_000),)))
+            await asyncio.sleep(0.02)
+            assert text_of(await ask(chat, QUESTION)) == ANSWER
+            await long  # it ends without an error
+
+    asyncio.run(main())
+
+
+@slow
+def test_cancelled_answer_frees_slot(model: Path) -> None:
+    async def main() -> None:
+        starts = Starts()
+        async with chatting(model, starts) as chat:
+            async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
+                async for event in events:
+                    if isinstance(event, Token):
+                        break
+                assert await asyncio.to_thread(slot_is_busy, starts.addresses[0])
+            async with asyncio.timeout(10):
+                for _ in count():
+                    if not await asyncio.to_thread(slot_is_busy, starts.addresses[0]):
+                        break
+                    await asyncio.sleep(0.01)
+                assert text_of(await ask(chat, QUESTION)) == ANSWER
+
+    asyncio.run(main())
 
 
 # The process.
@@ -141,52 +174,57 @@ def check_privacy(address: ServerAddress, pid: int | None) -> None:
 
 
 @slow
-def test_servers_listen_on_loopback_with_private_keys_and_leave_no_process(model: Path) -> None:
-    async def main() -> list[int | None]:
-        one, two = Starts(), Starts()
-        async with chatting(model, one) as chat, chatting(model, two) as second:
-            (address,), (other,) = one.addresses, two.addresses
-            assert address.url.startswith("http://127.0.0.1:")
-            assert address.url != other.url
-            assert address.key != other.key
-            async with httpx.AsyncClient() as client:
-                body = {"messages": [{"role": "user", "content": "hello?"}], "max_tokens": 1}
-                for key in ("", "Bearer wrong", f"Bearer {other.key}"):
-                    headers = {"authorization": key} if key else {}
-                    answer = await client.post(f"{address.url}/chat/completions", json=body, headers=headers)
-                    assert answer.status_code == 401
-            await asyncio.to_thread(check_privacy, address, chat.pid)
-            pids = [chat.pid, second.pid]
-        assert chat.pid is None
-        await chat.aclose()  # idempotent
-        return pids
-
-    assert not [pid for pid in asyncio.run(main()) if pid is None or runs(pid)]
-
-
-async def first_token(events: AsyncGenerator[ChatEvent]) -> None:
-    async for event in events:
-        if isinstance(event, Token):
-            return
-
-
-@slow
-def test_cancelled_answer_frees_slot_and_stop_during_an_answer_leaves_no_process(model: Path) -> None:
-    async def main() -> int:
+def test_server_listens_on_loopback_and_needs_private_key(model: Path) -> None:
+    async def main() -> None:
         starts = Starts()
         async with chatting(model, starts) as chat:
             (address,) = starts.addresses
+            assert address.url.startswith("http://127.0.0.1:")
+            async with httpx.AsyncClient() as client:
+                body = {"messages": [{"role": "user", "content": "hello?"}], "max_tokens": 1}
+                for headers in ({}, {"authorization": "Bearer wrong"}):
+                    answer = await client.post(f"{address.url}/chat/completions", json=body, headers=headers)
+                    assert answer.status_code == 401
+            await asyncio.to_thread(check_privacy, address, chat.pid)
+
+    asyncio.run(main())
+
+
+@slow
+def test_each_start_has_its_own_key_and_port(model: Path) -> None:
+    async def main() -> None:
+        one, other = Starts(), Starts()
+        async with chatting(model, one), chatting(model, other):
+            assert one.addresses[0].key != other.addresses[0].key
+            assert one.addresses[0].url != other.addresses[0].url
+
+    asyncio.run(main())
+
+
+@slow
+def test_stop_leaves_no_process(model: Path) -> None:
+    async def main() -> int:
+        async with chatting(model) as chat:
+            pid = chat.pid
+            assert pid is not None
+            assert runs(pid)
+        assert chat.pid is None
+        await chat.aclose()  # idempotent
+        return pid
+
+    assert not runs(asyncio.run(main()))
+
+
+@slow
+def test_stop_during_answer_leaves_no_process(model: Path) -> None:
+    async def main() -> int:
+        async with chatting(model) as chat:
             pid = chat.pid
             assert pid is not None
             async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
-                await first_token(events)
-                assert await asyncio.to_thread(slot_is_busy, address)
-            async with asyncio.timeout(10):
-                while await asyncio.to_thread(slot_is_busy, address):  # noqa: ASYNC110 - the server says nothing
-                    await asyncio.sleep(0.01)
-                assert text_of(await ask(chat, QUESTION)) == ANSWER
-            async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
-                await first_token(events)
+                async for event in events:
+                    if isinstance(event, Token):
+                        break
                 await chat.aclose()
         return pid
 
@@ -225,17 +263,20 @@ async def ask_and_kill(chat: LocalChat) -> None:
 
 
 @slow
-@in_event_loop
-async def test_crash_refuses_questions_until_restart(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_refuses_questions_until_restart(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_chat, "until_repetition", lambda answer: answer)  # the story has no end
-    async with chatting(model) as chat:
-        assert chat.pid is not None
-        with pytest.raises(LlmBroken):
-            await ask_and_kill(chat)
-        await until(lambda: chat.pid is None)
-        with pytest.raises(LlmUnreachable, match="wait for its restart") as caught:
-            await ask(chat, QUESTION)
-        assert caught.value.retryable
+
+    async def main() -> None:
+        async with chatting(model) as chat:
+            assert chat.pid is not None
+            with pytest.raises(LlmBroken):
+                await ask_and_kill(chat)
+            await until(lambda: chat.pid is None)
+            with pytest.raises(LlmUnreachable, match="wait for its restart") as caught:
+                await ask(chat, QUESTION)
+            assert caught.value.retryable
+
+    asyncio.run(main())
 
 
 @slow
@@ -256,19 +297,22 @@ def test_hanging_server_is_replaced(model: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @slow
-@in_event_loop
-async def test_cancelled_stop_leaves_no_process_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_stop_leaves_no_process_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "STOP_TIMEOUT_S", 30.0)
-    server = process.ServerProcess("near", ServerSettings(model, 4096), lambda _address: None)
-    await server.start()
-    pid = server.pid
-    assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
-    stopping = asyncio.get_running_loop().create_task(server._stop())
-    await asyncio.sleep(0.05)
-    stopping.cancel()
-    await until(lambda: not runs(pid))
-    await server.aclose()
+
+    async def main() -> None:
+        server = process.ServerProcess("near", ServerSettings(model, 4096), lambda _address: None)
+        await server.start()
+        pid = server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        stopping = asyncio.get_running_loop().create_task(server._stop())
+        await asyncio.sleep(0.05)
+        stopping.cancel()
+        await until(lambda: not runs(pid))
+        await server.aclose()
+
+    asyncio.run(main())
 
 
 @pytest.mark.timeout(20)
@@ -311,7 +355,8 @@ asyncio.run(main())
 
 
 @slow
-@pytest.mark.parametrize(("moment", "signal_number"), [("loading", signal.SIGKILL), ("serving", signal.SIGTERM)])
+@pytest.mark.parametrize("moment", ["loading", "serving"])
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
 def test_server_ends_with_killed_parent(model: Path, moment: str, signal_number: signal.Signals) -> None:
     root = Path(process.__file__).parents[2]
     with subprocess.Popen(

@@ -2,18 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import wraps
-from inspect import Signature, signature
 from pathlib import Path
-from typing import Concatenate, ParamSpec
 from urllib.parse import parse_qs, urlsplit
 
 from assistant.home.names import folded
 
-P = ParamSpec("P")
 RECORDINGS = Path(__file__).parents[2] / "service_recordings"
 TOKEN = "ey.test-token.x"
 
@@ -171,19 +167,3 @@ async def service_server() -> AsyncGenerator[ServiceServer]:
         yield served
     finally:
         await served.stop()
-
-
-def with_server(test: Callable[Concatenate[ServiceServer, P], Awaitable[None]]) -> Callable[P, None]:
-    """Runs the test in an event loop, with a server as its first argument; pytest gives the others."""
-
-    async def main(*args: P.args, **kwargs: P.kwargs) -> None:
-        async with service_server() as served:
-            await test(served, *args, **kwargs)
-
-    @wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(main(*args, **kwargs))
-
-    _, *others = signature(test).parameters.values()
-    run.__signature__ = Signature(others)  # type: ignore[attr-defined]
-    return run

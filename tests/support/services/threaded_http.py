@@ -18,9 +18,9 @@ class Quiet:
 
 
 @contextmanager
-def http_server(handler: Handler, port: int = 0) -> Generator[int]:
-    """Serves on a port of the loopback, which it yields; by default on a free one."""
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+def http_server(handler: Handler) -> Generator[int]:
+    """Serves on a free port of the loopback, which it yields."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
