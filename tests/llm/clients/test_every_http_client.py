@@ -185,7 +185,7 @@ def test_closing_stream_disconnects_at_once(service: Service, tokens: int) -> No
         assert watch.undisturbed_s < 0.2
         assert texts(await ask(model)) == ["Hi"]
 
-    begun = (service.head, *(chunk(service.text("x")) for _ in range(tokens)), Wait(5))
+    begun: Script = (service.head, *(chunk(service.text("x")) for _ in range(tokens)), Wait(5))
     service.client.run(test, begun, complete(service))
 
 
