@@ -142,7 +142,7 @@ COLUMNS: dict[str, Callable[[SkillAnswer], str]] = {
     "weekdays": lambda answer: "".join(map(str, alarm_of(answer).weekdays)) or "-",
     "about": about,
 }
-"""What a column of the table shows of an answer."""
+"""Texts that the columns of the table show of an answer."""
 
 
 @sentence_cases()

@@ -1,4 +1,4 @@
-"""What all clients of services over HTTP have in common, against scripted services on real sockets."""
+"""Clients of services over HTTP have this in common; against scripted services on real sockets."""
 
 import asyncio
 import json
