@@ -3,9 +3,10 @@
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from support.clocks.virtual_time import run_virtual
@@ -99,6 +100,18 @@ class SessionHarness:
         )
         self.unpaced = AudioPacer(AudioThrottle(REPLY_RATE_HZ, burst_s=1e6), _never)
 
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[Self]:
+        """Runs the session while the block runs; then the client leaves, and the session ends."""
+        self.start_s = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            session = tasks.create_task(self.talk.run())
+            await asyncio.sleep(0)
+            yield self
+            self.session.announce_end()
+            self.talk.microphone.end()
+            await session
+
     @property
     def now_ms(self) -> int:
         return round((asyncio.get_running_loop().time() - self.start_s) * 1000)
@@ -144,6 +157,12 @@ class SessionHarness:
     async def type_text(self, text: str, **item: Any) -> None:
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}
         await self.send("conversation.item.create", item=message)
+
+    async def request_reply(self, text: str, until: str = "response.done", count: int = 1) -> None:
+        """Types a text, requests a response, and waits until this many events of a type have arrived."""
+        await self.type_text(text)
+        await self.send("response.create")
+        await self.until(until, count)
 
     # ---- received events ----
 
@@ -193,14 +212,8 @@ def run_scene(
     harness = harness or SessionHarness()
 
     async def main() -> None:
-        harness.start_s = asyncio.get_running_loop().time()
-        async with asyncio.TaskGroup() as tasks:
-            session = tasks.create_task(harness.talk.run())
-            await asyncio.sleep(0)
+        async with harness.running():
             await scene(harness)
-            harness.session.announce_end()
-            harness.talk.microphone.end()
-            await session
 
     run_virtual(main())
     return harness

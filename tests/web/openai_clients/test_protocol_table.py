@@ -23,8 +23,8 @@ def rows_of(part: str) -> dict[str, dict[str, Row]]:
 
 
 def names_of_tests() -> set[str]:
-    files = (ROOT / "tests").rglob("test_*.py")
-    return {name for file in files for name in re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.MULTILINE)}
+    test = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
+    return {name for file in (ROOT / "tests").rglob("test_*.py") for name in test.findall(file.read_text("utf-8"))}
 
 
 # ---- completeness ----
