@@ -1,22 +1,22 @@
 """The app over real sockets."""
 
 import asyncio
+import itertools
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from starlette.websockets import WebSocket
+from support.servers.session_server import close_frame
 from support.servers.web_server import RunningServer, ScriptedEnginePool, running_server
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
-from web import serve
 from web.app import STATIC
 from web.limits.session_limits import LOADING
 from web.observation.health import EngineState, readiness
@@ -28,16 +28,6 @@ MARKUP = re.compile(
     r"new Function|set(?:Timeout|Interval)\(\s*[\"'`]"
 )
 """Ways of JavaScript to make markup or code of a text."""
-
-
-def served(test: Callable[[RunningServer], Awaitable[None]], **more: object) -> None:
-    """Runs a test against its own server."""
-
-    async def main() -> None:
-        async with running_server(**more) as server:  # type: ignore[arg-type]  # as each test says
-            await test(server)
-
-    asyncio.run(main())
 
 
 async def get(server: RunningServer, path: str, **headers: str) -> httpx.Response:
@@ -72,8 +62,8 @@ def page(tmp_path: Path) -> Path:
 # Foreign pages
 
 
-def test_foreign_origin_or_host_gets_403_over_http() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_foreign_origin_or_host_gets_403_over_http() -> None:
+    async with running_server() as server:
         for path in ("/", "/static/x.js", "/healthz", "/readyz", "/metrics", "/v1/realtime"):
             for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
                 response = await get(server, path, **headers)
@@ -84,37 +74,31 @@ def test_foreign_origin_or_host_gets_403_over_http() -> None:
             server.metrics.registry.get_sample_value("repartee_requests_refused_total", {"reason": "foreign_host"}) == 6
         )
 
-    served(test)
 
-
-def test_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(server: RunningServer) -> None:
+async def test_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
+    async with running_server() as server:
         assert await refused(server.ws, origin=Origin("https://evil.example")) == (403, "foreign_origin")
         assert await refused(server.ws, origin=Origin("null")) == (403, "foreign_origin")
         rebound = server.ws.replace("127.0.0.1", "evil.example")
         assert await refused(rebound, host="127.0.0.1", port=server.port) == (403, "foreign_host")
         assert server.limits.current == 0
-
-    served(test)
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-def test_own_page_and_clients_without_origin_can_connect() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_own_page_and_clients_without_origin_can_connect() -> None:
+    async with running_server(section=ServerSection(port=0, allowed_origins="https://app.example")) as server:
         for origin in (None, Origin(server.http), Origin("https://app.example")):
             async with connect(f"{server.ws}?model=any", origin=origin, proxy=None) as client:
                 assert await client.recv() == "model=any"
                 await client.send("hello")
                 assert await client.recv() == "hello"
 
-    served(test, section=ServerSection(port=0, allowed_origins="https://app.example"))
-
 
 # Token
 
 
-def test_token_is_required_in_either_form() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_token_is_required_in_either_form() -> None:
+    async with running_server(token=TOKEN) as server:
         assert await refused(server.ws) == (401, "token_missing")
         assert await refused(server.ws, additional_headers={"Authorization": "Bearer sk-x"}) == (401, "token_wrong")
         async with connect(server.ws, additional_headers={"Authorization": f"Bearer {TOKEN}"}, proxy=None) as client:
@@ -127,31 +111,16 @@ def test_token_is_required_in_either_form() -> None:
         assert (await get(server, "/metrics", Authorization=f"Bearer {TOKEN}")).status_code == 200
         assert (await get(server, "/healthz")).status_code == 200
 
-    served(test, token=TOKEN)
 
-
-def test_client_may_send_any_key_if_no_token_is_set() -> None:
-    async def test(server: RunningServer) -> None:
-        offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-any")]
-        headers = {"Authorization": "Bearer sk-any"}
-        async with connect(server.ws, subprotocols=offered, additional_headers=headers, proxy=None) as client:
-            assert client.subprotocol == "realtime"
-
-    served(test)
-
-
-def test_remote_client_behind_local_proxy_needs_token() -> None:
+async def test_remote_client_behind_local_proxy_needs_token() -> None:
     elsewhere = {"X-Forwarded-For": "203.0.113.7"}
-
-    async def test(server: RunningServer) -> None:
+    async with running_server() as server:
         assert await refused(server.ws, additional_headers=elsewhere) == (403, "foreign_address")
         assert (await get(server, "/", **elsewhere)).status_code == 403
 
-    served(test)
 
-
-def test_own_page_can_connect_behind_tls_proxy() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_own_page_can_connect_behind_tls_proxy() -> None:
+    async with running_server(token=TOKEN, section=ServerSection(port=0, allowed_hosts="voice.example")) as server:
         forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https", "Authorization": f"Bearer {TOKEN}"}
         async with connect(
             "ws://voice.example/v1/realtime",
@@ -163,14 +132,12 @@ def test_own_page_can_connect_behind_tls_proxy() -> None:
         ) as client:
             assert await client.recv() == ""
 
-    served(test, token=TOKEN, section=ServerSection(port=0, allowed_hosts="voice.example"))
-
 
 # The page
 
 
-def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
-    async def test(server: RunningServer) -> None:
+async def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
+    async with running_server(static=page) as server:
         response = await get(server, "/")
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/html")
@@ -185,8 +152,6 @@ def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
         assert response.headers["referrer-policy"] == "no-referrer"
         assert "server" not in response.headers
 
-    served(test, static=page)
-
 
 def test_page_never_makes_markup_or_code_of_a_text() -> None:
     scripts = sorted(STATIC.rglob("*.js"))
@@ -195,8 +160,8 @@ def test_page_never_makes_markup_or_code_of_a_text() -> None:
     assert found == []
 
 
-def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None:
-    async def test(server: RunningServer) -> None:
+async def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None:
+    async with running_server(static=page) as server:
         for path, kind in (("/", "text/html"), ("/static/talk/page.js", "text/javascript")):
             response = await get(server, path)
             assert response.headers["content-type"].startswith(kind)
@@ -204,11 +169,9 @@ def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None
             again = await get(server, path, **{"If-None-Match": response.headers["etag"]})
             assert (again.status_code, again.content) == (304, b"")
 
-    served(test, static=page)
 
-
-def test_unknown_paths_get_404(page: Path) -> None:
-    async def test(server: RunningServer) -> None:
+async def test_unknown_paths_get_404(page: Path) -> None:
+    async with running_server(static=page) as server:
         for path in (
             "/static/",
             "/static/none.js",
@@ -220,127 +183,101 @@ def test_unknown_paths_get_404(page: Path) -> None:
             assert response.status_code == 404, path
             assert "content-security-policy" in response.headers
 
-    served(test, static=page)
 
-
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-@pytest.mark.parametrize(
-    "path",
-    ["/v1", "/v1/", "/v1/models", "/v1/models/repartee", "/v1/realtime/client_secrets", "/v1/realtime/calls",
-     "/v1/realtime/calls/call_1/accept", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/nothing"],
+MISSING_PATHS = (
+    "/v1", "/v1/", "/v1/models", "/v1/models/repartee", "/v1/realtime/client_secrets", "/v1/realtime/calls",
+    "/v1/realtime/calls/call_1/accept", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/nothing",
 )  # fmt: skip
-def test_missing_api_paths_answer_with_a_json_error(method: str, path: str) -> None:
-    async def test(server: RunningServer) -> None:
-        async with httpx.AsyncClient(trust_env=False) as client:
+
+
+async def test_missing_api_paths_answer_with_a_json_error() -> None:
+    async with running_server() as server, httpx.AsyncClient(trust_env=False) as client:
+        for method, path in itertools.product(("GET", "POST", "DELETE"), MISSING_PATHS):
             response = await client.request(method, server.http + path, timeout=20)
-        assert response.status_code == 404
-        assert response.headers["content-type"] == "application/json"
-        assert "content-security-policy" in response.headers
-        error = response.json()["error"]
-        assert error.keys() == {"message", "type", "param", "code"}
-        assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", None, "unknown_url")
-        assert error["message"].startswith(f"Unknown request URL: {method} {path}. ")
-
-    served(test)
+            assert response.status_code == 404, (method, path)
+            assert response.headers["content-type"] == "application/json"
+            assert "content-security-policy" in response.headers
+            error = response.json()["error"]
+            assert error.keys() == {"message", "type", "param", "code"}
+            assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", None, "unknown_url")
+            assert error["message"].startswith(f"Unknown request URL: {method} {path}. ")
 
 
-def test_refusals_under_v1_have_the_fields_of_openai_errors() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_refusals_under_v1_have_the_fields_of_openai_errors() -> None:
+    async with running_server(token=TOKEN) as server:
         for path in ("/v1/models", "/v1/realtime"):
             for headers, status in (({"Origin": "https://evil.example"}, 403), ({}, 401)):
                 response = await get(server, path, **headers)
                 assert response.status_code == status
                 assert response.json()["error"].keys() == {"message", "type", "param", "code"}
 
-    served(test, token=TOKEN)
+
+async def test_unknown_websocket_path_is_404() -> None:
+    async with running_server() as server:
+        for path in ("/", "/v1", "/v1/realtime/calls", "/v1/responses", "/static/x", "/metrics", "/x"):
+            assert await refused(f"ws://127.0.0.1:{server.port}{path}") == (404, "unknown_url"), path
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/realtime/calls", "/v1/responses", "/static/x", "/metrics", "/x"])
-def test_unknown_websocket_path_is_404(path: str) -> None:
-    async def test(server: RunningServer) -> None:
-        assert await refused(f"ws://127.0.0.1:{server.port}{path}") == (404, "unknown_url")
-
-    served(test)
-
-
-def test_realtime_path_may_end_with_a_slash() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_realtime_path_may_end_with_a_slash() -> None:
+    engine_pool = ScriptedEnginePool()
+    engine_pool.may_load.set()
+    async with running_server(engine_pool=engine_pool) as server:
         async with connect(f"{server.ws}/?model=repartee", proxy=None) as client:
             assert await client.recv() == "model=repartee"
         for method in ("GET", "POST"):
             async with httpx.AsyncClient(trust_env=False) as client:
                 assert (await client.request(method, f"{server.http}/v1/realtime/", timeout=20)).status_code == 426
 
+
+async def test_unsupported_session_kinds_get_an_error_event() -> None:
     engine_pool = ScriptedEnginePool()
     engine_pool.may_load.set()
-    served(test, engine_pool=engine_pool)
+    async with running_server(engine_pool=engine_pool) as server:
+        for query, param in (
+            ("intent=translation", "intent"),
+            ("call_id=call_1", "call_id"),
+            ("intent=transcription&call_id=call_1", "call_id"),
+            ("model=repartee&intent=translation", "intent"),
+        ):
+            url = f"{server.ws}?{query}"
+            async with connect(url, subprotocols=[Subprotocol("realtime")], proxy=None) as client:
+                assert client.subprotocol == "realtime"
+                event = json.loads(await client.recv())
+                assert event["type"] == "error"
+                assert event["error"]["type"] == "invalid_request_error"
+                assert (event["error"]["code"], event["error"]["param"]) == ("not_supported", param), query
+                assert (await close_frame(client)).code == 1008
+            assert server.limits.current == 0
 
 
-@pytest.mark.parametrize(
-    ("query", "param"),
-    [("intent=translation", "intent"), ("call_id=call_1", "call_id"),
-     ("intent=transcription&call_id=call_1", "call_id"), ("model=repartee&intent=translation", "intent")],
-    ids=[
-        "translation", "call", "transcription of a call", "model and translation",
-    ],
-)  # fmt: skip
-def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) -> None:
-    async def test(server: RunningServer) -> None:
-        subprotocols = [Subprotocol("realtime")]
-        async with connect(f"{server.ws}?{query}", subprotocols=subprotocols, proxy=None) as client:
-            assert client.subprotocol == "realtime"
-            event = json.loads(await client.recv())
-            assert event["type"] == "error"
-            error = event["error"]
-            assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", "not_supported", param)
-            with pytest.raises(ConnectionClosed) as closed:
-                await client.recv()
-        assert closed.value.rcvd is not None
-        assert closed.value.rcvd.code == 1008
-        assert server.limits.current == 0
-
-    engine_pool = ScriptedEnginePool()
-    engine_pool.may_load.set()
-    served(test, engine_pool=engine_pool)
-
-
-def test_missing_upgrade_header_is_explained() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_missing_upgrade_header_is_explained() -> None:
+    async with running_server() as server:
         response = await get(server, "/v1/realtime")
         assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
         assert "proxies must pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
-
-    served(test)
 
 
 # Health
 
 
-def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
-    async def main() -> None:
-        engine_pool = ScriptedEnginePool(
-            [EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")]
-        )
-        async with running_server(engine_pool) as server:
-            assert (await get(server, "/healthz")).status_code == 200
-            waiting = await get(server, "/readyz")
-            assert waiting.status_code == 503
-            assert waiting.json() == {
-                "status": "loading",
-                "pending": [{"stage": "stt", "state": "loading", "engine": "whisper"}],
-                "refusing": LOADING.message,
-            }
-            async with connect(server.ws, proxy=None) as client:
-                assert json.loads(await client.recv())["error"]["code"] == "server_loading"
-                with pytest.raises(ConnectionClosed) as closed:
-                    await client.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1013
-            engine_pool.may_load.set()
-            await until(server, "/readyz", lambda response: response.status_code == 200)
-        assert engine_pool.closed
-
-    asyncio.run(main())
+async def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
+    engine_pool = ScriptedEnginePool([EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")])
+    async with running_server(engine_pool) as server:
+        assert (await get(server, "/healthz")).status_code == 200
+        waiting = await get(server, "/readyz")
+        assert waiting.status_code == 503
+        assert waiting.json() == {
+            "status": "loading",
+            "pending": [{"stage": "stt", "state": "loading", "engine": "whisper"}],
+            "refusing": LOADING.message,
+        }
+        async with connect(server.ws, proxy=None) as client:
+            assert json.loads(await client.recv())["error"]["code"] == "server_loading"
+            close = await close_frame(client)
+        assert close.code == 1013
+        engine_pool.may_load.set()
+        await until(server, "/readyz", lambda response: response.status_code == 200)
+    assert engine_pool.closed
 
 
 def test_readyz_reports_failed_engines_and_draining() -> None:
@@ -358,8 +295,9 @@ def test_readyz_reports_failed_engines_and_draining() -> None:
     assert readiness([], draining=False)[0] == 503
 
 
-def test_readyz_tells_load_balancers_whether_a_session_would_be_admitted() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_readyz_tells_load_balancers_whether_a_session_would_be_admitted() -> None:
+    async with running_server(section=ServerSection(port=0, max_sessions=1)) as server:
+
         async def states() -> list[tuple[int, bool]]:
             answers = [await get(server, path) for path in ("/readyz", "/readyz?admits")]
             return [(answer.status_code, answer.json()["refusing"] is None) for answer in answers]
@@ -371,21 +309,17 @@ def test_readyz_tells_load_balancers_whether_a_session_would_be_admitted() -> No
             assert server.limits.current == 1
         await until(server, "/readyz?admits", lambda response: response.status_code == 200)
 
-    served(test, section=ServerSection(port=0, max_sessions=1))
 
-
-def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
+    engine_pool = ScriptedEnginePool([EngineState("stt", "failed")], EngineLoadError("no model"))
+    engine_pool.may_load.set()
+    async with running_server(engine_pool=engine_pool) as server:
         assert (await get(server, "/healthz")).status_code == 200
         assert (await get(server, "/readyz")).status_code == 503
 
-    engine_pool = ScriptedEnginePool([EngineState("stt", "failed")], EngineLoadError("no model"))
-    engine_pool.may_load.set()
-    served(test, engine_pool=engine_pool)
 
-
-def test_metrics_are_served_for_prometheus() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_metrics_are_served_for_prometheus() -> None:
+    async with running_server() as server:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
             response = await get(server, "/metrics")
@@ -397,75 +331,30 @@ def test_metrics_are_served_for_prometheus() -> None:
         assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
         assert response.text.endswith("# EOF\n")
 
-    served(test)
-
 
 # Limits
 
 
-def test_full_server_refuses_until_a_session_ends() -> None:
-    async def test(server: RunningServer) -> None:
+async def test_full_server_refuses_until_a_session_ends() -> None:
+    async with running_server(section=ServerSection(port=0, max_sessions=1), resumable="mine") as server:
         async with connect(server.ws, proxy=None) as first:
             await first.recv()
             async with connect(server.ws, proxy=None) as second:
                 error = json.loads(await second.recv())["error"]
                 assert (error["code"], error["type"]) == ("server_full", "server_error")
-                with pytest.raises(ConnectionClosed) as closed:
-                    await second.recv()
-                assert closed.value.rcvd is not None
-                assert (closed.value.rcvd.code, closed.value.rcvd.reason[:11]) == (1013, "server_full")
+                close = await close_frame(second)
+                assert (close.code, close.reason[:11]) == (1013, "server_full")
             async with connect(f"{server.ws}?resume=mine", proxy=None) as back:
                 assert await back.recv() == "resume=mine"
         await until(server, "/metrics", lambda response: "repartee_sessions 0.0" in response.text.splitlines())
         async with connect(server.ws, proxy=None) as third:
             assert await third.recv() == ""
 
-    served(test, section=ServerSection(port=0, max_sessions=1), resumable="mine")
 
-
-@pytest.mark.slow
-def test_session_at_its_time_limit_is_told_and_closed() -> None:
-    async def test(server: RunningServer) -> None:
-        async with connect(server.ws, proxy=None) as client:
-            await client.recv()
-            assert json.loads(await client.recv())["error"]["code"] == "session_expired"
-            with pytest.raises(ConnectionClosed) as closed:
-                await client.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1001
-
-    served(test, section=ServerSection(port=0, max_session_s=1))
-
-
-def test_sessions_are_told_when_the_server_shuts_down() -> None:
-    async def test(server: RunningServer) -> None:
-        async with connect(server.ws, proxy=None) as client:
-            await client.recv()
-            server.server.should_exit = True
-            assert json.loads(await client.recv())["error"]["code"] == "server_draining"
-            with pytest.raises(ConnectionClosed) as closed:
-                await client.recv()
-            assert closed.value.rcvd is not None
-            assert (closed.value.rcvd.code, closed.value.rcvd.reason[:15]) == (1012, "server_draining")
-
-    served(test)
-
-
-def test_only_far_too_long_messages_close_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "MAX_MESSAGE_BYTES", 65536)
-
-    async def length(websocket: WebSocket) -> None:
-        while True:
-            await websocket.send_text(str(len(await websocket.receive_text())))
-
-    async def test(server: RunningServer) -> None:
-        async with connect(server.ws, proxy=None) as client:
-            await client.send("x" * 100_000)
-            assert await client.recv() == "100000"
-            await client.send("x" * 200_000)
-            with pytest.raises(ConnectionClosed) as closed:
-                await client.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1009
-
-    served(test, converse=length)
+async def test_sessions_are_told_when_the_server_shuts_down() -> None:
+    async with running_server() as server, connect(server.ws, proxy=None) as client:
+        await client.recv()
+        server.server.should_exit = True
+        assert json.loads(await client.recv())["error"]["code"] == "server_draining"
+        close = await close_frame(client)
+        assert (close.code, close.reason[:15]) == (1012, "server_draining")

@@ -158,7 +158,7 @@ class SessionHarness:
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}
         await self.send("conversation.item.create", item=message)
 
-    async def request_reply(self, text: str, until: str = "response.done", count: int = 1) -> None:
+    async def ask(self, text: str, until: str = "response.done", count: int = 1) -> None:
         """Types a text, requests a response, and waits until this many events of a type have arrived."""
         await self.type_text(text)
         await self.send("response.create")

@@ -6,7 +6,7 @@ import json
 import os
 import urllib.parse
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from support.engines.scripted_engines import SCRIPTED, Answer, SequenceModel, Se
 from support.programs.complete_lines import complete_lines
 from support.servers.web_server import InProcessServer
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -234,6 +236,16 @@ async def session_server(
             await serving
 
 
+@asynccontextmanager
+async def scripted_server(
+    folder: Path, *assignments: str, **engines: Any
+) -> AsyncGenerator[tuple[SessionServer, ScriptedEngineLoader]]:
+    """Runs the server with scripted engines while the block runs, and yields both; its traces are in `folder`."""
+    loader = ScriptedEngineLoader(settings_for(folder, *assignments), os.environ, **engines)
+    async with session_server(loader) as server:
+        yield server, loader
+
+
 @dataclass(slots=True)
 class RecordingClient:
     """A WebSocket client that records the events it receives."""
@@ -271,6 +283,18 @@ class RecordingClient:
         await self.send("conversation.item.create", item=message)
         await self.send("response.create")
 
+    async def ask(self, text: str = "hello", until: str = "response.done", count: int = 1) -> Event:
+        """Types a text, requests a response, and waits until this many events of a type have come."""
+        await self.request_reply(text)
+        return await self.until(until, count)
+
+    async def until_closed(self) -> Close:
+        """Receives until the server closes the connection. Returns its close frame."""
+        with suppress(ConnectionClosed):
+            while True:
+                self.events.append(json.loads(await self.socket.recv()))
+        return await close_frame(self.socket)
+
     async def send_audio(self, pcm: Pcm) -> None:
         """Sends sound at 24 kHz, all at once."""
         await self.send("input_audio_buffer.append", audio=encoded(pcm))
@@ -278,6 +302,17 @@ class RecordingClient:
     def break_connection(self) -> None:
         """Breaks the connection."""
         self.socket.transport.abort()
+
+
+async def close_frame(socket: ClientConnection) -> Close:
+    """Returns the frame with which the server closes the connection."""
+    try:
+        await socket.recv()
+    except ConnectionClosed as closed:
+        if closed.rcvd is None:
+            raise
+        return closed.rcvd
+    raise AssertionError("the connection is open")
 
 
 @asynccontextmanager

@@ -1,13 +1,12 @@
 """Limits how fast one client sends requests, on a clock of the test's own."""
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
+from support.servers.session_server import scripted_server
 
 from web.access import rate_limits
 from web.access.access_control import AccessControl
@@ -73,7 +72,7 @@ def test_ipv6_addresses_of_one_network_have_one_rate() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/realtime", "/v1/phone"])
-def test_address_that_opens_websockets_too_fast_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_address_that_opens_websockets_too_fast_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "connections", Rate(3, 1.0))
 
     async def reached(_scope: Scope, _receive: Receive, _send: Send) -> None:
@@ -95,20 +94,17 @@ def test_address_that_opens_websockets_too_fast_is_refused(path: str, monkeypatc
         }  # fmt: skip
         await gate(scope, receive, send)
 
-    async def main() -> None:
-        for _ in range(4):
-            await connect("203.0.113.1")
-        await connect("203.0.113.2")
-        assert answers == [101, 101, 101, 429, 101]
-        answers.clear()
-        for _ in range(9):
-            await connect("127.0.0.1")
-        assert answers == [101] * 9
-
     answers: list[int] = []
     allowed = AccessControl("0.0.0.0", 80, insecure=True, allowed_hosts=["repartee.example"])
     gate = _Gate(reached, allowed, Metrics(), None)
-    asyncio.run(main())
+    for _ in range(4):
+        await connect("203.0.113.1")
+    await connect("203.0.113.2")
+    assert answers == [101, 101, 101, 429, 101]
+    answers.clear()
+    for _ in range(9):
+        await connect("127.0.0.1")
+    assert answers == [101] * 9
 
 
 @dataclass
@@ -152,49 +148,37 @@ def gate_of(client_secrets: ClientSecrets | None = None) -> GateOfAddress:
 
 
 @pytest.mark.parametrize("key", [TOKEN, "a-wrong-token-of-that-length", "ek_unknown", ""])
-def test_client_beyond_its_rate_gets_429_whatever_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_client_beyond_its_rate_gets_429_whatever_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "connections", Rate(3, 0.001))
-
-    async def main() -> None:
-        gate = gate_of(ClientSecrets(Clock()))
-        statuses = [await gate.status("/v1/realtime", key) for _ in range(5)]
-        assert statuses == [101 if key == TOKEN else 401] * 3 + [429] * 2
-
-    asyncio.run(main())
+    gate = gate_of(ClientSecrets(Clock()))
+    statuses = [await gate.status("/v1/realtime", key) for _ in range(5)]
+    assert statuses == [101 if key == TOKEN else 401] * 3 + [429] * 2
 
 
 @pytest.mark.parametrize("path", ["/v1/realtime", "/v1/models", "/v1/repartee/setup"])
-def test_wrong_keys_of_one_address_are_limited(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wrong_keys_of_one_address_are_limited(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "wrong_keys", Rate(3, 0.001))
     kind = "websocket" if path == "/v1/realtime" else "http"
-
-    async def main() -> None:
-        gate = gate_of(ClientSecrets(Clock()))
-        statuses = [await gate.status(path, f"a-wrong-token-of-that-length-{n}", kind) for n in range(5)]
-        assert statuses == [101 if path == "/v1/repartee/setup" else 401] * 3 + [429] * 2
-        assert await gate.status(path, TOKEN, kind) == 101
-        assert await gate.status("/v1/realtime") == 401  # without a key, nothing is guessed
-        gate.address = "203.0.113.2"
-        assert await gate.status(path, "another-wrong-token-of-that-length", kind) != 429
-
-    asyncio.run(main())
+    gate = gate_of(ClientSecrets(Clock()))
+    statuses = [await gate.status(path, f"a-wrong-token-of-that-length-{n}", kind) for n in range(5)]
+    assert statuses == [101 if path == "/v1/repartee/setup" else 401] * 3 + [429] * 2
+    assert await gate.status(path, TOKEN, kind) == 101
+    assert await gate.status("/v1/realtime") == 401  # without a key, nothing is guessed
+    gate.address = "203.0.113.2"
+    assert await gate.status(path, "another-wrong-token-of-that-length", kind) != 429
 
 
-def test_no_client_secret_is_looked_up_beyond_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_client_secret_is_looked_up_beyond_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "wrong_keys", Rate(3, 0.001))
-
-    async def main() -> None:
-        client_secrets = ClientSecrets(Clock())
-        value = client_secrets.make(SessionConfig(voice="amy"), 60)
-        assert value is not None
-        gate = gate_of(client_secrets)
-        assert await gate.status("/v1/realtime", value) == 101
-        assert [await gate.status("/v1/realtime", "ek_unknown") for _ in range(4)] == [401, 401, 401, 429]
-        assert await gate.status("/v1/realtime", value) == 429  # else the answer would tell which one is right
-        gate.address = "203.0.113.2"
-        assert await gate.status("/v1/realtime", value) == 101
-
-    asyncio.run(main())
+    client_secrets = ClientSecrets(Clock())
+    value = client_secrets.make(SessionConfig(voice="amy"), 60)
+    assert value is not None
+    gate = gate_of(client_secrets)
+    assert await gate.status("/v1/realtime", value) == 101
+    assert [await gate.status("/v1/realtime", "ek_unknown") for _ in range(4)] == [401, 401, 401, 429]
+    assert await gate.status("/v1/realtime", value) == 429  # else the answer would tell which one is right
+    gate.address = "203.0.113.2"
+    assert await gate.status("/v1/realtime", value) == 101
 
 
 def test_clients_are_forgotten_in_order() -> None:
@@ -210,31 +194,25 @@ def test_tokens_are_not_kept() -> None:
     assert "secret-token" not in repr(limits)
 
 
-def test_tokens_that_nobody_checks_have_no_rate_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tokens_that_nobody_checks_have_no_rate_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(rate_limits.RATES, "requests", Rate(3, 0.001))
-
-    async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
-            url = f"http://127.0.0.1:{server.port}/v1/models"
-            async with httpx.AsyncClient(trust_env=False) as client:
-                answers = [await client.get(url, headers={"Authorization": f"Bearer {n}"}) for n in range(4)]
-        assert [one.status_code for one in answers] == [200, 200, 200, 429]
-
-    asyncio.run(main())
+    async with scripted_server(tmp_path) as (server, _):
+        url = f"http://127.0.0.1:{server.port}/v1/models"
+        async with httpx.AsyncClient(trust_env=False) as client:
+            answers = [await client.get(url, headers={"Authorization": f"Bearer {n}"}) for n in range(4)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 429]
 
 
-def test_client_that_sends_too_fast_gets_429(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_client_that_sends_too_fast_gets_429(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "requests", Rate(3, 0.001))
-
-    async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
-            base = f"http://127.0.0.1:{server.port}"
-            async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
-                answers = [await client.get("/v1/models") for _ in range(4)]
-                assert [one.status_code for one in answers] == [200, 200, 200, 429]
-                assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"
-                assert answers[-1].headers["retry-after"] == "2"
-                assert (await client.post("/v1/audio/speech", json={})).status_code == 429
-                assert (await client.get("/readyz")).status_code == 200
-
-    asyncio.run(main())
+    async with scripted_server(tmp_path) as (server, _):
+        base = f"http://127.0.0.1:{server.port}"
+        async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
+            answers = [await client.get("/v1/models") for _ in range(4)]
+            assert [one.status_code for one in answers] == [200, 200, 200, 429]
+            assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"
+            assert answers[-1].headers["retry-after"] == "2"
+            assert (await client.post("/v1/audio/speech", json={})).status_code == 429
+            assert (await client.get("/readyz")).status_code == 200

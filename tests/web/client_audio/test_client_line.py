@@ -147,20 +147,12 @@ def test_blocks_with_jitter_and_stall_equal_one_block(
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 24_000], ids="{} Hz".format)
-@pytest.mark.parametrize("block_ms", [10, 20, 40, 100, 128, 200, 341, 500, 1000, 1024], ids="{} ms blocks".format)
-@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids="{} s jitter".format)
+@pytest.mark.parametrize("block_ms", [10, 128, 1024], ids="{} ms blocks".format)
+@pytest.mark.parametrize("jitter_s", [0.0, 0.2], ids="{} s jitter".format)
 def test_steady_blocks_have_no_inserted_silence(rate_hz: int, block_ms: int, jitter_s: float) -> None:
     pcm = voice(4.0, rate_hz)
     delays_s = np.random.default_rng(1).uniform(0, jitter_s, 50).tolist()
     check_whole(hear(cut(pcm, rate_hz, [block_ms], delays_s), rate_hz), pcm, rate_hz)
-
-
-@pytest.mark.parametrize("stall_s", [0.15, 0.3, 0.6, 1.0], ids="{} s stall".format)
-@pytest.mark.parametrize("block_ms", [20, 100, 1000], ids="{} ms blocks".format)
-@pytest.mark.parametrize("from_s", [0.0, 0.05, 1.0, 2.5], ids="from {} s".format)
-def test_burst_after_stall_adds_no_silence(block_ms: int, stall_s: float, from_s: float) -> None:
-    pcm = voice(5.0, 24_000)
-    check_whole(hear(stalled(cut(pcm, 24_000, [block_ms]), from_s, stall_s), 24_000), pcm, 24_000)
 
 
 @pytest.mark.parametrize("block_ms", [20, 100], ids="{} ms blocks".format)

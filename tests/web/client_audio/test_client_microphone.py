@@ -1,18 +1,19 @@
 """The client's audio as gapless frames, in virtual time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from support.clocks.virtual_time import run_virtual
 
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, samples_of_ms
 from web.client_audio.client_microphone import MAX_AHEAD_S, PACE, SETTLE_TIMEOUT_S, WAITING_FRAMES, ClientMicrophone
+
+pytestmark = pytest.mark.virtual_time
 
 FRAME = 480
 """Samples of 20 ms at the wire's sample rate."""
@@ -54,26 +55,21 @@ class Listener:
             await self.microphone.deliver(loud(24 * block_ms), REPLY_RATE_HZ)
 
 
-def run_scene(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s: float = 0.0) -> Listener:
-    """Runs a scene while a conversation listens, then ends the microphone. Checks that the frames are gapless."""
-    listener = Listener(takes_s=takes_s)
-
-    async def main() -> None:
-        listener.zero_s = asyncio.get_running_loop().time()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(listener.listen())
-            await scene(listener)
-            listener.microphone.end()
-
-    run_virtual(main())
+@asynccontextmanager
+async def listening(*, takes_s: float = 0.0) -> AsyncGenerator[Listener]:
+    """Listens while the block runs, then ends the microphone. Checks that the frames are gapless."""
+    listener = Listener(takes_s=takes_s, zero_s=asyncio.get_running_loop().time())
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(listener.listen())
+        yield listener
+        listener.microphone.end()
     starts = [frame.start for _, frame in listener.frames]
     assert starts == list(range(0, len(starts) * FRAME_SAMPLES, FRAME_SAMPLES))
     assert all(len(frame.pcm) == FRAME_SAMPLES for _, frame in listener.frames)
-    return listener
 
 
-def test_live_sound_after_a_long_recording_is_held_for_seconds_at_most() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_live_sound_after_a_long_recording_is_held_for_seconds_at_most() -> None:
+    async with listening() as listener:
         microphone = listener.microphone
         for _ in range(60):
             await microphone.deliver(loud(REPLY_RATE_HZ), REPLY_RATE_HZ)
@@ -84,54 +80,45 @@ def test_live_sound_after_a_long_recording_is_held_for_seconds_at_most() -> None
         await microphone.settle()
         assert listener.now_ms - before_ms == pytest.approx(MAX_AHEAD_S / PACE * 1000, abs=50)
 
-    run_scene(scene)
 
-
-def test_queued_audio_is_processed_when_microphone_ends() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_queued_audio_is_processed_when_microphone_ends() -> None:
+    async with listening() as listener:
         listener.microphone.batches_silence = True  # sound of constant level counts as silence
         await listener.speaks(100)
         assert not listener.frames
-
-    assert run_scene(scene).sound_ms == pytest.approx(100, abs=4)
+    assert listener.sound_ms == pytest.approx(100, abs=4)
 
 
 @pytest.mark.parametrize("block_ms", [10, 20, 50, 100], ids="{} ms blocks".format)
-def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
-    async def scene(listener: Listener) -> None:
+async def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
+    async with listening() as listener:
         await listener.speaks(2000, block_ms=block_ms)
         await listener.microphone.settle()
-
-    listener = run_scene(scene)
     assert not any(frame.is_inserted for _, frame in listener.frames)
     assert listener.sound_ms == pytest.approx(2000, abs=2)
     in_front = samples_of_ms(listener.microphone.inserted_ms(20))
     assert listener.microphone.clock.to_loop_s(in_front) == pytest.approx(1000, abs=0.001)
 
 
-def test_line_continues_in_silence_without_audio() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_line_continues_in_silence_without_audio() -> None:
+    async with listening() as listener:
         await listener.speaks(500)
         await asyncio.sleep(3)
         await listener.speaks(500)
         await asyncio.sleep(0.05)
-
-    listener = run_scene(scene)
     silent = [frame for _, frame in listener.frames if frame.is_inserted]
     assert len(silent) * 20 == pytest.approx(3000, abs=60)
     assert ms_of_samples(listener.frames[-1][1].end) == pytest.approx(4000, abs=60)
     assert listener.sound_ms == pytest.approx(1000, abs=25)
 
 
-def test_inserted_silence_is_known_for_every_position() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_inserted_silence_is_known_for_every_position() -> None:
+    async with listening() as listener:
         await asyncio.sleep(0.3)
         await listener.speaks(500)
         await asyncio.sleep(3)
         await listener.speaks(500)
         await listener.microphone.settle()
-
-    listener = run_scene(scene)
     microphone, frames = listener.microphone, [frame for _, frame in listener.frames]
     first_ms = ms_of_samples(next(frame for frame in frames if not frame.is_inserted).start)
     assert microphone.inserted_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
@@ -141,67 +128,62 @@ def test_inserted_silence_is_known_for_every_position() -> None:
     assert end_ms - microphone.inserted_ms(end_ms) == microphone.received_ms == 1000
 
 
-def test_client_that_never_sends_is_silent_from_the_start() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_client_that_never_sends_is_silent_from_the_start() -> None:
+    async with listening() as listener:
         await asyncio.sleep(1)
-
-    listener = run_scene(scene)
     assert len(listener.frames) * 20 == pytest.approx(1000, abs=60)
     assert all(frame.is_inserted for _, frame in listener.frames)
 
 
-def test_settle_waits_for_all_audio_including_partial_frame() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_settle_waits_for_all_audio_including_partial_frame() -> None:
+    async with listening(takes_s=0.01) as listener:
         await listener.microphone.deliver(loud(50 * FRAME + 100), REPLY_RATE_HZ)
         await listener.microphone.settle()
         assert len(listener.frames) == 51
         assert listener.sound_ms == pytest.approx(1000 + 100 / 24, abs=1)
         assert listener.now_ms == pytest.approx(510)  # the conversation's speed, not real time
 
-    run_scene(scene, takes_s=0.01)
 
-
-def test_settle_waits_for_slow_conversation_and_not_for_hung_one() -> None:
-    async def scene(listener: Listener) -> None:
+@pytest.mark.parametrize(
+    ("takes_s", "frames", "settled_ms"),
+    [(0.5, 50, 25_000), (3 * SETTLE_TIMEOUT_S, 1, 2 * SETTLE_TIMEOUT_S * 1000)],
+    ids=["slow", "hung"],
+)
+async def test_settle_waits_for_slow_conversation_and_not_for_hung_one(
+    takes_s: float, frames: int, settled_ms: float
+) -> None:
+    async with listening(takes_s=takes_s) as listener:
         await listener.microphone.deliver(loud(50 * FRAME), REPLY_RATE_HZ)
         await listener.microphone.settle()
-        settled.append((len(listener.frames), listener.now_ms))
-
-    settled: list[tuple[int, float]] = []
-    run_scene(scene, takes_s=0.5)
-    run_scene(scene, takes_s=3 * SETTLE_TIMEOUT_S)
-    assert [frames for frames, _ in settled] == [50, 1]
-    assert [at_ms for _, at_ms in settled] == pytest.approx([25_000, 2 * SETTLE_TIMEOUT_S * 1000])
+        assert len(listener.frames) == frames
+        assert listener.now_ms == pytest.approx(settled_ms, abs=0.001)
 
 
-def test_settle_returns_at_once_without_audio_or_after_end() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_settle_returns_at_once_without_audio_or_after_end() -> None:
+    async with listening() as listener:
         await listener.microphone.settle()
         assert listener.now_ms == 0
         listener.microphone.end()
         await listener.microphone.settle()
         assert listener.now_ms == 0
+    assert listener.frames == []
 
-    assert run_scene(scene).frames == []
 
-
-def test_client_that_sends_much_at_once_has_to_wait() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_client_that_sends_much_at_once_has_to_wait() -> None:
+    most: list[int] = []
+    async with listening(takes_s=0.01) as listener:
         for _ in range(6):
             await listener.microphone.deliver(loud(REPLY_RATE_HZ * 10), REPLY_RATE_HZ)
             behind = round(listener.now_ms / 10)
             assert len(listener.frames) == pytest.approx(behind, abs=1)
             most.append(500 * len(most) + 500 - len(listener.frames))
         await listener.microphone.settle()
-
-    most: list[int] = []
-    listener = run_scene(scene, takes_s=0.01)
     assert max(most) <= WAITING_FRAMES + 50  # up to one second more, which is delivered as a whole
     assert listener.sound_ms == pytest.approx(60_000, abs=2)
 
 
-def test_large_delivery_lets_other_tasks_run() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_large_delivery_lets_other_tasks_run() -> None:
+    async with listening() as listener:
         others = 0
 
         async def other() -> None:
@@ -218,57 +200,47 @@ def test_large_delivery_lets_other_tasks_run() -> None:
             assert others >= 100
             counting.cancel()
 
-    run_scene(scene)
 
-
-def test_line_continues_after_a_format_change() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_line_continues_after_a_format_change() -> None:
+    async with listening() as listener:
         await listener.speaks(500)
         for _ in range(25):
             await asyncio.sleep(0.02)
             await listener.microphone.deliver(loud(160), 8000)
         await listener.speaks(500)
         await listener.microphone.settle()
-
-    listener = run_scene(scene)
     assert not any(frame.is_inserted for _, frame in listener.frames)
     assert listener.sound_ms == pytest.approx(1500, abs=5)
 
 
-def test_received_audio_is_processed_after_the_end() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_received_audio_is_processed_after_the_end() -> None:
+    async with listening(takes_s=0.01) as listener:
         await listener.microphone.deliver(loud(20 * FRAME), REPLY_RATE_HZ)
         listener.microphone.end()
         listener.microphone.end()
+    assert len(listener.frames) >= 18
 
-    assert len(run_scene(scene, takes_s=0.01).frames) >= 18
 
-
-def test_nothing_follows_audio_that_is_dropped_at_the_end() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_nothing_follows_audio_that_is_dropped_at_the_end() -> None:
+    async with listening() as listener:
         await listener.speaks(150, block_ms=50)
         await asyncio.sleep(0.5)
         listener.microphone.on_disconnect()  # silence is due from now on
         listener.microphone.end(at_once=True)  # drops the last, incomplete frame
         await asyncio.sleep(1)
-
-    listener = run_scene(scene)  # which checks that the frames are gapless
     assert len(listener.frames) == 7
 
 
-def test_waiting_delivery_returns_at_the_end() -> None:
-    async def scene(listener: Listener) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            delivering = tasks.create_task(listener.microphone.deliver(loud(REPLY_RATE_HZ * 60), REPLY_RATE_HZ))
-            await asyncio.sleep(1)
-            assert not delivering.done()
-            listener.microphone.end()
-
-    run_scene(scene, takes_s=0.1)
+async def test_waiting_delivery_returns_at_the_end() -> None:
+    async with listening(takes_s=0.1) as listener, asyncio.TaskGroup() as tasks:
+        delivering = tasks.create_task(listener.microphone.deliver(loud(REPLY_RATE_HZ * 60), REPLY_RATE_HZ))
+        await asyncio.sleep(1)
+        assert not delivering.done()
+        listener.microphone.end()
 
 
-def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
+    async with listening() as listener:
         loop, microphone, reading = asyncio.get_running_loop(), listener.microphone, asyncio.Event()
         await listener.speaks(200)
         microphone._silence_timer.cancel()  # as if the loop was blocked for 300 ms: sockets are read before timers run
@@ -277,12 +249,10 @@ def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
         await reading.wait()
         await microphone.deliver(loud(24 * 300), REPLY_RATE_HZ)
         await microphone.settle()
-
-    listener = run_scene(scene)
     assert not any(frame.is_inserted for _, frame in listener.frames)
 
 
-def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     armed: list[float] = []
     original = ClientMicrophone._check_silence
 
@@ -291,26 +261,21 @@ def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> 
         original(self, loop)
 
     monkeypatch.setattr(ClientMicrophone, "_check_silence", counted)
-
-    async def scene(listener: Listener) -> None:
+    async with listening() as listener:
         await listener.speaks(2000)
-
-    run_scene(scene)
     assert len(armed) <= 30  # of a hundred frames
 
 
-def test_backlog_of_small_blocks_is_processed_as_read() -> None:
-    async def scene(listener: Listener) -> None:
+async def test_backlog_of_small_blocks_is_processed_as_read() -> None:
+    async with listening() as listener:
         await listener.speaks(200)
         for number in range(50):
             await listener.microphone.deliver(loud(24 * 20), REPLY_RATE_HZ)
             assert len(listener.frames) >= 9 + number  # one turn of the loop is never the whole backlog
 
-    run_scene(scene)
-
 
 @pytest.mark.parametrize("batches", [False, True])
-def test_silence_that_may_wait_is_inserted_in_batches(monkeypatch: pytest.MonkeyPatch, batches: bool) -> None:
+async def test_silence_that_may_wait_is_inserted_in_batches(monkeypatch: pytest.MonkeyPatch, batches: bool) -> None:
     calls = []
     original = ClientMicrophone._check_silence
 
@@ -319,21 +284,17 @@ def test_silence_that_may_wait_is_inserted_in_batches(monkeypatch: pytest.Monkey
         original(microphone, loop)
 
     monkeypatch.setattr(ClientMicrophone, "_check_silence", counted)
-
-    async def main() -> None:
-        listener = Listener()
-        listener.microphone.batches_silence = batches
-        async with asyncio.TaskGroup() as tasks:
-            listening = tasks.create_task(listener.listen())
-            await asyncio.sleep(10)
-            listening.cancel()
-        assert len(listener.frames) == pytest.approx(500, abs=15)
-        assert len(calls) < 70 if batches else len(calls) > 450
-
-    run_virtual(main())
+    listener = Listener()
+    listener.microphone.batches_silence = batches
+    async with asyncio.TaskGroup() as tasks:
+        listening = tasks.create_task(listener.listen())
+        await asyncio.sleep(10)
+        listening.cancel()
+    assert len(listener.frames) == pytest.approx(500, abs=15)
+    assert len(calls) < 70 if batches else len(calls) > 450
 
 
-def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
     def idle(line: MicrophoneLine, now_s: float, real: Callable[..., list[Frame]] = MicrophoneLine.idle) -> list[Frame]:
@@ -341,12 +302,9 @@ def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPa
         return real(line, now_s)
 
     monkeypatch.setattr(MicrophoneLine, "idle", idle)
-
-    async def scene(listener: Listener) -> None:
+    async with listening() as listener:
         await listener.speaks(2000)
         spoken = len(looks)
         assert spoken <= 4, "before the first sound only"
         await asyncio.sleep(1.0)
         assert len(looks) - spoken >= 40, "and every frame once it has stopped"
-
-    run_scene(scene)

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -15,6 +16,8 @@ from support.clocks.virtual_time import run_virtual
 from audio.sound_id import NamedSound, SoundId
 from audio.units import Pcm, ReplySamples
 from web.client_audio.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
+
+pytestmark = pytest.mark.virtual_time
 
 REPLY = NamedSound("reply")
 AHEAD_MS = 1000
@@ -74,21 +77,16 @@ class Client:
         await asyncio.sleep(max(0.0, self.zero_s + ms / 1000 - asyncio.get_running_loop().time()))
 
 
-def run_scene(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
-    """Runs a scene with a running speaker and an open reply."""
-    client = Client()
-
-    async def main() -> None:
-        client.zero_s = asyncio.get_running_loop().time()
-        client.speaker.trusts_reports = trusted
-        async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(client.speaker.run())
-            client.speaker.open(REPLY)
-            await scene(client)
-            running.cancel()
-
-    run_virtual(main())
-    return client
+@asynccontextmanager
+async def open_reply(*, trusted: bool = False) -> AsyncGenerator[Client]:
+    """Runs a speaker with an open reply while the block runs."""
+    client = Client(zero_s=asyncio.get_running_loop().time())
+    client.speaker.trusts_reports = trusted
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(client.speaker.run())
+        client.speaker.open(REPLY)
+        yield client
+        running.cancel()
 
 
 async def play(client: Client, ms: float) -> bool:
@@ -100,12 +98,10 @@ async def play(client: Client, ms: float) -> bool:
 # ---- pacing ----
 
 
-def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
-    async def scene(client: Client) -> None:
+async def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
+    async with open_reply() as client:
         assert await play(client, 3000)
         assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent earlier by the bound
-
-    client = run_scene(scene)
     assert [at_ms for at_ms, _, _ in client.sent[:10]] == [0] * 10
     ahead_ms = [100 * number + 100 - at_ms for number, (at_ms, _, _) in enumerate(client.sent)]
     assert max(ahead_ms) <= AHEAD_MS + 1
@@ -114,12 +110,10 @@ def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
 
 
-def test_position_is_reported_often_at_first_and_end_at_once() -> None:
-    async def scene(client: Client) -> None:
+async def test_position_is_reported_often_at_first_and_end_at_once() -> None:
+    async with open_reply() as client:
         assert await play(client, 3450)
         await client.at(3600)
-
-    client = run_scene(scene)
     at_ms = [at_ms for at_ms, _, _ in client.reports]
     gaps_ms = [after - before for before, after in pairwise(at_ms)]
     assert max(gap for gap, at in zip(gaps_ms, at_ms, strict=False) if at < 950) <= 21
@@ -129,33 +123,28 @@ def test_position_is_reported_often_at_first_and_end_at_once() -> None:
     assert client.reported_ms == 3450
 
 
-def test_end_after_all_was_played_is_reported_at_once() -> None:
-    async def scene(client: Client) -> None:
+async def test_end_after_all_was_played_is_reported_at_once() -> None:
+    async with open_reply() as client:
         assert await client.speaker.play(REPLY, sound(1500))
         await client.at(1550)
         client.speaker.end(REPLY)
         await client.at(1700)
+    assert client.finished_at_ms == pytest.approx([1550], abs=21)
 
-    assert run_scene(scene).finished_at_ms == pytest.approx([1550], abs=21)
 
-
-def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
+async def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 500)
 
     client = Client(ClientSpeaker(ahead_ms=10))
-
-    async def main() -> None:
-        client.zero_s = asyncio.get_running_loop().time()
-        client.speaker.open(REPLY)
-        await scene(client)
-
-    run_virtual(main())
+    client.zero_s = asyncio.get_running_loop().time()
+    client.speaker.open(REPLY)
+    await scene(client)
     assert client.sent_ms == 500
 
 
-def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
-    async def scene(client: Client) -> None:
+async def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
+    async with open_reply() as client:
         assert not await client.speaker.play(NamedSound("another"), sound(100))
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(client.speaker.play(REPLY, sound(5000)))
@@ -166,8 +155,6 @@ def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
             assert playing.done()
         assert not playing.result()
         await client.at(3000)
-
-    client = run_scene(scene)
     assert {key for _, key, _ in client.sent} == {REPLY}
     assert client.sent_ms == pytest.approx(1450, abs=60)
     assert client.reported_ms <= 500
@@ -176,103 +163,87 @@ def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
 # ---- a client without reports ----
 
 
-def test_client_without_reports_plays_at_once_in_real_time() -> None:
-    async def scene(client: Client) -> None:
+async def test_client_without_reports_plays_at_once_in_real_time() -> None:
+    async with open_reply() as client:
         await client.at(200)
         await play(client, 1000)
         await client.at(3000)
-
-    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(1200, abs=21)]
     assert client.reported_ms == 1000
     assert client.leaves_at_ms[0] == 200
     assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.reports if not done)
 
 
-def test_late_audio_is_played_late() -> None:
-    async def scene(client: Client) -> None:
+async def test_late_audio_is_played_late() -> None:
+    async with open_reply() as client:
         await client.speaker.play(REPLY, sound(300))
         await client.at(1000)  # slow synthesis: 700 ms of silence at the client
         await client.speaker.play(REPLY, sound(300, 300))
         client.speaker.end(REPLY)
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
-
-    client = run_scene(scene)
     assert client.reported_ms <= 400
     assert 1000 in client.leaves_at_ms  # the first position reported after the silence
 
 
-def test_end_is_reported_once_even_after_the_last_audio() -> None:
-    async def scene(client: Client) -> None:
+async def test_end_is_reported_once_even_after_the_last_audio() -> None:
+    async with open_reply() as client:
         await client.speaker.play(REPLY, sound(300))
         await client.at(1000)
         assert client.finished_at_ms == []
         client.speaker.end(REPLY)
         await client.at(2000)
-
-    client = run_scene(scene)
     assert client.finished_at_ms == [1020]
 
 
 # ---- reports ----
 
 
-def test_reports_set_the_played_position() -> None:
-    async def scene(client: Client) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(play(client, 1000))
-            await client.at(280)
-            assert client.reports == []  # nothing counts as played before the first report
-            await client.report(300, 20)
-            await client.at(500)
-            assert client.speaker.close(REPLY) == heard(220)
-
-    client = run_scene(scene, trusted=True)
+async def test_reports_set_the_played_position() -> None:
+    async with open_reply(trusted=True) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(play(client, 1000))
+        await client.at(280)
+        assert client.reports == []  # nothing counts as played before the first report
+        await client.report(300, 20)
+        await client.at(500)
+        assert client.speaker.close(REPLY) == heard(220)
     assert client.reported_ms <= 220
     assert client.leaves_at_ms[0] == 280
 
 
-def test_impossible_reports_are_clamped() -> None:
-    async def scene(client: Client) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(play(client, 1500))
-            await client.report(100, 1e9)  # more than was sent
-            assert client.reported_ms == 1000
-            await client.report(101, 400)  # less than before
-            assert client.reported_ms == 1000
-            await client.at(700)
-
-    client = run_scene(scene, trusted=True)
+async def test_impossible_reports_are_clamped() -> None:
+    async with open_reply(trusted=True) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(play(client, 1500))
+        await client.report(100, 1e9)  # more than was sent
+        assert client.reported_ms == 1000
+        await client.report(101, 400)  # less than before
+        assert client.reported_ms == 1000
+        await client.at(700)
     totals = [total for _, total, _ in client.reports]
     assert totals == sorted(totals)
     assert max(totals) <= 1500 * 24
 
 
-def test_reports_about_another_reply_are_ignored() -> None:
-    async def scene(client: Client) -> None:
+async def test_reports_about_another_reply_are_ignored() -> None:
+    async with open_reply() as client:
         await play(client, 500)
         client.speaker.report(NamedSound("an old one"), 400, finished=True)
         await client.at(200)
         assert client.reported_ms <= 200
 
-    run_scene(scene)
 
-
-def test_finished_report_ends_reply_with_audio_left() -> None:
-    async def scene(client: Client) -> None:
+async def test_finished_report_ends_reply_with_audio_left() -> None:
+    async with open_reply(trusted=True) as client:
         await play(client, 800)
         await client.report(300, 780, finished=True)
         assert client.finished_at_ms == [300]
         assert client.speaker.close(REPLY) == 780 * 24
         await client.at(2000)
-
-    client = run_scene(scene, trusted=True)
     assert client.finished_at_ms == [300]
 
 
-def test_stalled_playback_between_reports_is_not_counted() -> None:
-    async def scene(client: Client) -> None:
+async def test_stalled_playback_between_reports_is_not_counted() -> None:
+    async with open_reply(trusted=True) as client:
         await client.speaker.play(REPLY, sound(300))
         await client.report(20, 0)
         await client.at(1000)
@@ -280,37 +251,30 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
-    run_scene(scene, trusted=True)
-
 
 @pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
 @pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500], ids="standstill at {} ms".format)
-def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
-    async def scene(client: Client) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(play(client, 3000))
-            for at_ms in range(0, stands_at_ms + 2000, every_ms):
-                await client.report(50 + at_ms, min(at_ms, stands_at_ms))
-            believed_ms = client.speaker.close(REPLY) / 24
-            assert stands_at_ms <= believed_ms <= stands_at_ms + every_ms
-
-    client = run_scene(scene, trusted=True)
+async def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
+    async with open_reply(trusted=True) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(play(client, 3000))
+        for at_ms in range(0, stands_at_ms + 2000, every_ms):
+            await client.report(50 + at_ms, min(at_ms, stands_at_ms))
+        believed_ms = client.speaker.close(REPLY) / 24
+        assert stands_at_ms <= believed_ms <= stands_at_ms + every_ms
     assert client.finished_at_ms == []
     assert client.sent_ms <= stands_at_ms + AHEAD_MS + every_ms
 
 
-def test_position_advances_again_after_standstill() -> None:
-    async def scene(client: Client) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(play(client, 1500))
-            for at_ms in range(0, 2600, 100):
-                await client.report(at_ms, min(at_ms, 500) if at_ms < 1500 else at_ms - 1000)
-
-    assert run_scene(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
+async def test_position_advances_again_after_standstill() -> None:
+    async with open_reply(trusted=True) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(play(client, 1500))
+        for at_ms in range(0, 2600, 100):
+            await client.report(at_ms, min(at_ms, 500) if at_ms < 1500 else at_ms - 1000)
+    assert client.finished_at_ms == [pytest.approx(2500, abs=21)]
 
 
-def test_position_stops_without_reports_and_continues_after_silent_client_s() -> None:
-    async def scene(client: Client) -> None:
+async def test_position_stops_without_reports_and_continues_after_silent_client_s() -> None:
+    async with open_reply(trusted=True) as client:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
             await client.report(100, 0)
@@ -319,21 +283,15 @@ def test_position_stops_without_reports_and_continues_after_silent_client_s() ->
             assert client.reported_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
             assert client.sent_ms > 2500  # it may still be playing
         await client.at(6000)
-
-    assert run_scene(scene, trusted=True).finished_at_ms == [
-        pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)
-    ]
+    assert client.finished_at_ms == [pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)]
 
 
-def test_missing_announced_reports_are_assumed_as_real_time() -> None:
-    async def scene(client: Client) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(play(client, 3000))
-            await client.at(SILENT_CLIENT_S * 1000 - 30)
-            assert client.reports == []
-            await client.at(6000)
-
-    client = run_scene(scene, trusted=True)
+async def test_missing_announced_reports_are_assumed_as_real_time() -> None:
+    async with open_reply(trusted=True) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(play(client, 3000))
+        await client.at(SILENT_CLIENT_S * 1000 - 30)
+        assert client.reports == []
+        await client.at(6000)
     assert client.speaker.silent_clients == 1
     assert client.reported_ms == 3000
     assert len(client.finished_at_ms) == 1
@@ -342,8 +300,9 @@ def test_missing_announced_reports_are_assumed_as_real_time() -> None:
 # ---- reconnecting ----
 
 
-def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
-    async def scene(client: Client) -> None:
+async def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
+    rest: list[int] = []
+    async with open_reply() as client:
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(play(client, 3000))
             await client.at(500)
@@ -358,9 +317,6 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
             assert not playing.done()
             rest.append(before)
         await client.at(25_000)
-
-    rest: list[int] = []
-    client = run_scene(scene)
     np.testing.assert_array_equal(
         np.concatenate([pcm for _, _, pcm in client.sent[rest[0] :]]), sound(3000)[900 * 24 :]
     )
@@ -368,26 +324,23 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
     assert client.finished_at_ms == [pytest.approx(20_000 + 2100, abs=30)]
 
 
-def test_end_waits_for_resent_audio() -> None:
-    async def scene(client: Client) -> None:
+async def test_end_waits_for_resent_audio() -> None:
+    async with open_reply() as client:
         await play(client, 900)
         await client.at(300)
         client.speaker.on_disconnect()
         await client.at(4000)
         client.speaker.on_reconnect(REPLY, 500)
         await client.at(6000)
-
-    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(4400, abs=21)]
     np.testing.assert_array_equal(
         np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 4000]), sound(900)[500 * 24 :]
     )
 
 
-def test_audio_counted_as_played_may_have_been_lost() -> None:
+async def test_audio_counted_as_played_may_have_been_lost() -> None:
     """The disconnect was noticed late: audio that counted as played had not arrived."""
-
-    async def scene(client: Client) -> None:
+    async with open_reply() as client:
         await play(client, 1900)
         await client.at(1200)
         client.speaker.on_disconnect()
@@ -396,33 +349,27 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
         assert client.speaker.close(REPLY) == pytest.approx(
             1200 * 24, abs=30 * 24
         )  # reported positions are not taken back
-
-    client = run_scene(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
     np.testing.assert_array_equal(again, sound(1900)[600 * 24 :][: len(again)])
 
 
-def test_received_audio_of_another_reply_does_not_count() -> None:
-    async def scene(client: Client) -> None:
+async def test_received_audio_of_another_reply_does_not_count() -> None:
+    async with open_reply() as client:
         client.speaker.on_disconnect()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 500))
             await client.at(1000)
             client.speaker.on_reconnect(NamedSound("an old one"), 400)
-
-    client = run_scene(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
 
 
-def test_close_while_disconnected_returns_earlier_position() -> None:
-    async def scene(client: Client) -> None:
+async def test_close_while_disconnected_returns_earlier_position() -> None:
+    async with open_reply() as client:
         await play(client, 900)
         await client.at(300)
         client.speaker.on_disconnect()
         await client.at(60_000)
         assert client.speaker.close(REPLY) == heard(300)
-
-    run_scene(scene)
 
 
 # ---- random operations ----
@@ -516,44 +463,41 @@ def test_told_position_was_sent_and_only_grows(
 ) -> None:
     """Also: nothing is sent or reported of a closed reply, and the client's stream has no gap."""
 
-    async def scene(client: Client) -> None:
-        storm = RandomActions(client)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(storm.speak())
-            for act, number in actions:
-                if act is None:
-                    await asyncio.sleep(number / 1000)
-                else:
-                    act(storm, number)
-            storm.end()
-            storm.come_back(10_000)
-            await asyncio.sleep(storm.given_ms / 1000 + SILENT_CLIENT_S + 1)
-        assert storm.shut or len(client.finished_at_ms) == 1
-        stream = storm.stream
-        np.testing.assert_array_equal(stream, sound(storm.given_ms)[: len(stream)])
-        assert storm.shut or len(stream) == storm.given_ms * 24
+    async def main() -> None:
+        async with open_reply(trusted=trusted) as client:
+            storm = RandomActions(client)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(storm.speak())
+                for act, number in actions:
+                    if act is None:
+                        await asyncio.sleep(number / 1000)
+                    else:
+                        act(storm, number)
+                storm.end()
+                storm.come_back(10_000)
+                await asyncio.sleep(storm.given_ms / 1000 + SILENT_CLIENT_S + 1)
+            assert storm.shut or len(client.finished_at_ms) == 1
+            stream = storm.stream
+            np.testing.assert_array_equal(stream, sound(storm.given_ms)[: len(stream)])
+            assert storm.shut or len(stream) == storm.given_ms * 24
 
-    run_scene(scene, trusted=trusted)
+    run_virtual(main())
 
 
-def test_speaker_does_not_wake_while_nothing_plays() -> None:
-    async def main() -> int:
-        client = Client()
-        steps = 0
-        loop = asyncio.get_running_loop()
-        real = loop.call_at
+async def test_speaker_does_not_wake_while_nothing_plays() -> None:
+    steps = 0
+    loop = asyncio.get_running_loop()
+    real = loop.call_at
 
-        def counted(*args: object, **kwargs: object) -> asyncio.TimerHandle:
-            nonlocal steps
-            steps += 1
-            return real(*args, **kwargs)  # type: ignore[arg-type]
+    def counted(*args: object, **kwargs: object) -> asyncio.TimerHandle:
+        nonlocal steps
+        steps += 1
+        return real(*args, **kwargs)  # type: ignore[arg-type]
 
-        async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(client.speaker.run())
-            await asyncio.sleep(0.1)
-            loop.call_at = counted  # type: ignore[method-assign]
-            await asyncio.sleep(5)
-            running.cancel()
-        return steps
-
-    assert run_virtual(main()) <= 2
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(Client().speaker.run())
+        await asyncio.sleep(0.1)
+        loop.call_at = counted  # type: ignore[method-assign]
+        await asyncio.sleep(5)
+        running.cancel()
+    assert steps <= 2

@@ -83,8 +83,7 @@ class Kept:
 
     async def exchange(self, text: str) -> None:
         count = len(self.client.events_of("repartee.trace")) + 1
-        await self.client.request_reply(text)
-        await self.client.until("repartee.trace", count)
+        await self.client.ask(text, until="repartee.trace", count=count)
 
 
 async def connected(clients: AsyncExitStack, port: int, browser: str, kept: str | None = None, **query: str) -> Kept:
@@ -120,37 +119,33 @@ def stored(folder: Path) -> int:
     return 0  # its tables are being made
 
 
-def test_sigkill_loses_at_most_the_turn_in_flight(tmp_path: Path) -> None:
-    async def main() -> None:
-        browsers = [str(number) * 40 for number in range(CLIENTS)]
-        async with AsyncExitStack() as clients:
-            async with server(tmp_path, *SHORT, LONG) as (process, port):
-                callers = [await connected(clients, port, browser) for browser in browsers]
-                for text in ("first", "second"):
-                    await asyncio.gather(*(caller.exchange(text) for caller in callers))
-                for caller in callers:
-                    await caller.client.request_reply("third")
-                    await caller.client.until("response.created", 3)
-                # A finished turn is on disk within 1 s; here within as long as a busy machine takes.
-                await eventually(lambda: len(traces(tmp_path)) == 2 * CLIENTS and stored(tmp_path) == 4 * CLIENTS)
-                process.send_signal(signal.SIGKILL)
-                for caller in callers:
-                    with pytest.raises(ConnectionClosed):
-                        await caller.client.until("response.done", 99)
-            assert [record["outcome"] for record in traces(tmp_path)] == ["answered"] * 2 * CLIENTS
-            assert has_whole_lines(tmp_path)
-            assert stored(tmp_path) == 4 * CLIENTS
-        async with AsyncExitStack() as clients, server(tmp_path, "Ten again.") as (_, port):
-            for browser, caller in zip(browsers, callers, strict=True):
-                token = caller.client.token
-                again = await connected(clients, port, browser, caller.id, resume=token)
-                session = again.client.events_of("session.created")[0]["session"]
-                assert session["repartee"]["resumed"] is False
-                added = [event["item"]["role"] for event in again.client.events_of("conversation.item.added")]
-                assert added == ["user", "assistant"] * 2
-                await again.exchange("third")
-                assert again.client.events_of("response.done")[-1]["response"]["status"] == "completed"
-            await eventually(lambda: len(traces(tmp_path)) == 3 * CLIENTS and stored(tmp_path) == 6 * CLIENTS)
-            assert {record["outcome"] for record in traces(tmp_path)} == {"answered"}
-
-    asyncio.run(main())
+async def test_sigkill_loses_at_most_the_turn_in_flight(tmp_path: Path) -> None:
+    browsers = [str(number) * 40 for number in range(CLIENTS)]
+    async with AsyncExitStack() as clients:
+        async with server(tmp_path, *SHORT, LONG) as (process, port):
+            callers = [await connected(clients, port, browser) for browser in browsers]
+            for text in ("first", "second"):
+                await asyncio.gather(*(caller.exchange(text) for caller in callers))
+            for caller in callers:
+                await caller.client.ask("third", until="response.created", count=3)
+            # A finished turn is on disk within 1 s; here within as long as a busy machine takes.
+            await eventually(lambda: len(traces(tmp_path)) == 2 * CLIENTS and stored(tmp_path) == 4 * CLIENTS)
+            process.send_signal(signal.SIGKILL)
+            for caller in callers:
+                with pytest.raises(ConnectionClosed):
+                    await caller.client.until("response.done", 99)
+        assert [record["outcome"] for record in traces(tmp_path)] == ["answered"] * 2 * CLIENTS
+        assert has_whole_lines(tmp_path)
+        assert stored(tmp_path) == 4 * CLIENTS
+    async with AsyncExitStack() as clients, server(tmp_path, "Ten again.") as (_, port):
+        for browser, caller in zip(browsers, callers, strict=True):
+            token = caller.client.token
+            again = await connected(clients, port, browser, caller.id, resume=token)
+            session = again.client.events_of("session.created")[0]["session"]
+            assert session["repartee"]["resumed"] is False
+            added = [event["item"]["role"] for event in again.client.events_of("conversation.item.added")]
+            assert added == ["user", "assistant"] * 2
+            await again.exchange("third")
+            assert again.client.events_of("response.done")[-1]["response"]["status"] == "completed"
+        await eventually(lambda: len(traces(tmp_path)) == 3 * CLIENTS and stored(tmp_path) == 6 * CLIENTS)
+        assert {record["outcome"] for record in traces(tmp_path)} == {"answered"}

@@ -10,50 +10,7 @@ from support.pages.page_browser import (
 from support.pages.page_conversation import dispatch_events, record_phases, reply, send_texts, start, wait_for_phase
 from support.servers.scripted_server import Server
 
-from web.app import STATIC
-
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
-
-
-def shorten_timeouts(page: Page) -> None:
-    """Shortens the times until a silent server is probed and given up.
-
-    `page_modules/session.js` tests the real times.
-    """
-    source = (STATIC / "session" / "connection-monitor.js").read_text(encoding="utf-8")
-    source = source.replace("PROBE_AFTER_MS = 5000", "PROBE_AFTER_MS = 1500")
-    source = source.replace("ANSWER_WITHIN_MS = 5000", "ANSWER_WITHIN_MS = 1500")
-    assert source.count("_MS = 1500;") == 2
-    url = "**/session/connection-monitor.js"
-    page.route(url, lambda route: route.fulfill(body=source, content_type="text/javascript"))
-    page.reload()
-
-
-@pytest.mark.thorough
-def test_stopped_server_counts_as_lost(page: Page, server: Server) -> None:
-    shorten_timeouts(page)
-    start(page)
-    wait_for_phase(page, "speaking")
-    server.script.frozen = True
-    wait_for_phase(page, "reconnecting")
-    assert "The connection was lost." in page.inner_text(".notice[data-problem=lost]")
-    server.script.frozen = False
-    wait_for_phase(page, "listening")
-    assert server.queries[-1]["resume"] in server.sessions
-    page.wait_for_selector(".notice", state="detached")
-
-
-@pytest.mark.thorough
-def test_silent_server_is_probed_and_kept(page: Page, server: Server) -> None:
-    shorten_timeouts(page)
-    page.evaluate("window.probes = 0")
-    start(page)
-    wait_for_phase(page, "speaking")
-    wait_for_phase(page, "listening")
-    page.evaluate("repartee.session.connection.addEventListener('probe', () => probes++)")
-    wait_until(page, lambda: page.evaluate("probes") == 2, "two probes")
-    assert page.get_attribute("body", "data-phase") == "listening"
-    assert server.connections == 1
 
 
 def test_slow_network_is_shown(page: Page, server: Server) -> None:

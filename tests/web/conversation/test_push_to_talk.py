@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 from support.pages.page_browser import (
     wait_until,
 )
-from support.pages.page_conversation import reply, start, start_with_push_to_talk, wait_for_phase
+from support.pages.page_conversation import start, start_with_push_to_talk, wait_for_phase
 from support.servers.scripted_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
@@ -64,24 +64,7 @@ def test_silence_with_key_down_is_not_answered(page: Page, server: Server) -> No
     wait_until(page, lambda: len(server.audio_chunks) > 60, "sound")
     page.keyboard.up("Space")
     wait_for_phase(page, "speaking")
-
-
-def test_reply_after_empty_turn_is_played(page: Page, server: Server) -> None:
-    server.script.replies = [replace(reply(0.1), text="", transcript=""), reply(1.5)]
-    start_with_push_to_talk(page)
-    page.keyboard.down("Space")
-    wait_until(page, lambda: len(server.audio_chunks) > 20, "sound")
-    page.keyboard.up("Space")
-    page.wait_for_selector(".notice >> text=No words were recognized.")
-    wait_until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of it")
-    assert page.locator(".notice").count() == 1
-    page.keyboard.down("Space")
-    wait_until(page, lambda: len(server.audio_chunks) > 60, "sound")
-    page.keyboard.up("Space")
-    wait_for_phase(page, "speaking")
-    assert [event["response_id"] for event in server.events_of("response.cancel")] == ["resp_1_1"], (
-        "of the first one only"
-    )
+    assert [event["response_id"] for event in server.events_of("response.cancel")] == ["resp_1_1"], "of the first only"
 
 
 def test_space_bar_operates_switches_with_push_to_talk(page: Page, server: Server) -> None:

@@ -1,12 +1,13 @@
 """A claimed conversation that does not begin stays claimable; claims of the same conversation exclude each other."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from support.servers.gateways import handovers
-from support.servers.redis_process import redis_process, running_redis
+from support.servers.redis_process import running_redis
 
 from assistant.history.history import HistorySnapshot
 from web.handover.claims import claimed_conversation
@@ -32,41 +33,33 @@ async def claim(gateway: Handovers, *, begun: bool) -> None:
         raise BrokenOffError
 
 
-def test_conversation_that_did_not_begin_can_be_claimed_again(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        first, second = handovers(url), handovers(url)
-        await first.save("token", "first", SNAPSHOT)
-        with pytest.raises(BrokenOffError):
-            await claim(second, begun=False)
-        assert await first.renew("token", "first") == "kept", "the first gateway still has it"
-        with pytest.raises(BrokenOffError):
-            await claim(second, begun=True)
-        assert await first.renew("token", "first") == "taken"
-        # A conversation that has begun can be claimed from the same snapshot until its keeper has written it.
-        with pytest.raises(BrokenOffError):
-            await claim(first, begun=True)
-        await first.aclose()
-        await second.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_conversation_that_did_not_begin_can_be_claimed_again(redis_url: str) -> None:
+    first, second = handovers(redis_url), handovers(redis_url)
+    await first.save("token", "first", SNAPSHOT)
+    with pytest.raises(BrokenOffError):
+        await claim(second, begun=False)
+    assert await first.renew("token", "first") == "kept", "the first gateway still has it"
+    with pytest.raises(BrokenOffError):
+        await claim(second, begun=True)
+    assert await first.renew("token", "first") == "taken"
+    # A conversation that has begun can be claimed from the same snapshot until its keeper has written it.
+    with pytest.raises(BrokenOffError):
+        await claim(first, begun=True)
+    await first.aclose()
+    await second.aclose()
 
 
-def run_with_saved(tmp_path: Path, main: Callable[[Handovers], Coroutine[None, None, None]]) -> None:
-    """Runs `main` with a gateway, and with the conversation "token" of the gateway "first" in Redis."""
-
-    async def scene(url: str) -> None:
-        gateway = handovers(url)
-        await gateway.save("token", "first", SNAPSHOT)
-        await main(gateway)
-        await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(scene(url))
+@asynccontextmanager
+async def saved(redis_url: str) -> AsyncGenerator[Handovers]:
+    """Yields a gateway; the conversation "token" of the gateway "first" is in Redis."""
+    gateway = handovers(redis_url)
+    await gateway.save("token", "first", SNAPSHOT)
+    yield gateway
+    await gateway.aclose()
 
 
-def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
-    async def main(gateway: Handovers) -> None:
+async def test_cancelled_claim_loses_no_conversation(redis_url: str) -> None:
+    async with saved(redis_url) as gateway:
         for turns_of_the_loop in range(8):
             claiming = asyncio.create_task(claim(gateway, begun=False))
             for _ in range(turns_of_the_loop):
@@ -75,11 +68,9 @@ def test_cancelled_claim_loses_no_conversation(tmp_path: Path) -> None:
             await asyncio.gather(claiming, return_exceptions=True)
         assert await gateway.claim("token", "next") == SNAPSHOT
 
-    run_with_saved(tmp_path, main)
 
-
-def test_second_claim_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    async def main(gateway: Handovers) -> None:
+async def test_second_claim_is_refused_until_the_first_ends(redis_url: str) -> None:
+    async with saved(redis_url) as gateway:
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             with pytest.raises(SessionRefusedError, match="Another connection is resuming"):
@@ -87,11 +78,9 @@ def test_second_claim_is_refused_until_the_first_ends(tmp_path: Path) -> None:
         with pytest.raises(BrokenOffError):
             await claim(gateway, begun=True)
 
-    run_with_saved(tmp_path, main)
 
-
-def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path: Path) -> None:
-    async def main(gateway: Handovers) -> None:
+async def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(redis_url: str) -> None:
+    async with saved(redis_url) as gateway:
         newer = Snapshot("sess_1", SNAPSHOT.config, HistorySnapshot(), last_turn=4)
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
@@ -101,11 +90,9 @@ def test_snapshot_that_the_first_gateway_writes_meanwhile_is_continued(tmp_path:
             assert claimed.snapshot == newer
         assert await gateway.renew("token", "first") == "taken"
 
-    run_with_saved(tmp_path, main)
 
-
-def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -> None:
-    async def main(gateway: Handovers) -> None:
+async def test_client_that_returns_to_the_first_gateway_ends_a_claim(redis_url: str) -> None:
+    async with saved(redis_url) as gateway:
         async with claimed_conversation(gateway, "token") as claimed:
             assert claimed is not None
             assert await gateway.renew("token", "first") == "kept", "a renewal leaves the claim"
@@ -114,68 +101,53 @@ def test_client_that_returns_to_the_first_gateway_ends_a_claim(tmp_path: Path) -
                 await claimed.begin()
         assert await gateway.renew("token", "first") == "kept"
 
-    run_with_saved(tmp_path, main)
+
+async def test_claim_that_is_never_confirmed_expires(redis_url: str) -> None:
+    lost, gateway = handovers(redis_url, claim_s=1.0), handovers(redis_url)
+    await gateway.save("token", "first", SNAPSHOT)
+    assert await lost.claim("token", "killed meanwhile") == SNAPSHOT
+    assert await gateway.claim("token", "next") == "in_progress"
+    await asyncio.sleep(1.1)
+    assert await gateway.claim("token", "next") == SNAPSHOT
+    assert not await lost.confirm("token", "killed meanwhile")
+    assert await gateway.confirm("token", "next")
+    await lost.aclose()
+    await gateway.aclose()
 
 
-def test_claim_that_is_never_confirmed_expires(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        lost, gateway = handovers(url, claim_s=1.0), handovers(url)
+async def test_claim_whose_first_answer_is_late_gets_the_conversation(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as redis:
+        gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=2.0)
         await gateway.save("token", "first", SNAPSHOT)
-        assert await lost.claim("token", "killed meanwhile") == SNAPSHOT
-        assert await gateway.claim("token", "next") == "in_progress"
-        await asyncio.sleep(1.1)
-        assert await gateway.claim("token", "next") == SNAPSHOT
-        assert not await lost.confirm("token", "killed meanwhile")
-        assert await gateway.confirm("token", "next")
-        await lost.aclose()
+        redis.freeze()
+        claiming = asyncio.create_task(hasty.claim("token", "second"))
+        await asyncio.sleep(2.3)
+        assert not claiming.done(), "it is claimed again after the time limit"
+        redis.thaw()
+        assert await claiming == SNAPSHOT
         await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+        await hasty.aclose()
 
 
-def test_claim_whose_first_answer_is_late_gets_the_conversation(tmp_path: Path) -> None:
-    async def main() -> None:
-        with running_redis(tmp_path) as redis:
-            gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=2.0)
-            await gateway.save("token", "first", SNAPSHOT)
-            redis.freeze()
-            claiming = asyncio.create_task(hasty.claim("token", "second"))
-            await asyncio.sleep(2.3)
-            assert not claiming.done(), "it is claimed again after the time limit"
-            redis.thaw()
-            assert await claiming == SNAPSHOT
-            await gateway.aclose()
-            await hasty.aclose()
-
-    asyncio.run(main())
+async def test_conversation_that_redis_lost_during_a_claim_continues(redis_url: str) -> None:
+    async with saved(redis_url) as gateway, claimed_conversation(gateway, "token") as claimed:
+        assert claimed is not None
+        await gateway.drop("token", "first")
+        await claimed.begin()
+        assert await gateway.save("token", "first", SNAPSHOT) == "taken"
+        assert await gateway.save("token", claimed.owner, SNAPSHOT) == "kept"
 
 
-def test_conversation_that_redis_lost_during_a_claim_continues(tmp_path: Path) -> None:
-    async def main(gateway: Handovers) -> None:
-        async with claimed_conversation(gateway, "token") as claimed:
-            assert claimed is not None
-            await gateway.drop("token", "first")
-            await claimed.begin()
-            assert await gateway.save("token", "first", SNAPSHOT) == "taken"
-            assert await gateway.save("token", claimed.owner, SNAPSHOT) == "kept"
-
-    run_with_saved(tmp_path, main)
-
-
-def test_first_write_confirms_a_claim_while_redis_fails(tmp_path: Path) -> None:
-    async def main() -> None:
-        with running_redis(tmp_path) as redis:
-            gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=0.3)
-            await gateway.save("token", "first", SNAPSHOT)
-            assert await gateway.claim("token", "second") == SNAPSHOT
-            redis.freeze()
-            assert await hasty.confirm("token", "second"), "the conversation goes on"
-            assert hasty.failing
-            redis.thaw()
-            assert await gateway.save("token", "second", SNAPSHOT) == "kept"
-            assert await gateway.renew("token", "first") == "taken"
-            await gateway.aclose()
-            await hasty.aclose()
-
-    asyncio.run(main())
+async def test_first_write_confirms_a_claim_while_redis_fails(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as redis:
+        gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=0.3)
+        await gateway.save("token", "first", SNAPSHOT)
+        assert await gateway.claim("token", "second") == SNAPSHOT
+        redis.freeze()
+        assert await hasty.confirm("token", "second"), "the conversation goes on"
+        assert hasty.failing
+        redis.thaw()
+        assert await gateway.save("token", "second", SNAPSHOT) == "kept"
+        assert await gateway.renew("token", "first") == "taken"
+        await gateway.aclose()
+        await hasty.aclose()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.clocks.virtual_time import run_virtual
 from support.servers.gateways import PATIENT_S, SECRET, SharedRedis, handovers
-from support.servers.redis_process import redis_process, running_redis
+from support.servers.redis_process import running_redis
 
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
@@ -29,93 +29,77 @@ def outcomes(metrics: Metrics) -> dict[str, float]:
     return {one.labels["outcome"]: one.value for one in samples if one.name == "repartee_handovers_total" and one.value}
 
 
-def test_one_gateway_of_many_gets_a_conversation(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        metrics = Metrics()
-        first, gateways = handovers(url), [handovers(url, metrics) for _ in range(8)]
-        assert not await gateways[0].keeps("token")
-        assert await first.save("token", "first", SNAPSHOT) == "kept"
-        assert await gateways[0].keeps("token"), "asking takes nothing"
-        claims = [gateway.claim("token", f"owner {number}") for number, gateway in enumerate(gateways)]
-        found = await asyncio.gather(*claims)
-        assert sorted(found, key=lambda one: one == "in_progress") == [SNAPSHOT, *["in_progress"] * 7]
-        assert outcomes(metrics) == {"in_progress": 7}
-        winner = f"owner {found.index(SNAPSHOT)}"
-        confirms = [gateway.confirm("token", f"owner {number}") for number, gateway in enumerate(gateways)]
-        assert [n for n, won in enumerate(await asyncio.gather(*confirms)) if won] == [found.index(SNAPSHOT)]
-        assert outcomes(metrics) == {"continued": 1, "in_progress": 7}
-        assert await gateways[0].save("token", winner, SNAPSHOT) == "kept"
-        # The first owner notices it, and can neither write nor delete any more.
-        assert await first.renew("token", "first") == "taken"
-        assert await first.save("token", "first", SNAPSHOT) == "taken"
-        await first.drop("token", "first")
-        assert SharedRedis(url).client.exists(PREFIX + token_hash("token")) == 1
-        for gateway in (first, *gateways):
-            await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_one_gateway_of_many_gets_a_conversation(redis_url: str) -> None:
+    metrics = Metrics()
+    first, gateways = handovers(redis_url), [handovers(redis_url, metrics) for _ in range(8)]
+    assert not await gateways[0].keeps("token")
+    assert await first.save("token", "first", SNAPSHOT) == "kept"
+    assert await gateways[0].keeps("token"), "asking takes nothing"
+    claims = [gateway.claim("token", f"owner {number}") for number, gateway in enumerate(gateways)]
+    found = await asyncio.gather(*claims)
+    assert sorted(found, key=lambda one: one == "in_progress") == [SNAPSHOT, *["in_progress"] * 7]
+    assert outcomes(metrics) == {"in_progress": 7}
+    winner = f"owner {found.index(SNAPSHOT)}"
+    confirms = [gateway.confirm("token", f"owner {number}") for number, gateway in enumerate(gateways)]
+    assert [n for n, won in enumerate(await asyncio.gather(*confirms)) if won] == [found.index(SNAPSHOT)]
+    assert outcomes(metrics) == {"continued": 1, "in_progress": 7}
+    assert await gateways[0].save("token", winner, SNAPSHOT) == "kept"
+    # The first owner notices it, and can neither write nor delete any more.
+    assert await first.renew("token", "first") == "taken"
+    assert await first.save("token", "first", SNAPSHOT) == "taken"
+    await first.drop("token", "first")
+    assert SharedRedis(redis_url).client.exists(PREFIX + token_hash("token")) == 1
+    for gateway in (first, *gateways):
+        await gateway.aclose()
 
 
-def test_new_owner_writes_and_is_followed_by_the_next(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        one, two = handovers(url), handovers(url)
-        await one.save("token", "one", SNAPSHOT)
-        assert await two.claim("token", "two") == SNAPSHOT
-        assert await two.confirm("token", "two")
-        assert await two.save("token", "two", SNAPSHOT) == "kept"
-        assert await two.renew("token", "two") == "kept"
-        assert await one.claim("token", "one again") == SNAPSHOT
-        assert await one.confirm("token", "one again")
-        assert await two.renew("token", "two") == "taken"
-        await one.drop("token", "one again")
-        assert await two.renew("token", "two") == "missing"
-        await one.aclose()
-        await two.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_new_owner_writes_and_is_followed_by_the_next(redis_url: str) -> None:
+    one, two = handovers(redis_url), handovers(redis_url)
+    await one.save("token", "one", SNAPSHOT)
+    assert await two.claim("token", "two") == SNAPSHOT
+    assert await two.confirm("token", "two")
+    assert await two.save("token", "two", SNAPSHOT) == "kept"
+    assert await two.renew("token", "two") == "kept"
+    assert await one.claim("token", "one again") == SNAPSHOT
+    assert await one.confirm("token", "one again")
+    assert await two.renew("token", "two") == "taken"
+    await one.drop("token", "one again")
+    assert await two.renew("token", "two") == "missing"
+    await one.aclose()
+    await two.aclose()
 
 
-def test_other_version_is_refused_and_left_for_its_gateways(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        metrics = Metrics()
-        newer, older = handovers(url, version=VERSION + 1), handovers(url, metrics)
-        await newer.save("token", "newer", SNAPSHOT)
-        assert not await older.keeps("token")
-        assert await older.claim("token", "older") is None
-        assert outcomes(metrics) == {"other_version": 1}
-        assert await newer.renew("token", "newer") == "kept"
-        assert await newer.claim("token", "newer too") == SNAPSHOT
-        await newer.aclose()
-        await older.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_other_version_is_refused_and_left_for_its_gateways(redis_url: str) -> None:
+    metrics = Metrics()
+    newer, older = handovers(redis_url, version=VERSION + 1), handovers(redis_url, metrics)
+    await newer.save("token", "newer", SNAPSHOT)
+    assert not await older.keeps("token")
+    assert await older.claim("token", "older") is None
+    assert outcomes(metrics) == {"other_version": 1}
+    assert await newer.renew("token", "newer") == "kept"
+    assert await newer.claim("token", "newer too") == SNAPSHOT
+    await newer.aclose()
+    await older.aclose()
 
 
 @pytest.mark.parametrize("kind", ["changed", "of another conversation", "of another secret"])
-def test_conversation_that_was_tampered_with_is_refused(kind: str, tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        metrics = Metrics()
-        gateway, key, redis = handovers(url, metrics), PREFIX + token_hash("token"), SharedRedis(url)
-        await gateway.save("token", "owner", SNAPSHOT)
-        await gateway.save("other", "owner", SNAPSHOT)
-        sealed = redis.client.hget(key, "sealed")
-        replaced = {
-            "changed": sealed[:-1] + bytes([sealed[-1] ^ 1]),
-            "of another conversation": redis.client.hget(PREFIX + token_hash("other"), "sealed"),
-            "of another secret": Seal("another secret of gateways").close("token", VERSION, b"x"),
-        }
-        redis.client.hset(key, "sealed", replaced[kind])
-        assert await gateway.claim("token", "next") is None
-        assert outcomes(metrics) == {"damaged": 1}
-        assert await gateway.renew("token", "owner") == "kept", "its gateway still has it"
-        assert redis.client.hget(key, "claimant") is None
-        await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_conversation_that_was_tampered_with_is_refused(kind: str, redis_url: str) -> None:
+    metrics = Metrics()
+    gateway, key, redis = handovers(redis_url, metrics), PREFIX + token_hash("token"), SharedRedis(redis_url)
+    await gateway.save("token", "owner", SNAPSHOT)
+    await gateway.save("other", "owner", SNAPSHOT)
+    sealed = redis.client.hget(key, "sealed")
+    replaced = {
+        "changed": sealed[:-1] + bytes([sealed[-1] ^ 1]),
+        "of another conversation": redis.client.hget(PREFIX + token_hash("other"), "sealed"),
+        "of another secret": Seal("another secret of gateways").close("token", VERSION, b"x"),
+    }
+    redis.client.hset(key, "sealed", replaced[kind])
+    assert await gateway.claim("token", "next") is None
+    assert outcomes(metrics) == {"damaged": 1}
+    assert await gateway.renew("token", "owner") == "kept", "its gateway still has it"
+    assert redis.client.hget(key, "claimant") is None
+    await gateway.aclose()
 
 
 class Clock:
@@ -128,89 +112,70 @@ class Clock:
         return self.time
 
 
-def test_conversation_that_redis_keeps_too_long_is_not_continued(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        metrics, clock, redis = Metrics(), Clock(), SharedRedis(url)
-        gateway = handovers(url, metrics, now=clock)
-        await gateway.save("token", "owner", SNAPSHOT)
-        redis.client.persist(PREFIX + token_hash("token"))
-        clock.time += timedelta(seconds=59)
-        assert await gateway.claim("token", "next") == SNAPSHOT
-        await gateway.release("token", "next")
-        clock.time += timedelta(seconds=2)
-        assert await gateway.claim("token", "next") is None
-        assert outcomes(metrics) == {"expired": 1}
-        assert await gateway.renew("token", "owner") == "kept", "its gateway still runs it"
-        assert await gateway.claim("token", "next") == SNAPSHOT
+async def test_conversation_that_redis_keeps_too_long_is_not_continued(redis_url: str) -> None:
+    metrics, clock, redis = Metrics(), Clock(), SharedRedis(redis_url)
+    gateway = handovers(redis_url, metrics, now=clock)
+    await gateway.save("token", "owner", SNAPSHOT)
+    redis.client.persist(PREFIX + token_hash("token"))
+    clock.time += timedelta(seconds=59)
+    assert await gateway.claim("token", "next") == SNAPSHOT
+    await gateway.release("token", "next")
+    clock.time += timedelta(seconds=2)
+    assert await gateway.claim("token", "next") is None
+    assert outcomes(metrics) == {"expired": 1}
+    assert await gateway.renew("token", "owner") == "kept", "its gateway still runs it"
+    assert await gateway.claim("token", "next") == SNAPSHOT
+    await gateway.aclose()
+
+
+async def test_ended_conversation_that_is_written_back_is_not_continued(redis_url: str) -> None:
+    clock, redis = Clock(), SharedRedis(redis_url)
+    here, elsewhere = handovers(redis_url, now=clock), handovers(redis_url, now=clock)
+    await here.save("token", "owner", SNAPSHOT)
+    record = redis.client.dump(PREFIX + token_hash("token"))
+    await here.drop("token", "owner")
+    redis.client.restore(PREFIX + token_hash("token"), 0, record)
+    assert await elsewhere.claim("token", "next") is None
+    redis.client.delete(ENDED + token_hash("token"))  # whoever may write to Redis may do this, too
+    assert await here.claim("token", "next") is None
+    clock.time += timedelta(seconds=61)
+    assert await elsewhere.claim("token", "next") is None
+    for gateway in (here, elsewhere):
         await gateway.aclose()
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+
+async def test_client_secret_that_redis_keeps_too_long_opens_nothing(redis_url: str) -> None:
+    clock, redis = Clock(), SharedRedis(redis_url)
+    gateway = handovers(redis_url, now=clock)
+    await gateway.publish_secret("ek_1", SNAPSHOT.config, 10)
+    (key,) = redis.client.keys(f"{SECRETS}*")
+    redis.client.persist(key)
+    assert await gateway.find_secret("ek_1") == SNAPSHOT.config
+    clock.time += timedelta(seconds=10)
+    assert await gateway.find_secret("ek_1") is None
+    await gateway.aclose()
 
 
-def test_ended_conversation_that_is_written_back_is_not_continued(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        clock, redis = Clock(), SharedRedis(url)
-        here, elsewhere = handovers(url, now=clock), handovers(url, now=clock)
-        await here.save("token", "owner", SNAPSHOT)
-        record = redis.client.dump(PREFIX + token_hash("token"))
-        await here.drop("token", "owner")
-        redis.client.restore(PREFIX + token_hash("token"), 0, record)
-        assert await elsewhere.claim("token", "next") is None
-        redis.client.delete(ENDED + token_hash("token"))  # whoever may write to Redis may do this, too
-        assert await here.claim("token", "next") is None
-        clock.time += timedelta(seconds=61)
-        assert await elsewhere.claim("token", "next") is None
-        for gateway in (here, elsewhere):
-            await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_redis_holds_no_token_and_no_words(redis_url: str) -> None:
+    gateway, redis = handovers(redis_url, keep_s=600), SharedRedis(redis_url)
+    await gateway.save("a very secret token", "owner", SNAPSHOT)
+    (key,) = redis.client.keys("*")
+    held = key + b"".join(part for pair in redis.client.hgetall(key).items() for part in pair)
+    assert b"very secret" not in held
+    assert b"brief" not in held
+    assert 0 < redis.client.ttl(key) <= 600
+    await gateway.aclose()
 
 
-def test_client_secret_that_redis_keeps_too_long_opens_nothing(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        clock, redis = Clock(), SharedRedis(url)
-        gateway = handovers(url, now=clock)
-        await gateway.publish_secret("ek_1", SNAPSHOT.config, 10)
-        (key,) = redis.client.keys(f"{SECRETS}*")
-        redis.client.persist(key)
-        assert await gateway.find_secret("ek_1") == SNAPSHOT.config
-        clock.time += timedelta(seconds=10)
-        assert await gateway.find_secret("ek_1") is None
-        await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
-
-
-def test_redis_holds_no_token_and_no_words(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        gateway, redis = handovers(url, keep_s=600), SharedRedis(url)
-        await gateway.save("a very secret token", "owner", SNAPSHOT)
-        (key,) = redis.client.keys("*")
-        held = key + b"".join(part for pair in redis.client.hgetall(key).items() for part in pair)
-        assert b"very secret" not in held
-        assert b"brief" not in held
-        assert 0 < redis.client.ttl(key) <= 600
-        await gateway.aclose()
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
-
-
-def test_long_token_is_not_looked_up(tmp_path: Path) -> None:
-    async def main() -> None:
-        metrics = Metrics()
-        gateway = handovers(f"unix://{tmp_path}/missing.sock", metrics)
-        assert await gateway.claim("x" * 65, "owner") is None
-        assert outcomes(metrics) == {}
-        assert await gateway.claim("x" * 64, "owner") is None
-        assert outcomes(metrics) == {"unreachable": 1}
-        assert gateway.health() == "failing"
-        await gateway.aclose()
-
-    asyncio.run(main())
+async def test_long_token_is_not_looked_up(tmp_path: Path) -> None:
+    metrics = Metrics()
+    gateway = handovers(f"unix://{tmp_path}/missing.sock", metrics)
+    assert await gateway.claim("x" * 65, "owner") is None
+    assert outcomes(metrics) == {}
+    assert await gateway.claim("x" * 64, "owner") is None
+    assert outcomes(metrics) == {"unreachable": 1}
+    assert gateway.health() == "failing"
+    await gateway.aclose()
 
 
 def test_password_is_sent_and_its_lack_is_refused(tmp_path: Path) -> None:

@@ -1,17 +1,18 @@
 """When the snapshot of a running conversation is written, renewed and deleted; in virtual time, without Redis."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
-from support.clocks.virtual_time import run_virtual
+import pytest
 
 from assistant.history.history import HistorySnapshot
 from web.handover.handovers import Handovers, Kept
 from web.handover.keeper import REACHABLE, RENEW_EVERY_S, UNREACHABLE, HandoverKeeper
 from web.handover.snapshot import Snapshot
 from web.wire.values.session_config import SessionConfig
+
+pytestmark = pytest.mark.virtual_time
 
 SNAPSHOT = Snapshot("sess_1", SessionConfig(), HistorySnapshot())
 
@@ -73,70 +74,54 @@ class Running:
         return calls
 
 
-def run(main: Coroutine[Any, Any, None]) -> None:
-    run_virtual(main)
+async def test_unchanged_conversation_is_renewed_and_a_changed_one_written() -> None:
+    running = Running()
+    keeping = asyncio.create_task(running.keeper().run())
+    assert await running.calls_within(3) == ["save 0", "renew", "renew"]
+    running.snapshot = replace(SNAPSHOT, last_turn=1)
+    assert await running.calls_within(2) == ["save 1", "renew"]
+    running.handovers.renewed = "missing"
+    assert await running.calls_within(1) == ["renew", "save 1"]
+    assert running.told == []
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
 
 
-def test_unchanged_conversation_is_renewed_and_a_changed_one_written() -> None:
-    async def main() -> None:
-        running = Running()
-        keeping = asyncio.create_task(running.keeper().run())
-        assert await running.calls_within(3) == ["save 0", "renew", "renew"]
-        running.snapshot = replace(SNAPSHOT, last_turn=1)
-        assert await running.calls_within(2) == ["save 1", "renew"]
-        running.handovers.renewed = "missing"
-        assert await running.calls_within(1) == ["renew", "save 1"]
-        assert running.told == []
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
-
-    run(main())
-
-
-def test_conversation_too_long_to_hand_over_is_encoded_once_a_change() -> None:
-    async def main() -> None:
-        running = Running(ScriptedHandovers(saved="unfit"))
-        keeping = asyncio.create_task(running.keeper().run())
-        assert await running.calls_within(3) == ["save 0", "renew", "renew"]
-        running.handovers.renewed = "missing"
-        assert await running.calls_within(2) == ["renew", "renew"]
-        assert running.told == [UNREACHABLE]
-        running.handovers.saved = "kept"
-        running.snapshot = replace(SNAPSHOT, last_turn=1)
-        assert await running.calls_within(1) == ["save 1"]
-        assert running.told == [UNREACHABLE, REACHABLE]
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
-
-    run(main())
+async def test_conversation_too_long_to_hand_over_is_encoded_once_a_change() -> None:
+    running = Running(ScriptedHandovers(saved="unfit"))
+    keeping = asyncio.create_task(running.keeper().run())
+    assert await running.calls_within(3) == ["save 0", "renew", "renew"]
+    running.handovers.renewed = "missing"
+    assert await running.calls_within(2) == ["renew", "renew"]
+    assert running.told == [UNREACHABLE]
+    running.handovers.saved = "kept"
+    running.snapshot = replace(SNAPSHOT, last_turn=1)
+    assert await running.calls_within(1) == ["save 1"]
+    assert running.told == [UNREACHABLE, REACHABLE]
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
 
 
-def test_conversation_taken_by_another_gateway_is_left_alone() -> None:
-    async def main() -> None:
-        running = Running()
-        keeper = running.keeper()
-        keeping = asyncio.create_task(keeper.run())
-        running.handovers.renewed = "taken"
-        assert await running.calls_within(2) == ["save 0", "renew"]
-        assert running.ended
-        await keeping
-        await keeper.end(keep=True)
-        await keeper.end(keep=False)
-        assert running.handovers.calls == []
-
-    run(main())
+async def test_conversation_taken_by_another_gateway_is_left_alone() -> None:
+    running = Running()
+    keeper = running.keeper()
+    keeping = asyncio.create_task(keeper.run())
+    running.handovers.renewed = "taken"
+    assert await running.calls_within(2) == ["save 0", "renew"]
+    assert running.ended
+    await keeping
+    await keeper.end(keep=True)
+    await keeper.end(keep=False)
+    assert running.handovers.calls == []
 
 
-def test_failed_write_is_repeated_and_told_once() -> None:
-    async def main() -> None:
-        running = Running(ScriptedHandovers(saved="failed"))
-        keeping = asyncio.create_task(running.keeper().run())
-        assert await running.calls_within(2) == ["save 0", "save 0"]
-        assert running.told == [UNREACHABLE]
-        running.handovers.saved = "kept"
-        assert await running.calls_within(2) == ["save 0", "renew"]
-        assert running.told == [UNREACHABLE, REACHABLE]
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
-
-    run(main())
+async def test_failed_write_is_repeated_and_told_once() -> None:
+    running = Running(ScriptedHandovers(saved="failed"))
+    keeping = asyncio.create_task(running.keeper().run())
+    assert await running.calls_within(2) == ["save 0", "save 0"]
+    assert running.told == [UNREACHABLE]
+    running.handovers.saved = "kept"
+    assert await running.calls_within(2) == ["save 0", "renew"]
+    assert running.told == [UNREACHABLE, REACHABLE]
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)

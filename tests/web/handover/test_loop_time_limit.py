@@ -5,65 +5,54 @@ import socket
 import time
 
 import pytest
-from support.clocks.virtual_time import run_virtual
 
 from web.handover.store import loop_time_limit
 
-
-def test_block_that_takes_too_long_ends_with_an_error() -> None:
-    async def main() -> float:
-        began_s = asyncio.get_running_loop().time()
-        with pytest.raises(TimeoutError):
-            async with loop_time_limit(0.5):
-                await asyncio.sleep(60)
-        return asyncio.get_running_loop().time() - began_s
-
-    assert run_virtual(main()) == pytest.approx(0.5)
+pytestmark = pytest.mark.virtual_time
 
 
-def test_block_that_ends_in_time_is_not_cancelled_later() -> None:
-    async def main() -> int:
+async def test_block_that_takes_too_long_ends_with_an_error() -> None:
+    began_s = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
         async with loop_time_limit(0.5):
-            await asyncio.sleep(0.4)
-        await asyncio.sleep(60)
-        return asyncio.current_task().cancelling()  # type: ignore[union-attr]  # it is this task
-
-    assert run_virtual(main()) == 0
+            await asyncio.sleep(60)
+    assert asyncio.get_running_loop().time() - began_s == pytest.approx(0.5)
 
 
-def test_limit_begins_again_when_progress_is_made() -> None:
-    async def main() -> float:
-        loop, made = asyncio.get_running_loop(), 0
-        began_s = loop.time()
-
-        async def answers() -> None:
-            nonlocal made
-            for made in range(1, 11):  # noqa: B007 - read by the limit
-                await asyncio.sleep(0.3)
-
-        answering = asyncio.create_task(answers())
-        with pytest.raises(TimeoutError):
-            async with loop_time_limit(0.5, lambda: made):
-                await asyncio.sleep(60)
-        await answering
-        return loop.time() - began_s
-
-    assert run_virtual(main()) == pytest.approx(2.7 + 0.5, abs=0.06), "after the last answer"
+async def test_block_that_ends_in_time_is_not_cancelled_later() -> None:
+    async with loop_time_limit(0.5):
+        await asyncio.sleep(0.4)
+    await asyncio.sleep(60)
+    assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]  # it is this task
 
 
-def test_cancellation_is_no_timeout() -> None:
-    async def main() -> None:
-        async def limited() -> None:
-            async with loop_time_limit(0.5):
-                await asyncio.sleep(60)
+async def test_limit_begins_again_when_progress_is_made() -> None:
+    loop, made = asyncio.get_running_loop(), 0
+    began_s = loop.time()
 
-        task = asyncio.create_task(limited())
-        await asyncio.sleep(0.1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    async def answers() -> None:
+        nonlocal made
+        for made in range(1, 11):  # noqa: B007 - read by the limit
+            await asyncio.sleep(0.3)
 
-    run_virtual(main())
+    answering = asyncio.create_task(answers())
+    with pytest.raises(TimeoutError):
+        async with loop_time_limit(0.5, lambda: made):
+            await asyncio.sleep(60)
+    await answering
+    assert loop.time() - began_s == pytest.approx(2.7 + 0.5, abs=0.06), "after the last answer"
+
+
+async def test_cancellation_is_no_timeout() -> None:
+    async def limited() -> None:
+        async with loop_time_limit(0.5):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(limited())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_answer_that_arrived_while_the_loop_was_held_is_read() -> None:

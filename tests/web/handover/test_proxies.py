@@ -110,8 +110,7 @@ class Visitor:
 
 async def ask(client: RecordingClient) -> None:
     await client.send("session.update", session=TRACED)
-    await client.request_reply(QUESTION)
-    await client.until("repartee.trace")
+    await client.ask(QUESTION, until="repartee.trace")
 
 
 @asynccontextmanager
@@ -160,62 +159,54 @@ def test_client_returns_to_its_gateway_and_else_to_another(kind: str, tmp_path: 
 
 @both_proxies
 @pytest.mark.slow
-def test_proxy_agrees_with_access_control(kind: str, tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        async with both(tmp_path, url) as servers:
-            with running_proxy(kind, tmp_path, [one.port for one in servers]) as proxy:
-                for path in ("/metrics", "/traces", "/readyz", "/healthz"):
-                    assert (await Visitor(proxy).get(path, Authorization=f"Bearer {SECRET}")).status_code == 404
-                assert (await Visitor(proxy).get("/v1/models")).status_code == 401
-                listed = await Visitor(proxy).get("/v1/models", Authorization=f"Bearer {SECRET}")
-                assert listed.status_code == 200
-                # A page of another origin is refused, also if it claims another scheme or address.
-                with pytest.raises(InvalidStatus) as refused:
-                    async with Visitor(proxy, "https://evil.example").session():
-                        pass
-                assert refused.value.response.status_code == 403
-                assert json.loads(refused.value.response.body or b"")["error"]["code"] == "foreign_origin"
-                claimed = await Visitor(proxy).get(
-                    "/v1/models",
-                    Authorization=f"Bearer {SECRET}",
-                    Origin=f"http://{HOST}:{proxy.port}",
-                    **{"X-Forwarded-Proto": "http", "X-Forwarded-For": "127.0.0.1"},
-                )
-                assert claimed.status_code == 403
-                async with httpx.AsyncClient() as http:
-                    plain = await http.get(f"http://127.0.0.1:{proxy.plain_port}/", headers={"Host": HOST})
-                assert plain.status_code == 308
-                assert plain.headers["location"] == f"https://{HOST}/"
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+async def test_proxy_agrees_with_access_control(kind: str, redis_url: str, tmp_path: Path) -> None:
+    async with both(tmp_path, redis_url) as servers:
+        with running_proxy(kind, tmp_path, [one.port for one in servers]) as proxy:
+            for path in ("/metrics", "/traces", "/readyz", "/healthz"):
+                assert (await Visitor(proxy).get(path, Authorization=f"Bearer {SECRET}")).status_code == 404
+            assert (await Visitor(proxy).get("/v1/models")).status_code == 401
+            listed = await Visitor(proxy).get("/v1/models", Authorization=f"Bearer {SECRET}")
+            assert listed.status_code == 200
+            # A page of another origin is refused, also if it claims another scheme or address.
+            with pytest.raises(InvalidStatus) as refused:
+                async with Visitor(proxy, "https://evil.example").session():
+                    pass
+            assert refused.value.response.status_code == 403
+            assert json.loads(refused.value.response.body or b"")["error"]["code"] == "foreign_origin"
+            claimed = await Visitor(proxy).get(
+                "/v1/models",
+                Authorization=f"Bearer {SECRET}",
+                Origin=f"http://{HOST}:{proxy.port}",
+                **{"X-Forwarded-Proto": "http", "X-Forwarded-For": "127.0.0.1"},
+            )
+            assert claimed.status_code == 403
+            async with httpx.AsyncClient() as http:
+                plain = await http.get(f"http://127.0.0.1:{proxy.plain_port}/", headers={"Host": HOST})
+            assert plain.status_code == 308
+            assert plain.headers["location"] == f"https://{HOST}/"
 
 
 @pytest.mark.slow
-def test_full_gateway_gets_only_requests_of_its_clients(tmp_path: Path) -> None:
-    async def main(url: str) -> None:
-        async with both(tmp_path, url, "server.max_sessions=1") as servers:
-            with running_proxy("haproxy", tmp_path, [one.port for one in servers]) as proxy:
-                visitor = Visitor(proxy)
-                async with visitor.session():
-                    (full,) = [one for one in servers if one.limits.current]
-                    name = "ab"[servers.index(full)]
-                    await logged(proxy, f"Server repartee_new/{name} is DOWN")
-                    assert (await visitor.get("/")).status_code == 200
-                    assert visitor.cookies == {"repartee_gateway": name}, "other requests stay at the full gateway"
-                    async with Visitor(proxy).session():
-                        assert [one.limits.current for one in servers] == [1, 1]
-                        for one in "ab":
-                            await logged(proxy, f"Server repartee_new/{one} is DOWN")
-                        with pytest.raises(ConnectionClosed) as refused:
-                            async with Visitor(proxy).session():
-                                pass
-                        assert refused.value.rcvd is not None
-                        assert refused.value.rcvd.code == 1013
-                        assert refused.value.rcvd.reason.startswith("server_full")
-
+async def test_full_gateway_gets_only_requests_of_its_clients(redis_url: str, tmp_path: Path) -> None:
     async def logged(proxy: Proxy, line: str) -> None:
         await eventually(lambda: line in proxy.log.read_text(encoding="utf-8"), within_s=60)
 
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    async with both(tmp_path, redis_url, "server.max_sessions=1") as servers:
+        with running_proxy("haproxy", tmp_path, [one.port for one in servers]) as proxy:
+            visitor = Visitor(proxy)
+            async with visitor.session():
+                (full,) = [one for one in servers if one.limits.current]
+                name = "ab"[servers.index(full)]
+                await logged(proxy, f"Server repartee_new/{name} is DOWN")
+                assert (await visitor.get("/")).status_code == 200
+                assert visitor.cookies == {"repartee_gateway": name}, "other requests stay at the full gateway"
+                async with Visitor(proxy).session():
+                    assert [one.limits.current for one in servers] == [1, 1]
+                    for one in "ab":
+                        await logged(proxy, f"Server repartee_new/{one} is DOWN")
+                    with pytest.raises(ConnectionClosed) as refused:
+                        async with Visitor(proxy).session():
+                            pass
+                    assert refused.value.rcvd is not None
+                    assert refused.value.rcvd.code == 1013
+                    assert refused.value.rcvd.reason.startswith("server_full")

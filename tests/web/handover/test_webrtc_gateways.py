@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from support.protocol.webrtc_caller import WebRtcCaller, has_network, in_call
 from support.servers.gateways import TRACED, SharedRedis, gateway, loader
-from support.servers.redis_process import redis_process
 from support.servers.session_server import eventually
 
 from web.handover import session_snapshot
@@ -28,33 +27,30 @@ def texts_of(caller: WebRtcCaller) -> list[str]:
     return [part.get("text") or part.get("transcript") or "" for item in items for part in item["content"]]
 
 
-def test_call_continues_at_another_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_call_continues_at_another_gateway(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
-
-    async def main(url: str) -> None:
-        redis = SharedRedis(url)
-        async with (
-            asyncio.timeout(90),
-            gateway(loader(tmp_path / "a"), url) as a,
-            gateway(loader(tmp_path / "b"), url) as b,
-            in_call(a.port, session=TRACED) as first,
-        ):
-            created = first.of("session.created")[0]["session"]
-            token = created["repartee"]["resume_token"]
-            await ask(first)
-            await eventually(lambda: redis.texts(token) == [QUESTION, ANSWER])
-            async with in_call(b.port, query=f"?resume={token}") as second:
-                resumed = second.of("session.created")[0]["session"]
-                assert resumed["repartee"]["resumed"] is True
-                assert resumed["id"] == created["id"]
-                await second.until("conversation.item.done", 2)
-                assert texts_of(second) == [QUESTION, ANSWER]
-                await ask(second)
-                await eventually(lambda: redis.texts(token) == [QUESTION, ANSWER] * 2)
-                # The call at the first gateway ends.
-                await eventually(lambda: first.peer.connectionState == "closed")
-                assert a.limits.current == 0
-            assert b.value("repartee_handovers_total", outcome="continued") == 1
-
-    with redis_process(tmp_path) as url:
-        asyncio.run(main(url))
+    redis = SharedRedis(redis_url)
+    async with (
+        asyncio.timeout(90),
+        gateway(loader(tmp_path / "a"), redis_url) as a,
+        gateway(loader(tmp_path / "b"), redis_url) as b,
+        in_call(a.port, session=TRACED) as first,
+    ):
+        created = first.of("session.created")[0]["session"]
+        token = created["repartee"]["resume_token"]
+        await ask(first)
+        await eventually(lambda: redis.texts(token) == [QUESTION, ANSWER])
+        async with in_call(b.port, query=f"?resume={token}") as second:
+            resumed = second.of("session.created")[0]["session"]
+            assert resumed["repartee"]["resumed"] is True
+            assert resumed["id"] == created["id"]
+            await second.until("conversation.item.done", 2)
+            assert texts_of(second) == [QUESTION, ANSWER]
+            await ask(second)
+            await eventually(lambda: redis.texts(token) == [QUESTION, ANSWER] * 2)
+            # The call at the first gateway ends.
+            await eventually(lambda: first.peer.connectionState == "closed")
+            assert a.limits.current == 0
+        assert b.value("repartee_handovers_total", outcome="continued") == 1

@@ -3,7 +3,8 @@
 import asyncio
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,15 @@ SECRETS = "/v1/realtime/client_secrets"
 SPEECH = "/v1/audio/speech"
 TRANSCRIPTIONS = "/v1/audio/transcriptions"
 
-Test = Callable[[SessionServer, ScriptedEngineLoader], Awaitable[None]]
 
-
-def served(folder: Path, test: Test, *assignments: str, token: str | None = None, **engines: Any) -> None:
-    """Runs a test against a running server."""
-
-    async def main() -> None:
-        loader = ScriptedEngineLoader(settings_for(folder, *assignments), {}, **engines)
-        async with session_server(loader, token) as server:
-            await test(server, loader)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def served(
+    folder: Path, token: str | None = None, **engines: Any
+) -> AsyncGenerator[tuple[SessionServer, ScriptedEngineLoader]]:
+    """Runs a server while the block runs."""
+    loader = ScriptedEngineLoader(settings_for(folder), {}, **engines)
+    async with session_server(loader, token) as server:
+        yield server, loader
 
 
 def sdk(server: SessionServer, key: str = "none") -> AsyncOpenAI:
@@ -66,8 +64,8 @@ def error_of(response: httpx.Response) -> tuple[int, str, str | None]:
 # Client secrets
 
 
-def test_client_secret_opens_sessions_with_its_settings(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_client_secret_opens_sessions_with_its_settings(tmp_path: Path) -> None:
+    async with served(tmp_path, token=TOKEN) as (server, _):
         async with sdk(server, TOKEN) as client:
             made = await client.realtime.client_secrets.create(
                 expires_after={"anchor": "created_at", "seconds": 60},
@@ -87,22 +85,20 @@ def test_client_secret_opens_sessions_with_its_settings(tmp_path: Path) -> None:
         async with connect(server.url(), subprotocols=offered, proxy=None) as socket:
             assert json.loads(await socket.recv())["session"]["instructions"] == "Speak like a pirate."
 
-    served(tmp_path, test, token=TOKEN)
 
-
-def test_token_in_the_handshake_opens_the_servers_own_session(tmp_path: Path) -> None:
-    async def test(server: SessionServer, loader: ScriptedEngineLoader) -> None:
-        async with connected_client(server, {"Authorization": f"Bearer {TOKEN}"}) as client:
-            session = client.events_of("session.created")[0]["session"]
-            assert session["instructions"] == loader.settings.assistant.instructions
-
-    served(tmp_path, test, token=TOKEN)
+async def test_token_in_the_handshake_opens_the_servers_own_session(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path, token=TOKEN) as (server, loader),
+        connected_client(server, {"Authorization": f"Bearer {TOKEN}"}) as client,
+    ):
+        session = client.events_of("session.created")[0]["session"]
+        assert session["instructions"] == loader.settings.assistant.instructions
 
 
 @pytest.mark.parametrize("token", [TOKEN, None])
 @pytest.mark.parametrize("place", ["header", "subprotocol"])
-def test_unknown_client_secret_is_refused(tmp_path: Path, token: str | None, place: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_unknown_client_secret_is_refused(tmp_path: Path, token: str | None, place: str) -> None:
+    async with served(tmp_path, token=token) as (server, _):
         header = {"Authorization": "Bearer ek_unknown"} if place == "header" else {}
         offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.ek_unknown")]
         with pytest.raises(InvalidStatus) as refused:
@@ -116,11 +112,9 @@ def test_unknown_client_secret_is_refused(tmp_path: Path, token: str | None, pla
         assert refused.value.response.status_code == 401
         assert json.loads(refused.value.response.body or b"")["error"]["code"] == "client_secret_invalid"
 
-    served(tmp_path, test, token=token)
 
-
-def test_client_secret_opens_nothing_but_the_websocket(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_client_secret_opens_nothing_but_the_websocket(tmp_path: Path) -> None:
+    async with served(tmp_path, token=TOKEN) as (server, _):
         made = await asked(server, "POST", SECRETS, headers={"Authorization": f"Bearer {TOKEN}"}, json={})
         key = {"Authorization": f"Bearer {made.json()['value']}"}
         for method, path in (
@@ -128,11 +122,9 @@ def test_client_secret_opens_nothing_but_the_websocket(tmp_path: Path) -> None:
         ):  # fmt: skip
             assert error_of(await asked(server, method, path, headers=key)) == (401, "token_wrong", None)
 
-    served(tmp_path, test, token=TOKEN)
 
-
-def test_older_sessions_path_makes_client_secrets(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_older_sessions_path_makes_client_secrets(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
         made = await asked(server, "POST", "/v1/realtime/sessions", json={"instructions": "Whisper."})
         secret = made.json()["client_secret"]
         async with connected_client(server, {"Authorization": f"Bearer {secret['value']}"}) as client:
@@ -140,30 +132,26 @@ def test_older_sessions_path_makes_client_secrets(tmp_path: Path) -> None:
         refused = await asked(server, "POST", "/v1/realtime/sessions", json={"temperature": "hot"})
         assert error_of(refused) == (400, "invalid_type", "session.temperature")
 
-    served(tmp_path, test)
+
+WRONG_SECRETS: list[tuple[object, str, str]] = [
+    ({"expires_after": {"seconds": 9}}, "invalid_value", "expires_after.seconds"),
+    ({"expires_after": {"seconds": 7201}}, "invalid_value", "expires_after.seconds"),
+    ({"expires_after": {"anchor": "now", "seconds": 60}}, "invalid_value", "expires_after.anchor"),
+    ({"expires_in": 60}, "unknown_parameter", "expires_in"),
+    ({"session": []}, "invalid_type", "session"),
+    ({"session": {"audio": {"output": {"speed": 9}}}}, "invalid_value", "session.audio.output.speed"),
+    ({"session": {"tools": [{"type": "mcp"}]}}, "missing_required_parameter", "session.tools[0].server_label"),
+]
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "param"),
-    [
-        ({"expires_after": {"seconds": 9}}, "invalid_value", "expires_after.seconds"),
-        ({"expires_after": {"seconds": 7201}}, "invalid_value", "expires_after.seconds"),
-        ({"expires_after": {"anchor": "now", "seconds": 60}}, "invalid_value", "expires_after.anchor"),
-        ({"expires_in": 60}, "unknown_parameter", "expires_in"),
-        ({"session": []}, "invalid_type", "session"),
-        ({"session": {"audio": {"output": {"speed": 9}}}}, "invalid_value", "session.audio.output.speed"),
-        ({"session": {"tools": [{"type": "mcp"}]}}, "missing_required_parameter", "session.tools[0].server_label"),
-    ],
-)
-def test_session_of_a_client_secret_is_checked(tmp_path: Path, body: object, code: str, param: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        assert error_of(await asked(server, "POST", SECRETS, json=body)) == (400, code, param)
-
-    served(tmp_path, test)
+async def test_session_of_a_client_secret_is_checked(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
+        for body, code, param in WRONG_SECRETS:
+            assert error_of(await asked(server, "POST", SECRETS, json=body)) == (400, code, param), body
 
 
-def test_client_secrets_of_one_address_are_limited(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_client_secrets_of_one_address_are_limited(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
         async with httpx.AsyncClient(trust_env=False, base_url=f"http://127.0.0.1:{server.port}") as client:
             responses = [await client.post(SECRETS, json={}, timeout=20) for _ in range(40)]
         refused = [one for one in responses if one.status_code == 429]
@@ -171,45 +159,43 @@ def test_client_secrets_of_one_address_are_limited(tmp_path: Path) -> None:
         assert error_of(refused[0]) == (429, "rate_limit_exceeded", None)
         assert int(refused[0].headers["retry-after"]) > 0
 
-    served(tmp_path, test)
-
 
 # Models
 
 
-def test_models_are_listed(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        async with sdk(server) as client:
-            names = [one.id for one in (await client.models.list()).data]
-            assert names == ["repartee", "scripted model", "scripted recognizer", "scripted voice"]
-            for name in names:
-                assert (await client.models.retrieve(name)).id == name
-            with pytest.raises(APIStatusError) as missing:
-                await client.models.retrieve("gpt-9")
-            assert (missing.value.status_code, missing.value.code) == (404, "model_not_found")
-
-    served(tmp_path, test)
+async def test_models_are_listed(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _), sdk(server) as client:
+        names = [one.id for one in (await client.models.list()).data]
+        assert names == ["repartee", "scripted model", "scripted recognizer", "scripted voice"]
+        for name in names:
+            assert (await client.models.retrieve(name)).id == name
+        with pytest.raises(APIStatusError) as missing:
+            await client.models.retrieve("gpt-9")
+        assert (missing.value.status_code, missing.value.code) == (404, "model_not_found")
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/v1/models"), ("DELETE", "/v1/models/repartee"), ("GET", SECRETS), ("PUT", SPEECH),
-     ("GET", TRANSCRIPTIONS)],
-)  # fmt: skip
-def test_wrong_method_is_405(tmp_path: Path, method: str, path: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        response = await asked(server, method, path)
-        assert error_of(response) == (405, "method_not_allowed", None)
-        assert response.headers["allow"] in {"GET", "POST"}
+WRONG_METHODS = [
+    ("POST", "/v1/models"),
+    ("DELETE", "/v1/models/repartee"),
+    ("GET", SECRETS),
+    ("PUT", SPEECH),
+    ("GET", TRANSCRIPTIONS),
+]
 
-    served(tmp_path, test)
+
+async def test_wrong_method_is_405(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
+        for method, path in WRONG_METHODS:
+            response = await asked(server, method, path)
+            assert error_of(response) == (405, "method_not_allowed", None), (method, path)
+            assert response.headers["allow"] in {"GET", "POST"}
 
 
 # Speech
 
 
-def test_speech_is_synthesized(tmp_path: Path) -> None:
-    async def test(server: SessionServer, loader: ScriptedEngineLoader) -> None:
+async def test_speech_is_synthesized(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, loader):
         async with sdk(server) as client:
             answer = await client.audio.speech.create(
                 model="tts-1", voice="alloy", input="Hello there. How are you?", response_format="wav", speed=1.5
@@ -221,55 +207,48 @@ def test_speech_is_synthesized(tmp_path: Path) -> None:
         assert " ".join(loader.speech.spoken[:-1]) == "Hello there. How are you?"
         assert set(loader.speech.speeds[:-1]) == {1.5}
 
-    served(tmp_path, test)
 
-
-def test_speech_is_streamed_as_events(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+async def test_speech_is_streamed_as_events(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
         body = {"input": "Hello there.", "voice": "alloy", "response_format": "pcm", "stream_format": "sse"}
         response = await asked(server, "POST", SPEECH, json=body)
         assert response.headers["content-type"].startswith("text/event-stream")
         events = [json.loads(line.removeprefix("data: ")) for line in response.text.split("\n\n") if line]
         assert [one["type"] for one in events] == ["speech.audio.delta"] * 4 + ["speech.audio.done"]
 
-    served(tmp_path, test)
+
+WRONG_SPEECH: list[tuple[object, str, str]] = [
+    ({}, "missing_required_parameter", "input"),
+    ({"input": ""}, "invalid_value", "input"),
+    ({"input": "…"}, "invalid_value", "input"),
+    ({"input": "สวัสดีครับ"}, "invalid_value", "input"),
+    ({"input": "a" * 4097}, "invalid_value", "input"),
+    ({"input": 7}, "invalid_type", "input"),
+    ({"input": "a", "response_format": "midi"}, "invalid_value", "response_format"),
+    ({"input": "a", "speed": 5}, "invalid_value", "speed"),
+    ({"input": "a", "instructions": 7}, "invalid_type", "instructions"),
+    ({"input": "a", "stream_format": "x"}, "invalid_value", "stream_format"),
+    ({"input": "a", "pitch": 3}, "unknown_parameter", "pitch"),
+]
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "param"),
-    [
-        ({}, "missing_required_parameter", "input"),
-        ({"input": ""}, "invalid_value", "input"),
-        ({"input": "…"}, "invalid_value", "input"),
-        ({"input": "สวัสดีครับ"}, "invalid_value", "input"),
-        ({"input": "a" * 4097}, "invalid_value", "input"),
-        ({"input": 7}, "invalid_type", "input"),
-        ({"input": "a", "response_format": "midi"}, "invalid_value", "response_format"),
-        ({"input": "a", "speed": 5}, "invalid_value", "speed"),
-        ({"input": "a", "instructions": 7}, "invalid_type", "instructions"),
-        ({"input": "a", "stream_format": "x"}, "invalid_value", "stream_format"),
-        ({"input": "a", "pitch": 3}, "unknown_parameter", "pitch"),
-    ],
-)
-def test_invalid_speech_requests_name_the_field(tmp_path: Path, body: object, code: str, param: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        assert error_of(await asked(server, "POST", SPEECH, json=body)) == (400, code, param)
-
-    served(tmp_path, test)
+async def test_invalid_speech_requests_name_the_field(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
+        for body, code, param in WRONG_SPEECH:
+            assert error_of(await asked(server, "POST", SPEECH, json=body)) == (400, code, param), body
 
 
-def test_failed_voice_is_loaded_again(tmp_path: Path) -> None:
-    async def test(server: SessionServer, loader: ScriptedEngineLoader) -> None:
+async def test_failed_voice_is_loaded_again(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, loader):
         loader.speech.fails = True
         body = {"input": "Hello.", "voice": "alloy", "response_format": "pcm"}
         assert (await asked(server, "POST", SPEECH, json=body)).status_code == 200
         assert loader.speech.loads == 1
 
-    served(tmp_path, test)
 
+async def test_blocking_sdk_streams_speech_and_transcribes_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
 
-def test_blocking_sdk_streams_speech_and_transcribes_it(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
         def use() -> tuple[bytes, str]:
             with OpenAI(base_url=server.openai, api_key="none", max_retries=0) as client:
                 with client.audio.speech.with_streaming_response.create(
@@ -281,8 +260,6 @@ def test_blocking_sdk_streams_speech_and_transcribes_it(tmp_path: Path) -> None:
         sound, words = await asyncio.to_thread(use)
         assert len(sound) == len(wav_header()) + 2 * 2 * REPLY_RATE_HZ // 5
         assert words == "what time is it"
-
-    served(tmp_path, test)
 
 
 # Transcriptions
@@ -296,85 +273,76 @@ def recorded(form: str, seconds: float = 1.0, rate_hz: int = 22_050) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("form", ["WAV", "FLAC", "OGG", "MP3"])
-def test_recordings_are_transcribed(tmp_path: Path, form: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        async with sdk(server) as client:
-            made = await client.audio.transcriptions.create(
-                model="whisper-1", file=(f"a.{form.lower()}", recorded(form)), language="en"
-            )
-        assert made.text == "what time is it"
-        assert made.usage is not None
-        assert made.usage.type == "duration"
-        assert made.usage.seconds == pytest.approx(1.0, abs=0.1)
-
-    served(tmp_path, test)
+async def test_recordings_are_transcribed(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _), sdk(server) as client:
+        for form in ("WAV", "FLAC", "OGG", "MP3"):
+            file = (f"a.{form.lower()}", recorded(form))
+            made = await client.audio.transcriptions.create(model="whisper-1", file=file, language="en")
+            assert made.text == "what time is it"
+            assert made.usage is not None
+            assert made.usage.type == "duration"
+            assert made.usage.seconds == pytest.approx(1.0, abs=0.1)
 
 
-def test_long_recording_is_transcribed_in_segments(tmp_path: Path) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        async with sdk(server) as client:
-            sound = recorded("FLAC", 40)
-            verbose = await client.audio.transcriptions.create(
-                model="repartee", file=("a.flac", sound), response_format="verbose_json"
-            )
-            assert verbose.duration == pytest.approx(40, abs=0.1)
-            assert verbose.segments is not None
-            assert verbose.segments[0].start == 0
-            for one, following in zip(verbose.segments, verbose.segments[1:], strict=False):
-                assert one.end == following.start
-                assert 8 <= one.end - one.start <= 15
-            assert verbose.text == " ".join(one.text for one in verbose.segments)
-            text = await client.audio.transcriptions.create(
-                model="repartee", file=("a.flac", sound), response_format="text"
-            )
-            assert text.strip() == verbose.text
-            deltas, done = [], None
-            async for event in await client.audio.transcriptions.create(
-                model="repartee", file=("a.flac", sound), stream=True
-            ):
-                if event.type == "transcript.text.delta":
-                    deltas.append(event.delta)
-                elif event.type == "transcript.text.done":
-                    done = event.text
-            assert len(deltas) == len(verbose.segments)
-            assert "".join(deltas) == done == verbose.text
+async def test_long_recording_is_transcribed_in_segments(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path, transcripts=("one", "two", "three", "four", "five", "six")) as (server, _),
+        sdk(server) as client,
+    ):
+        sound = recorded("FLAC", 40)
+        verbose = await client.audio.transcriptions.create(
+            model="repartee", file=("a.flac", sound), response_format="verbose_json"
+        )
+        assert verbose.duration == pytest.approx(40, abs=0.1)
+        assert verbose.segments is not None
+        assert verbose.segments[0].start == 0
+        for one, following in zip(verbose.segments, verbose.segments[1:], strict=False):
+            assert one.end == following.start
+            assert 8 <= one.end - one.start <= 15
+        assert verbose.text == " ".join(one.text for one in verbose.segments)
+        text = await client.audio.transcriptions.create(
+            model="repartee", file=("a.flac", sound), response_format="text"
+        )
+        assert text.strip() == verbose.text
+        deltas, done = [], None
+        async for event in await client.audio.transcriptions.create(
+            model="repartee", file=("a.flac", sound), stream=True
+        ):
+            if event.type == "transcript.text.delta":
+                deltas.append(event.delta)
+            elif event.type == "transcript.text.done":
+                done = event.text
+        assert len(deltas) == len(verbose.segments)
+        assert "".join(deltas) == done == verbose.text
 
-    served(tmp_path, test, transcripts=("one", "two", "three", "four", "five", "six"))
+
+WRONG_TRANSCRIPTIONS = [
+    ({"response_format": "diarized_json"}, "not_supported", "response_format"),
+    ({"response_format": "srt", "stream": "true"}, "not_supported", "response_format"),
+    ({"chunking_strategy": "words"}, "invalid_value", "chunking_strategy"),
+    ({"languages[]": "de"}, "not_supported", "languages"),
+    ({"known_speaker_names[]": "Ann"}, "not_supported", "known_speaker_names"),
+    ({"language": "de"}, "not_supported", "language"),
+    ({"stream": "maybe"}, "invalid_value", "stream"),
+    ({"temperature": "warm"}, "invalid_type", "temperature"),
+    ({"timestamp_granularities[]": "word"}, "not_supported", "timestamp_granularities"),
+    ({"include[]": "words"}, "invalid_value", "include[0]"),
+    ({"colour": "red"}, "unknown_parameter", "colour"),
+]
 
 
-@pytest.mark.parametrize(
-    ("fields", "code", "param"),
-    [
-        ({"response_format": "diarized_json"}, "not_supported", "response_format"),
-        ({"response_format": "srt", "stream": "true"}, "not_supported", "response_format"),
-        ({"chunking_strategy": "words"}, "invalid_value", "chunking_strategy"),
-        ({"languages[]": "de"}, "not_supported", "languages"),
-        ({"known_speaker_names[]": "Ann"}, "not_supported", "known_speaker_names"),
-        ({"language": "de"}, "not_supported", "language"),
-        ({"stream": "maybe"}, "invalid_value", "stream"),
-        ({"temperature": "warm"}, "invalid_type", "temperature"),
-        ({"timestamp_granularities[]": "word"}, "not_supported", "timestamp_granularities"),
-        ({"include[]": "words"}, "invalid_value", "include[0]"),
-        ({"colour": "red"}, "unknown_parameter", "colour"),
-    ],
-)
-def test_invalid_transcription_requests_name_the_field(
-    tmp_path: Path, fields: dict[str, str], code: str, param: str
-) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        files = {"file": ("a.wav", recorded("WAV"))}
-        assert error_of(await asked(server, "POST", TRANSCRIPTIONS, data=fields, files=files)) == (400, code, param)
-
-    served(tmp_path, test)
+async def test_invalid_transcription_requests_name_the_field(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, _):
+        for fields, code, param in WRONG_TRANSCRIPTIONS:
+            files = {"file": ("a.wav", recorded("WAV"))}
+            response = await asked(server, "POST", TRANSCRIPTIONS, data=fields, files=files)
+            assert error_of(response) == (400, code, param), fields
 
 
 @pytest.mark.parametrize("stream", ["true", "false"])
-@pytest.mark.parametrize("content", [b"not a recording", b"RIFF", b"\xff\xfb" + bytes(500), b"ID3" + bytes(100)])
-def test_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, stream: str) -> None:
-    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
-        files = {"file": ("a.wav", content)}
-        response = await asked(server, "POST", TRANSCRIPTIONS, data={"stream": stream}, files=files)
-        assert error_of(response) == (400, "invalid_value", "file")
-
-    served(tmp_path, test)
+async def test_file_that_is_no_recording_is_refused(tmp_path: Path, stream: str) -> None:
+    async with served(tmp_path) as (server, _):
+        for content in (b"not a recording", b"RIFF", b"\xff\xfb" + bytes(500), b"ID3" + bytes(100)):
+            files = {"file": ("a.wav", content)}
+            response = await asked(server, "POST", TRANSCRIPTIONS, data={"stream": stream}, files=files)
+            assert error_of(response) == (400, "invalid_value", "file"), content

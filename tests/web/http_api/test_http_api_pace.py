@@ -78,38 +78,32 @@ class Upload:
             yield self.pcm[at : at + MIC_RATE_HZ]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("sessions", [0, 1])
-def test_transcription_leaves_half_of_the_time_to_sessions(sessions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_transcription_leaves_half_of_the_time_to_sessions(
+    sessions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     upload = Upload(np.full(samples_of_s(30), 1000, np.int16))
     monkeypatch.setattr(transcriptions, "decoded", upload.parts)
+    recognizer = SequenceRecognizer(("word",), delay_ms=1000.0)
 
-    async def main() -> tuple[float, int]:
-        recognizer = SequenceRecognizer(("word",), delay_ms=1000.0)
+    async def made() -> SequenceRecognizer:
+        return recognizer
 
-        async def made() -> SequenceRecognizer:
-            return recognizer
-
-        service = Transcriptions(made, lambda: "scripted", lambda: "en", BodyReader(), AudioSlots(1), state(sessions))
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
-        segments = [one async for one in service._segments(recognizer, b"")]
-        assert segments[-1].end == len(upload.pcm)
-        return loop.time() - began_s, len(segments)
-
-    took_s, segments = run_virtual(main())
-    assert took_s == pytest.approx((2 * segments if sessions else segments) * 1.0, abs=0.1)
+    service = Transcriptions(made, lambda: "scripted", lambda: "en", BodyReader(), AudioSlots(1), state(sessions))
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    segments = [one async for one in service._segments(recognizer, b"")]
+    assert segments[-1].end == len(upload.pcm)
+    assert loop.time() - began_s == pytest.approx(len(segments) * (2 if sessions else 1), abs=0.1)
 
 
-def test_recording_is_cut_in_its_pauses() -> None:
+async def test_recording_is_cut_in_its_pauses() -> None:
     speech = (3000 * np.random.default_rng(1).standard_normal(samples_of_s(60))).astype(np.int16)
     pauses_s = (9.0, 20.5, 31.0, 44.5)
     for at_s in pauses_s:
         speech[samples_of_s(at_s) : samples_of_s(at_s + 0.4)] //= 100
-
-    async def main() -> list[Pcm]:
-        return [piece async for piece in cut(Upload(speech).parts())]
-
-    pieces = run_virtual(main())
+    pieces = [piece async for piece in cut(Upload(speech).parts())]
     assert np.array_equal(np.concatenate(pieces), speech)
     assert all(len(piece) <= samples_of_s(SEGMENT_S + 1) for piece in pieces)
     ends_s = np.cumsum([len(piece) for piece in pieces])[:-1] / MIC_RATE_HZ

@@ -4,7 +4,8 @@ import asyncio
 import base64
 import io
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import soundfile
 from openai.types.audio import TranscriptionVerbose
 from support.conversations.simulation import ScriptedVoice
 from support.engines.scripted_engines import SequenceRecognizer
-from support.servers.session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+from support.servers.session_server import ScriptedEngineLoader, session_server, settings_for
 
 from audio.formats.stream_encoder import FileFormat, StreamEncoder
 from audio.formats.upload_decoder import decoded
@@ -31,18 +32,15 @@ TRANSCRIPTIONS = "/v1/audio/transcriptions"
 FORMATS: tuple[FileFormat, ...] = ("mp3", "opus", "flac", "aac")
 TYPES = {"mp3": "audio/mpeg", "opus": "audio/ogg", "flac": "audio/flac", "aac": "audio/aac"}
 
-Test = Callable[[SessionServer, httpx.AsyncClient], Awaitable[None]]
 
-
-def served(folder: Path, test: Test, *assignments: str, **engines: Any) -> None:
-    async def main() -> None:
-        loader = ScriptedEngineLoader(settings_for(folder, *assignments), {}, **engines)
-        async with session_server(loader) as server:
-            base = f"http://127.0.0.1:{server.port}"
-            async with httpx.AsyncClient(trust_env=False, base_url=base, timeout=20) as client:
-                await test(server, client)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def served(folder: Path, *assignments: str, **engines: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    """Runs a server, and a client of it, while the block runs."""
+    loader = ScriptedEngineLoader(settings_for(folder, *assignments), {}, **engines)
+    async with session_server(loader) as server:
+        base = f"http://127.0.0.1:{server.port}"
+        async with httpx.AsyncClient(trust_env=False, base_url=base, timeout=20) as client:
+            yield client
 
 
 def seconds(content: bytes) -> float:
@@ -79,8 +77,8 @@ def test_encoded_sound_can_be_uploaded_again(form: FileFormat) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_speech_has_the_requested_format(tmp_path: Path, form: FileFormat) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+async def test_speech_has_the_requested_format(tmp_path: Path, form: FileFormat) -> None:
+    async with served(tmp_path) as client:
         body = {"input": "Hello there. How are you?", "response_format": form}
         response = await client.post(SPEECH, json=body)
         assert response.headers["content-type"] == TYPES[form]
@@ -89,8 +87,6 @@ def test_speech_has_the_requested_format(tmp_path: Path, form: FileFormat) -> No
         events = [json.loads(line.removeprefix("data: ")) for line in streamed.text.split("\n\n") if line]
         sound = b"".join(base64.b64decode(one["audio"]) for one in events[:-1])
         assert seconds(sound) == pytest.approx(1, abs=0.15)
-
-    served(tmp_path, test)
 
 
 @dataclass
@@ -107,10 +103,9 @@ class WaitingVoice(ScriptedVoice):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_file_begins_before_the_whole_is_made(tmp_path: Path, form: FileFormat) -> None:
+async def test_file_begins_before_the_whole_is_made(tmp_path: Path, form: FileFormat) -> None:
     voice = WaitingVoice()
-
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+    async with served(tmp_path, speech=voice) as client:
         text = "First there are many words that take a while to say, and some more of them. Second is this one."
         async with client.stream("POST", SPEECH, json={"input": text, "response_format": form}) as response:
             parts = response.aiter_raw()
@@ -123,44 +118,33 @@ def test_file_begins_before_the_whole_is_made(tmp_path: Path, form: FileFormat) 
                     received += part
         assert seconds(received) > 3
 
-    served(tmp_path, test, speech=voice)
+
+TAKEN: list[dict[str, Any]] = [
+    {"model": "tts-1", "voice": "alloy", "instructions": "Speak slowly."},
+    {"model": "repartee", "voice": "repartee"},
+    {"model": "scripted voice", "voice": {"id": "scripted voice"}},
+    {"voice": "my_voice"},
+]
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    ({"model": "gpt-9"}, 404, "model_not_found"),
+    ({"model": "whisper-1"}, 404, "model_not_found"),
+    ({"voice": "somebody else"}, 400, "invalid_value"),
+    ({"voice": {"id": "voice_1234"}}, 400, "invalid_value"),
+]
 
 
-def test_speech_is_mp3_unless_another_format_is_named(tmp_path: Path) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
-        response = await client.post(SPEECH, json={"input": "Hello."})
-        assert response.headers["content-type"] == "audio/mpeg"
-
-    served(tmp_path, test)
-
-
-@pytest.mark.parametrize(
-    ("asked", "status", "code"),
-    [
-        ({"model": "tts-1", "voice": "alloy"}, 200, ""),
-        ({"model": "repartee", "voice": "repartee"}, 200, ""),
-        ({"model": "scripted voice", "voice": {"id": "scripted voice"}}, 200, ""),
-        ({"voice": "my_voice"}, 200, ""),
-        ({"model": "gpt-9"}, 404, "model_not_found"),
-        ({"model": "whisper-1"}, 404, "model_not_found"),
-        ({"voice": "somebody else"}, 400, "invalid_value"),
-        ({"voice": {"id": "voice_1234"}}, 400, "invalid_value"),
-    ],
-)
-def test_model_and_voice_are_the_servers_or_refused(
-    tmp_path: Path, asked: dict[str, Any], status: int, code: str
-) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
-        response = await client.post(SPEECH, json={"input": "Hello."} | asked)
-        assert response.status_code == status
-        if code:
-            error = response.json()["error"]
-            assert (error["code"], error["param"]) == (code, next(iter(asked)))
-        else:
+async def test_model_and_voice_are_the_servers_or_refused(tmp_path: Path) -> None:
+    async with served(tmp_path, "tts.voice=my_voice") as client:
+        for asked in TAKEN:
+            response = await client.post(SPEECH, json={"input": "Hello."} | asked)
+            assert response.status_code == 200, asked
+            assert response.headers["content-type"] == "audio/mpeg"
             assert response.headers["x-repartee-model"] == "scripted voice"
             assert response.headers["x-repartee-voice"] == "my_voice"
-
-    served(tmp_path, test, "tts.voice=my_voice")
+        for asked, status, code in REFUSED:
+            response = await client.post(SPEECH, json={"input": "Hello."} | asked)
+            error = response.json()["error"]
+            assert (response.status_code, error["code"], error["param"]) == (status, code, next(iter(asked)))
 
 
 def recorded(length_s: float) -> bytes:
@@ -171,8 +155,8 @@ def recorded(length_s: float) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["srt", "vtt"])
-def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+async def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
+    async with served(tmp_path, transcripts=("one", "two", "three", "four", "five", "six")) as client:
         files = {"file": ("a.flac", recorded(13))}
         fields = {"model": "whisper-1", "response_format": form, "temperature": "0", "chunking_strategy": "auto"}
         response = await client.post(TRANSCRIPTIONS, data=fields, files=files)
@@ -184,10 +168,8 @@ def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
         assert "one" in response.text
         assert response.text.endswith("\n")
 
-    served(tmp_path, test, transcripts=("one", "two", "three", "four", "five", "six"))
 
-
-def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts: list[str] = []
     monkeypatch.setattr(SequenceRecognizer, "set_prompt", lambda _self, text: prompts.append(text), raising=False)
     monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, **_wishes: None, raising=False)
@@ -202,16 +184,13 @@ def test_hints_of_a_transcription_reach_the_recognizer(tmp_path: Path, monkeypat
         "chunking_strategy[type]": "server_vad",
         "chunking_strategy[silence_duration_ms]": "300",
     }
-
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+    async with served(tmp_path, transcripts=("one",)) as client:
         response = await client.post(TRANSCRIPTIONS, data=fields, files={"file": ("a.flac", recorded(1))})
         assert response.json()["logprobs"] == [{"token": "one", "bytes": list(b"one"), "logprob": -0.25}]
-
-    served(tmp_path, test, transcripts=("one",))
     assert prompts == ["Repartee, Ann. A call about boats."]
 
 
-def test_words_have_their_times_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_words_have_their_times_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, bool]] = []
     tokens = (
         TokenProbability(" Hel", -0.1, 0.2, 0.5),
@@ -223,24 +202,13 @@ def test_words_have_their_times_on_request(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(SequenceRecognizer, "keep_tokens", lambda _self, **wishes: asked.append(wishes), raising=False)
     monkeypatch.setattr(SequenceRecognizer, "tokens_of", lambda _self, _text: tokens, raising=False)
     fields = {"response_format": "verbose_json", "timestamp_granularities[]": ["word", "segment"]}
-
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+    async with served(tmp_path, transcripts=("Hello, Ann.",)) as client:
         response = await client.post(TRANSCRIPTIONS, data=fields, files={"file": ("a.flac", recorded(1))})
         found = TranscriptionVerbose.model_validate(response.json(), strict=True)
         assert found.words is not None
         assert [(word.word, word.start, word.end) for word in found.words] == [("Hello", 0.2, 0.5), ("Ann", 0.7, 0.9)]
         assert found.segments
-
-    served(tmp_path, test, transcripts=("Hello, Ann.",))
     assert asked == [{"wanted": True, "timed": True}]
-
-
-def test_instructions_for_the_voice_are_accepted(tmp_path: Path) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
-        response = await client.post(SPEECH, json={"input": "Hello.", "instructions": "Speak slowly."})
-        assert response.status_code == 200
-
-    served(tmp_path, test)
 
 
 def test_subtitles_have_their_format() -> None:
@@ -253,10 +221,8 @@ def test_subtitles_have_their_format() -> None:
     )
 
 
-def test_unknown_model_of_a_transcription_is_refused(tmp_path: Path) -> None:
-    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+async def test_unknown_model_of_a_transcription_is_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as client:
         answer = await client.post(TRANSCRIPTIONS, data={"model": "tts-1"}, files={"file": ("a.flac", recorded(1))})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
-
-    served(tmp_path, test)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.clocks.virtual_time import run_virtual
 from support.conversations.answered_turn import ANSWERED
 
 from assistant.trace.latency import Stage, StageShare
@@ -17,6 +16,8 @@ from web.limits.admission import UPDATE_EVERY_S, Admission
 from web.limits.admission_policy import AdmissionPolicy, AdmissionSettings
 from web.observation.load_estimate import MIN_AT_LEAST, WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
 from web.observation.metrics import Metrics
+
+pytestmark = pytest.mark.virtual_time
 
 LIMITS = AdmissionSettings()
 SLOW = LoadFigures(turns=8, response_latency_s=0.812, engine_latency_s=0.410)
@@ -265,21 +266,18 @@ def test_end_of_an_older_conversation_makes_no_place_for_a_new_one() -> None:
     assert admission.refusal(9) is not None
 
 
-def test_admission_follows_the_load() -> None:
-    async def main() -> None:
-        clock = Clock()
-        admission = Admission(overloaded(clock), clock)
-        running = asyncio.create_task(admission.run())
-        await asyncio.sleep(3.5 * UPDATE_EVERY_S)
-        assert admission.refusal(5) is not None
-        clock.now_s += WINDOW_S + 1
-        await asyncio.sleep(2 * UPDATE_EVERY_S)
-        assert admission.refusal(5) is None
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-
-    run_virtual(main())
+async def test_admission_follows_the_load() -> None:
+    clock = Clock()
+    admission = Admission(overloaded(clock), clock)
+    running = asyncio.create_task(admission.run())
+    await asyncio.sleep(3.5 * UPDATE_EVERY_S)
+    assert admission.refusal(5) is not None
+    clock.now_s += WINDOW_S + 1
+    await asyncio.sleep(2 * UPDATE_EVERY_S)
+    assert admission.refusal(5) is None
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 def test_guide_has_the_limits() -> None:

@@ -1,8 +1,7 @@
 """Clients of the protocol's beta: their fields and events are understood, and they get the beta's events."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +42,9 @@ SESSION = {
 }
 
 
-def serve(folder: Path, test: Callable[[SessionServer], Awaitable[None]]) -> None:
-    """Runs a test against a running server with scripted engines."""
-
-    async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(folder), {})) as server:
-            await test(server)
-
-    asyncio.run(main())
+def serve(folder: Path) -> AbstractAsyncContextManager[SessionServer]:
+    """Runs a server with scripted engines."""
+    return session_server(ScriptedEngineLoader(settings_for(folder), {}))
 
 
 async def posted(server: SessionServer, path: str, body: dict[str, Any]) -> httpx.Response:
@@ -136,8 +130,8 @@ def test_beta_client_gets_the_events_of_the_beta() -> None:
 
 
 @pytest.mark.parametrize("how", ["header", "secret"])
-def test_beta_client_is_recognized_when_it_connects(how: str, tmp_path: Path) -> None:
-    async def test(server: SessionServer) -> None:
+async def test_beta_client_is_recognized_when_it_connects(how: str, tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
         headers = {"header": BETA}
         if how == "secret":
             made = await posted(server, "/v1/realtime/sessions", SESSION)
@@ -154,20 +148,16 @@ def test_beta_client_is_recognized_when_it_connects(how: str, tmp_path: Path) ->
             assert done["response"]["output"][0]["content"][0]["type"] == "text"
             assert not client.events_of("error")
 
-    serve(tmp_path, test)
 
-
-def test_browser_asks_for_the_beta_with_a_subprotocol(tmp_path: Path) -> None:
-    async def test(server: SessionServer) -> None:
+async def test_browser_asks_for_the_beta_with_a_subprotocol(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
         protocols = [Subprotocol("realtime"), Subprotocol("openai-beta.realtime-v1")]
         async with connect(server.url(), subprotocols=protocols) as socket:
             assert "modalities" in json.loads(await socket.recv())["session"]
 
-    serve(tmp_path, test)
 
-
-def test_older_path_makes_secrets_of_transcription_sessions(tmp_path: Path) -> None:
-    async def test(server: SessionServer) -> None:
+async def test_older_path_makes_secrets_of_transcription_sessions(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
         session = {"input_audio_format": "pcm16", "input_audio_transcription": {"model": "gpt-4o-transcribe"}}
         made = await posted(server, "/v1/realtime/transcription_sessions", session)
         assert made.status_code == 200
@@ -180,10 +170,8 @@ def test_older_path_makes_secrets_of_transcription_sessions(tmp_path: Path) -> N
             updated = await client.until("transcription_session.updated")
             assert updated["session"]["input_audio_format"] == "g711_ulaw"
 
-    serve(tmp_path, test)
 
-
-def test_ids_differ_between_sessions(tmp_path: Path) -> None:
+async def test_ids_differ_between_sessions(tmp_path: Path) -> None:
     async def ids_of(server: SessionServer) -> set[str]:
         async with connected_client(server) as client:
             content = [{"type": "input_text", "text": "What time is it?"}]
@@ -193,7 +181,5 @@ def test_ids_differ_between_sessions(tmp_path: Path) -> None:
             items = [event["item"]["id"] for event in client.events_of("conversation.item.added")]
             return {*items, done["response"]["id"], *(event["event_id"] for event in client.events)}
 
-    async def test(server: SessionServer) -> None:
+    async with serve(tmp_path) as server:
         assert not await ids_of(server) & await ids_of(server)
-
-    serve(tmp_path, test)

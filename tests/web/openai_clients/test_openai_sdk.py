@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from openai import AsyncOpenAI, NotFoundError
+from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from support.servers.session_server import (
     WHAT_TIME,
@@ -164,81 +164,6 @@ def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
     in_real_time(tmp_path, main)
 
 
-def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
-    async def main(pace: Pace, folder: Path) -> None:
-        scripts = (answer("A short one."), called("set_lamp", '{"on": true}'), answer("The lamp is on."))
-        async with (
-            serving(*scripts) as llm,
-            session_server(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
-            talking(server, pace) as user,
-        ):
-            await user.connection.session.update(
-                session={"type": "realtime", "output_modalities": ["text"], "instructions": "Be brief."}
-            )
-            await user.until("session.updated")
-            await user.types("tell me a story")
-            await user.connection.response.create()
-            await user.until("response.done")
-            assert user.events_of("response.output_text.done")[0].text == "A short one."
-            assert user.sound_bytes == 0
-
-            # An invalid event in between.
-            mistake: Any = {"type": "no.such.event", "event_id": "mine"}
-            await user.connection.send(mistake)
-            refused = await user.until("error")
-            assert refused.error.event_id == "mine"
-
-            # A function whose output continues the reply.
-            tools: Any = [LAMP]
-            await user.connection.session.update(
-                session={"type": "realtime", "output_modalities": ["audio"], "tools": tools}
-            )
-            await user.types("light please")
-            await user.connection.response.create()
-            call = await user.until("response.function_call_arguments.done")
-            assert (call.name, call.arguments) == ("set_lamp", '{"on": true}')
-            done = await user.until("response.done", 2)
-            assert [item.type for item in done.response.output] == ["function_call"]
-            await user.connection.conversation.item.create(
-                item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
-            )
-            await user.connection.response.create()
-            assert (await user.until("response.done", 3)).response.status == "completed"
-            assert user.events_of("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
-            assert user.sound_bytes > REPLY_RATE_HZ
-            assert len(user.events_of("error")) == 1
-            assert b'"role":"tool"' in llm.posts[2].body.replace(b'": "', b'":"')
-
-    in_real_time(tmp_path, main)
-
-
-def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
-    async def main(pace: Pace, folder: Path) -> None:
-        async with session_server(real_engines(folder)) as server, talking(server, pace) as user:
-            audio: Any = {
-                "input": {
-                    "format": {"type": "audio/pcmu"},
-                    "turn_detection": {"type": "server_vad", "silence_duration_ms": 300},
-                },
-                "output": {"format": {"type": "audio/pcmu"}, "speed": 1.2},
-            }
-            user.ulaw = True
-            session: Any = {"type": "realtime", "audio": audio, "repartee": {"events": True}}
-            await user.connection.session.update(session=session)
-            updated = await user.until("session.updated")
-            assert updated.session.audio.input.format.type == "audio/pcmu"
-            user.say(recording(WHAT_TIME))
-            done = await user.until("response.done")
-            assert done.response.status == "completed"
-            trace = (await user.until("repartee.trace")).trace
-            heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
-            assert heard.transcript.startswith("what")
-            assert 0.5 < user.sound_bytes / 8000 < 8
-            assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
-
-    in_real_time(tmp_path, main)
-
-
 def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
@@ -284,75 +209,3 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
             assert error.message.startswith("Cancellation failed")
 
     in_real_time(tmp_path, main)
-
-
-def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
-    async def main(pace: Pace, folder: Path) -> None:
-        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, transcripts=("",))
-        async with session_server(engine_loader) as server, talking(server, pace) as user:
-            audio: Any = {"input": {"turn_detection": None}}
-            await user.connection.session.update(session={"type": "realtime", "audio": audio})
-            await user.until("session.updated")
-            tone = np.sin(np.arange(24_000) * (2 * np.pi * 440 / 24_000)) * 6000
-            user.say(tone.astype(np.int16))
-            await asyncio.sleep(1.2)
-            await user.connection.input_audio_buffer.commit()
-            committed = await user.until("input_audio_buffer.committed")
-            completed = await user.until("conversation.item.input_audio_transcription.completed")
-            assert completed.item_id == committed.item_id
-            assert user.events_of("error") == []
-            await user.connection.conversation.item.retrieve(item_id="nope")
-            assert (await user.until("error")).error.code == "item_retrieve_invalid_item_id"
-
-    in_real_time(tmp_path, main)
-
-
-def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server,
-            AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
-        ):
-            asked: list[Any] = [
-                client.chat.completions.create(model="m", messages=[]),
-                client.responses.create(model="m", input="hello"),
-                client.realtime.calls.hangup("call_1"),
-            ]
-            for call, code in zip(asked, ("unknown_url", "unknown_url", "call_not_found"), strict=True):
-                with pytest.raises(NotFoundError) as refused:
-                    await call
-                assert refused.value.code == code
-                assert refused.value.type == "invalid_request_error"
-            for query in ({"intent": "translation"}, {"call_id": "call_1"}):
-                async with client.realtime.connect(model="repartee", extra_query=query) as connection:
-                    event = await connection.recv()
-                    assert event.type == "error"
-                    assert event.error.code == "not_supported"
-
-    asyncio.run(main())
-
-
-def test_unpaced_minute_of_audio_keeps_the_connection_open(tmp_path: Path) -> None:
-    async def main() -> None:
-        options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # sooner than the default of 40 s
-        async with (
-            session_server(real_engines(tmp_path)) as server,
-            AsyncOpenAI(base_url=server.openai, api_key="none") as client,
-            client.realtime.connect(model="repartee", websocket_connection_options=options) as connection,
-        ):
-            second = base64.b64encode(np.zeros(REPLY_RATE_HZ, np.int16).tobytes()).decode()
-            for _ in range(60):
-                await connection.input_audio_buffer.append(audio=second)
-            await connection.session.update(session={"type": "realtime", "instructions": "Be brief."})
-            async with asyncio.timeout(20):
-                async for one in connection:
-                    assert one.type != "error"
-                    if one.type == "session.updated":
-                        break
-            await asyncio.sleep(8)
-            await connection.input_audio_buffer.clear()
-            async with asyncio.timeout(20):
-                while (await connection.recv()).type != "input_audio_buffer.cleared":
-                    pass
-
-    asyncio.run(main())

@@ -49,51 +49,45 @@ def check_no_replies(events: list[Any], engine_loader: ScriptedEngineLoader) -> 
     assert [model.asked for model in engine_loader.models] == [[]] * len(engine_loader.models)
 
 
-def test_address_asks_for_a_transcription_session(tmp_path: Path) -> None:
-    async def main() -> None:
+async def test_address_asks_for_a_transcription_session(tmp_path: Path) -> None:
+    async with (
+        a_server(tmp_path) as (server, engine_loader),
+        AsyncOpenAI(base_url=server.openai, api_key="none") as client,
+        client.realtime.connect(extra_query={"intent": "transcription"}) as connection,
+    ):
+        detection: Any = {"type": "server_vad", "threshold": 0.5, "silence_duration_ms": 350}
+        audio: Any = {"input": {"transcription": {"model": "gpt-4o-transcribe"}, "turn_detection": detection}}
+        await connection.session.update(session={"type": "transcription", "audio": audio})
+        events = await until(connection, "session.updated")
+        assert [event.session.type for event in events] == ["transcription"] * 2
+        assert server.limits.current == 1  # admitted as any session
+        for words in ("what time is it", "thank you"):
+            await speak(connection)
+            events = await until(connection, COMPLETED)
+            check_no_replies(events, engine_loader)
+            assert events[-1].transcript == words
+            assert "".join(event.delta for event in events if event.type == DELTA) == words
+        await connection.response.create(event_id="mine")
+        refused = (await until(connection, "error"))[-1].error
+        assert (refused.code, refused.event_id) == ("not_supported", "mine")
+
+
+async def test_client_secret_of_a_transcription_session(tmp_path: Path) -> None:
+    async with (
+        a_server(tmp_path) as (server, engine_loader),
+        AsyncOpenAI(base_url=server.openai, api_key="none") as client,
+    ):
+        audio: Any = {"input": {"turn_detection": None}}
+        made = await client.realtime.client_secrets.create(session={"type": "transcription", "audio": audio})
+        assert made.session.type == "transcription"
         async with (
-            a_server(tmp_path) as (server, engine_loader),
-            AsyncOpenAI(base_url=server.openai, api_key="none") as client,
-            client.realtime.connect(extra_query={"intent": "transcription"}) as connection,
+            AsyncOpenAI(base_url=server.openai, api_key=made.value) as browser,
+            browser.realtime.connect() as connection,
         ):
-            detection: Any = {"type": "server_vad", "threshold": 0.5, "silence_duration_ms": 350}
-            audio: Any = {"input": {"transcription": {"model": "gpt-4o-transcribe"}, "turn_detection": detection}}
-            await connection.session.update(session={"type": "transcription", "audio": audio})
-            events = await until(connection, "session.updated")
-            assert [event.session.type for event in events] == ["transcription"] * 2
-            assert server.limits.current == 1  # admitted as any session
-            for words in ("what time is it", "thank you"):
-                await speak(connection)
-                events = await until(connection, COMPLETED)
-                check_no_replies(events, engine_loader)
-                assert events[-1].transcript == words
-                assert "".join(event.delta for event in events if event.type == DELTA) == words
-            await connection.response.create(event_id="mine")
-            refused = (await until(connection, "error"))[-1].error
-            assert (refused.code, refused.event_id) == ("not_supported", "mine")
-
-    asyncio.run(main())
-
-
-def test_client_secret_of_a_transcription_session(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            a_server(tmp_path) as (server, engine_loader),
-            AsyncOpenAI(base_url=server.openai, api_key="none") as client,
-        ):
-            audio: Any = {"input": {"turn_detection": None}}
-            made = await client.realtime.client_secrets.create(session={"type": "transcription", "audio": audio})
-            assert made.session.type == "transcription"
-            async with (
-                AsyncOpenAI(base_url=server.openai, api_key=made.value) as browser,
-                browser.realtime.connect() as connection,
-            ):
-                created = (await until(connection, "session.created"))[-1]
-                assert created.session.type == "transcription"
-                await speak(connection)
-                await connection.input_audio_buffer.commit()
-                events = await until(connection, COMPLETED)
-                check_no_replies(events, engine_loader)
-                assert events[-1].transcript == "what time is it"
-
-    asyncio.run(main())
+            created = (await until(connection, "session.created"))[-1]
+            assert created.session.type == "transcription"
+            await speak(connection)
+            await connection.input_audio_buffer.commit()
+            events = await until(connection, COMPLETED)
+            check_no_replies(events, engine_loader)
+            assert events[-1].transcript == "what time is it"

@@ -102,20 +102,17 @@ async def refusal(server: SessionServer, request: str, field: str, value: Any) -
     return answer.status_code, answer.json().get("error", {})
 
 
-def test_refused_requests_and_fields_have_errors_in_openais_format(tmp_path: Path) -> None:
-    async def main() -> list[str]:
-        wrong = []
-        async with probed_server(tmp_path) as server:
-            for name, rows in rows_of("http").items():
-                for row in rows.values():
-                    if row.answer != "error" or row.how.startswith("test_"):
-                        continue
-                    value = json.loads(row.how) if row.how else None
-                    status, error = await refusal(server, name, row.path, value)
-                    params = {row.path} if row.path else {None, *re.findall(r"\{(\w+)\}", name)}
-                    named = error.get("param") in params and {"message", "type", "code"} <= set(error)
-                    if not 400 <= status < 500 or not named:
-                        wrong.append(f"{name}: {row.path}: {status} {error}")
-        return wrong
-
-    assert asyncio.run(main()) == []
+async def test_refused_requests_and_fields_have_errors_in_openais_format(tmp_path: Path) -> None:
+    wrong = []
+    async with probed_server(tmp_path) as server:
+        for name, rows in rows_of("http").items():
+            for row in rows.values():
+                if row.answer != "error" or row.how.startswith("test_"):
+                    continue
+                value = json.loads(row.how) if row.how else None
+                status, error = await refusal(server, name, row.path, value)
+                params = {row.path} if row.path else {None, *re.findall(r"\{(\w+)\}", name)}
+                named = error.get("param") in params and {"message", "type", "code"} <= set(error)
+                if not 400 <= status < 500 or not named:
+                    wrong.append(f"{name}: {row.path}: {status} {error}")
+    assert wrong == []

@@ -104,7 +104,7 @@ def test_measured_latency_matches_recorded_gap(card: VirtualCard, tmp_path: Path
 @pytest.mark.parametrize(
     ("card_ms", "asked_ms"), [(300.0, 300.0), (0.0, None)], ids=["echo canceller", "no echo canceller"]
 )
-def test_echo_canceller_raises_interrupt_after_ms(
+async def test_echo_canceller_raises_interrupt_after_ms(
     monkeypatch: pytest.MonkeyPatch, card_ms: float, asked_ms: float | None
 ) -> None:
     made: list[RemoteTalk] = []
@@ -116,13 +116,9 @@ def test_echo_canceller_raises_interrupt_after_ms(
     monkeypatch.setattr(Cards, "interrupt_after_ms", card_ms)
     monkeypatch.setattr("repartee.server_talk.open_cards", lambda *_given: cards)
     monkeypatch.setattr(RemoteTalk, "run", at_once)
-
-    async def main() -> None:
-        controls = TalkControls("open", "")
-        settings = load_settings(None, {}, []).settings
-        await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
-
-    asyncio.run(main())
+    controls = TalkControls("open", "")
+    settings = load_settings(None, {}, []).settings
+    await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
     assert made[0].interrupt_after_ms == asked_ms
 
 

@@ -1,16 +1,19 @@
 """Playback of a server's replies, in virtual time, with a scripted network."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import numpy as np
-from support.clocks.virtual_time import run_virtual
+import pytest
 
 from assistant.turns.events import ReplyId
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.remote.sound.playback import RemotePlayback
 from web.remote.sound.reply_playback import ReplyPlayback
+
+pytestmark = pytest.mark.virtual_time
 
 ONE, TWO = ReplyId(1, 1), ReplyId(2, 1)
 PIECE = REPLY_RATE_HZ // 50
@@ -48,27 +51,23 @@ class PlaybackHarness:
         return [(a / REPLY_RATE_HZ, (b + 1) / REPLY_RATE_HZ) for a, b in zip(firsts, lasts, strict=True)]
 
 
-def run_with_playback(script: Callable[[PlaybackHarness], Awaitable[None]]) -> PlaybackHarness:
-    async def run() -> PlaybackHarness:
-        harness = PlaybackHarness()
-        async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(harness.speaker.run()), tasks.create_task(harness.playback.run())]
-            await script(harness)
-            for task in work:
-                task.cancel()
-        return harness
-
-    return run_virtual(run())
+@asynccontextmanager
+async def playing() -> AsyncGenerator[PlaybackHarness]:
+    """Plays while the block runs."""
+    harness = PlaybackHarness()
+    async with asyncio.TaskGroup() as tasks:
+        work = [tasks.create_task(harness.speaker.run()), tasks.create_task(harness.playback.run())]
+        yield harness
+        for task in work:
+            task.cancel()
 
 
-def test_even_network_is_played_without_buffering() -> None:
-    async def script(harness: PlaybackHarness) -> None:
+async def test_even_network_is_played_without_buffering() -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 3)
         await harness.send_slowly(ONE, 47)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
-
-    harness = run_with_playback(script)
     ((begins_s, ends_s),) = harness.audible_spans()
     assert begins_s <= 0.03
     assert round(ends_s - begins_s, 3) == 1.0
@@ -76,10 +75,9 @@ def test_even_network_is_played_without_buffering() -> None:
     assert harness.playback.jitter_buffer.underruns == 0
 
 
-def test_underrun_buffers_before_reply_continues() -> None:
+async def test_underrun_buffers_before_reply_continues() -> None:
     """Without buffering each late piece would be a gap of its own: one underrun becomes ten."""
-
-    async def script(harness: PlaybackHarness) -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.3)
         # The network is back with 15 ms of jitter: without a buffer every second piece would be late.
@@ -90,8 +88,6 @@ def test_underrun_buffers_before_reply_continues() -> None:
             await asyncio.sleep(0.005)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
-
-    harness = run_with_playback(script)
     assert len(harness.audible_spans()) == 2
     assert harness.playback.jitter_buffer.underruns == 1
     rings_out = round(0.005 * REPLY_RATE_HZ)  # fade at the underrun
@@ -99,8 +95,8 @@ def test_underrun_buffers_before_reply_continues() -> None:
     assert harness.over == [ONE]
 
 
-def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
-    async def script(harness: PlaybackHarness) -> None:
+async def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
         harness.send_pieces(ONE, 5)
@@ -114,14 +110,12 @@ def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
         assert 0.04 <= harness.audible_spans()[2][0] - begun_s <= 0.08
         assert len(harness.audible_spans()) == 3
         assert harness.playback.jitter_buffer.samples == 0
+    assert harness.over == [ONE, TWO]
 
-    assert run_with_playback(script).over == [ONE, TWO]
 
-
-def test_buffering_ends_with_the_reply_or_time_limit() -> None:
+async def test_buffering_ends_with_the_reply_or_time_limit() -> None:
     """Less audio than the buffer size is played at the end of the reply or after the time limit."""
-
-    async def script(harness: PlaybackHarness) -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
         harness.send_pieces(ONE, 1)
@@ -138,11 +132,9 @@ def test_buffering_ends_with_the_reply_or_time_limit() -> None:
         await asyncio.sleep(0.2)
         assert harness.over == [ONE, TWO]
 
-    run_with_playback(script)
 
-
-def test_reply_cut_while_buffering_is_not_played() -> None:
-    async def script(harness: PlaybackHarness) -> None:
+async def test_reply_cut_while_buffering_is_not_played() -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
         harness.send_pieces(ONE, 1)
@@ -155,11 +147,9 @@ def test_reply_cut_while_buffering_is_not_played() -> None:
         assert harness.over == [TWO]
         assert len(harness.audible_spans()) == 2
 
-    run_with_playback(script)
 
-
-def test_last_reply_is_repeated_at_once() -> None:
-    async def script(harness: PlaybackHarness) -> None:
+async def test_last_reply_is_repeated_at_once() -> None:
+    async with playing() as harness:
         harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
         harness.send_pieces(ONE, 9)
@@ -167,8 +157,6 @@ def test_last_reply_is_repeated_at_once() -> None:
         await asyncio.sleep(0.5)
         assert harness.playback.again()
         await asyncio.sleep(0.5)
-
-    harness = run_with_playback(script)
     begins_s, ends_s = harness.audible_spans()[-1]
     assert round(ends_s - begins_s, 3) == 0.2
     assert harness.troubles == []

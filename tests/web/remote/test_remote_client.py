@@ -3,7 +3,6 @@
 import asyncio
 import binascii
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +29,8 @@ from web.remote.talk import (
     TOO_SHORT,
     RemoteTalk,
 )
+
+pytestmark = pytest.mark.virtual_time
 
 REPLY = "resp_1_1"
 LOST = CloseReason("gone", again=True)
@@ -99,44 +100,32 @@ class ClientHarness:
             self.talk.hear(Frame(Samples(self._position - FRAME_SAMPLES), np.ones(FRAME_SAMPLES, np.int16)))
 
 
-def run_with_client(script: Callable[[ClientHarness], Awaitable[None]], *, push_to_talk: bool = False) -> None:
-    async def run() -> None:
-        await script(ClientHarness(push_to_talk=push_to_talk))
-
-    run_virtual(run())
-
-
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 
 
-def test_reply_stopped_while_disconnected_is_cancelled_later() -> None:
+async def test_reply_stopped_while_disconnected_is_cancelled_later() -> None:
     """Otherwise it would be completed, counted as heard, and stay in the history."""
-
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.send_reply()
-        harness.lose_connection()
-        harness.talk.interrupt()
-        harness.connect(resumed=True)
-        assert {"type": "response.cancel", "response_id": REPLY} in harness.sent()
-        harness.lose_connection()
-        harness.receive("response.done", response={"id": REPLY, "status": "cancelled"})
-        harness.connect(resumed=True)
-        assert "response.cancel" not in kinds(harness.sent())
-
-    run_with_client(script)
+    harness = ClientHarness()
+    harness.connect()
+    harness.send_reply()
+    harness.lose_connection()
+    harness.talk.interrupt()
+    harness.connect(resumed=True)
+    assert {"type": "response.cancel", "response_id": REPLY} in harness.sent()
+    harness.lose_connection()
+    harness.receive("response.done", response={"id": REPLY, "status": "cancelled"})
+    harness.connect(resumed=True)
+    assert "response.cancel" not in kinds(harness.sent())
 
 
-def test_new_connection_does_not_stop_the_reply() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.send_reply()
-        harness.lose_connection()
-        harness.connect(resumed=True)
-        assert "response.cancel" not in kinds(harness.sent())
-
-    run_with_client(script)
+async def test_new_connection_does_not_stop_the_reply() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.send_reply()
+    harness.lose_connection()
+    harness.connect(resumed=True)
+    assert "response.cancel" not in kinds(harness.sent())
 
 
 def typed(events: list[dict[str, Any]]) -> list[str]:
@@ -147,55 +136,49 @@ def typed(events: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def test_text_typed_while_disconnected_is_sent_later() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.talk.type("one")
-        assert harness.problems == [NOT_YET_SENT]
-        harness.connect()
-        harness.talk.type("two")
-        assert typed(harness.sent()) == []
-        assert harness.problems == [NOT_YET_SENT], "the second goes in a moment"
-        harness.confirm_update()
-        assert typed(harness.sent()) == ["one", "two", "?"]
-
-    run_with_client(script)
+async def test_text_typed_while_disconnected_is_sent_later() -> None:
+    harness = ClientHarness()
+    harness.talk.type("one")
+    assert harness.problems == [NOT_YET_SENT]
+    harness.connect()
+    harness.talk.type("two")
+    assert typed(harness.sent()) == []
+    assert harness.problems == [NOT_YET_SENT], "the second goes in a moment"
+    harness.confirm_update()
+    assert typed(harness.sent()) == ["one", "two", "?"]
 
 
-def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.type("one")
-        assert harness.problems == []
-        harness.lose_connection()
-        assert NOT_YET_SENT in harness.problems
-        harness.connect()
-        harness.confirm_update()
-        assert typed(harness.sent()) == ["one", "?"]
-
-    run_with_client(script)
+async def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.talk.type("one")
+    assert harness.problems == []
+    harness.lose_connection()
+    assert NOT_YET_SENT in harness.problems
+    harness.connect()
+    harness.confirm_update()
+    assert typed(harness.sent()) == ["one", "?"]
 
 
 @pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
-def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.confirm_update()
-        harness.talk.type("hello")
-        assert typed(harness.sent()) == ["hello", "?"]
-        harness.lose_connection()
-        assert SENT_AGAIN in harness.problems
-        harness.connect(resumed=resumed)
-        harness.confirm_update()
-        assert typed(harness.sent()) == ["hello", "?"]
-        harness.add_item("typed_1")
-        harness.send_reply()
-        harness.lose_connection()
-        harness.connect(resumed=True)
-        harness.confirm_update()
-        assert typed(harness.sent()) == []
-        assert harness.problems.count(SENT_AGAIN) == 1
-
-    run_with_client(script)
+async def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.confirm_update()
+    harness.talk.type("hello")
+    assert typed(harness.sent()) == ["hello", "?"]
+    harness.lose_connection()
+    assert SENT_AGAIN in harness.problems
+    harness.connect(resumed=resumed)
+    harness.confirm_update()
+    assert typed(harness.sent()) == ["hello", "?"]
+    harness.add_item("typed_1")
+    harness.send_reply()
+    harness.lose_connection()
+    harness.connect(resumed=True)
+    harness.confirm_update()
+    assert typed(harness.sent()) == []
+    assert harness.problems.count(SENT_AGAIN) == 1
 
 
 @pytest.mark.parametrize(
@@ -203,77 +186,67 @@ def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
     [("", ["?"]), ("while it was gone", []), ("goes on", [])],
     ids=["not answered", "answered meanwhile", "answered later"],
 )
-def test_arrived_text_is_not_sent_again(answered: str, asks: list[str]) -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.confirm_update()
+async def test_arrived_text_is_not_sent_again(answered: str, asks: list[str]) -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.confirm_update()
+    harness.talk.type("hello")
+    harness.sent()
+    harness.lose_connection()
+    harness.connect(resumed=True)
+    harness.add_item("typed_1")
+    if answered == "while it was gone":
+        harness.add_item("item_2", "assistant")
+    if answered == "goes on":
+        harness.send_reply()
+    harness.confirm_update()
+    assert typed(harness.sent()) == asks
+
+
+async def test_refused_text_is_reported_and_not_sent_again() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.confirm_update()
+    harness.talk.type("hello")
+    (create, _) = [event for event in harness.sent() if event["type"] != "session.update"]
+    harness.receive("error", error={"code": "invalid_value", "message": "too long", "event_id": create["event_id"]})
+    harness.lose_connection()
+    harness.connect(resumed=True)
+    harness.confirm_update()
+    assert typed(harness.sent()) == []
+    assert "the server reports: too long" in harness.problems
+
+
+async def test_texts_beyond_maximum_and_unsent_texts_are_reported() -> None:
+    harness = ClientHarness()
+    for _ in range(MAX_WAITING + 1):
         harness.talk.type("hello")
-        harness.sent()
-        harness.lose_connection()
-        harness.connect(resumed=True)
-        harness.add_item("typed_1")
-        if answered == "while it was gone":
-            harness.add_item("item_2", "assistant")
-        if answered == "goes on":
-            harness.send_reply()
-        harness.confirm_update()
-        assert typed(harness.sent()) == asks
-
-    run_with_client(script)
+    assert harness.problems[-1] == TOO_MUCH_TYPED
+    harness.talk.leave()
+    harness.talk.leave()
+    assert harness.problems[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
 
 
-def test_refused_text_is_reported_and_not_sent_again() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.confirm_update()
-        harness.talk.type("hello")
-        (create, _) = [event for event in harness.sent() if event["type"] != "session.update"]
-        harness.receive("error", error={"code": "invalid_value", "message": "too long", "event_id": create["event_id"]})
-        harness.lose_connection()
-        harness.connect(resumed=True)
-        harness.confirm_update()
-        assert typed(harness.sent()) == []
-        assert "the server reports: too long" in harness.problems
-
-    run_with_client(script)
+async def test_listening_sounds_are_asked_for_played_and_stopped() -> None:
+    harness = ClientHarness()
+    output = RecordedSounds()
+    harness.talk.sound_output = output
+    harness.connect()
+    assert harness.sent()[0]["session"]["repartee"]["listening_sounds"] is True
+    sound = np.arange(480, dtype="<i2")
+    harness.receive("repartee.listening_sound", audio=binascii.b2a_base64(sound.tobytes()).decode())
+    harness.receive("repartee.listening_sound_stopped")
+    assert np.array_equal(output.played[0], sound)
+    assert output.stopped == 1
+    assert harness.talk.playback.playing is None
 
 
-def test_texts_beyond_maximum_and_unsent_texts_are_reported() -> None:
-    async def script(harness: ClientHarness) -> None:
-        for _ in range(MAX_WAITING + 1):
-            harness.talk.type("hello")
-        assert harness.problems[-1] == TOO_MUCH_TYPED
-        harness.talk.leave()
-        harness.talk.leave()
-        assert harness.problems[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
-
-    run_with_client(script)
-
-
-def test_listening_sounds_are_asked_for_played_and_stopped() -> None:
-    async def script(harness: ClientHarness) -> None:
-        output = RecordedSounds()
-        harness.talk.sound_output = output
-        harness.connect()
-        assert harness.sent()[0]["session"]["repartee"]["listening_sounds"] is True
-        sound = np.arange(480, dtype="<i2")
-        harness.receive("repartee.listening_sound", audio=binascii.b2a_base64(sound.tobytes()).decode())
-        harness.receive("repartee.listening_sound_stopped")
-        assert np.array_equal(output.played[0], sound)
-        assert output.stopped == 1
-        assert harness.talk.playback.playing is None
-
-    run_with_client(script)
-
-
-def test_client_that_cannot_play_listening_sounds_ignores_them() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.receive("repartee.listening_sound", audio="AAAA")
-        harness.receive("repartee.listening_sound_stopped")
-        assert harness.problems == []
-
-    run_with_client(script)
+async def test_client_that_cannot_play_listening_sounds_ignores_them() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.receive("repartee.listening_sound", audio="AAAA")
+    harness.receive("repartee.listening_sound_stopped")
+    assert harness.problems == []
 
 
 @dataclass
@@ -288,151 +261,128 @@ class RecordedSounds:
         self.stopped += 1
 
 
-def test_every_connection_sends_interrupt_after_ms() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        assert "interrupt_after_ms" not in harness.sent()[0]["session"]["repartee"]
-        harness.talk.interrupt_after_ms = 300.0
-        for _ in range(2):
-            harness.lose_connection()
-            harness.connect(resumed=True)
-            (update,) = harness.sent()
-            assert update["session"]["repartee"] == {"duck": True, "playout": True, "interrupt_after_ms": 300}
-
-    run_with_client(script)
-
-
-def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
+async def test_every_connection_sends_interrupt_after_ms() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    assert "interrupt_after_ms" not in harness.sent()[0]["session"]["repartee"]
+    harness.talk.interrupt_after_ms = 300.0
+    for _ in range(2):
         harness.lose_connection()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(1.0)
-        harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.1)
-        assert harness.problems[-1] == NOT_CONNECTED
-        assert TOO_SHORT not in harness.problems
-        assert not harness.talk.conversation.awaiting
+        harness.connect(resumed=True)
+        (update,) = harness.sent()
+        assert update["session"]["repartee"] == {"duck": True, "playout": True, "interrupt_after_ms": 300}
 
-    run_with_client(script, push_to_talk=True)
+
+async def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.lose_connection()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(1.0)
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.1)
+    assert harness.problems[-1] == NOT_CONNECTED
+    assert TOO_SHORT not in harness.problems
+    assert not harness.talk.conversation.awaiting
 
 
 @pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
 @pytest.mark.parametrize("how", ["let go", "muted"], ids=["key released", "muted"])
-def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
+async def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
     """Otherwise it would be part of the next turn, and both would be answered."""
-
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(0.3)
-        harness.lose_connection()
-        if how == "muted":
-            harness.talk.forget()
-        else:
-            harness.talk.set_push_to_talk(False)
-            await harness.feed_frames(0.1)
-        harness.connect(resumed=resumed)
-        assert (
-            kinds(harness.sent()).count("input_audio_buffer.clear") == resumed
-        )  # a new conversation has no partial turn
-        harness.lose_connection()
-        harness.connect(resumed=True)
-        assert "input_audio_buffer.clear" not in kinds(harness.sent())
-
-    run_with_client(script, push_to_talk=True)
-
-
-def test_muted_turn_is_not_sent() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(0.5)
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(0.3)
+    harness.lose_connection()
+    if how == "muted":
         harness.talk.forget()
+    else:
         harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.06)
-        assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(harness.sent())}
+        await harness.feed_frames(0.1)
+    harness.connect(resumed=resumed)
+    assert kinds(harness.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has no partial turn
+    harness.lose_connection()
+    harness.connect(resumed=True)
+    assert "input_audio_buffer.clear" not in kinds(harness.sent())
 
-    run_with_client(script, push_to_talk=True)
+
+async def test_muted_turn_is_not_sent() -> None:
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(0.5)
+    harness.talk.forget()
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.06)
+    assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(harness.sent())}
 
 
-def test_quick_key_release_and_press_continues_the_turn() -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(1.0)
-        harness.talk.set_push_to_talk(False)
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(0.06)
-        harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.06)
-        assert kinds(harness.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
-        assert harness.problems == []
-
-    run_with_client(script, push_to_talk=True)
+async def test_quick_key_release_and_press_continues_the_turn() -> None:
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(1.0)
+    harness.talk.set_push_to_talk(False)
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(0.06)
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.06)
+    assert kinds(harness.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
+    assert harness.problems == []
 
 
 @pytest.mark.parametrize("pressed_again", [False, True], ids=["key held", "key pressed again"])
-def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(1.0)
-        harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.06)
-        assert kinds(harness.sent())[-1] == "response.create"
-        harness.talk.set_push_to_talk(pressed_again)
-        harness.send_reply()
-        assert ("response.cancel" in kinds(harness.sent())) == pressed_again
-        assert harness.talk.playback.sounding != pressed_again
-
-    run_with_client(script, push_to_talk=True)
+async def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(1.0)
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.06)
+    assert kinds(harness.sent())[-1] == "response.create"
+    harness.talk.set_push_to_talk(pressed_again)
+    harness.send_reply()
+    assert ("response.cancel" in kinds(harness.sent())) == pressed_again
+    assert harness.talk.playback.sounding != pressed_again
 
 
 @pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
-def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
+async def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
     """Otherwise an old question would be answered again."""
-
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(1.0)
-        harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.06)
-        assert kinds(harness.sent())[-1] == "response.create"
-        if not heard:
-            harness.receive("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
-        harness.send_reply()
-        assert ("response.cancel" in kinds(harness.sent())) != heard
-        assert harness.talk.playback.sounding == heard
-
-    run_with_client(script, push_to_talk=True)
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(1.0)
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.06)
+    assert kinds(harness.sent())[-1] == "response.create"
+    if not heard:
+        harness.receive("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
+    harness.send_reply()
+    assert ("response.cancel" in kinds(harness.sent())) != heard
+    assert harness.talk.playback.sounding == heard
 
 
-def test_unrequested_reply_may_play_while_key_is_down() -> None:
+async def test_unrequested_reply_may_play_while_key_is_down() -> None:
     """Otherwise a ringing timer would be lost."""
-
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        harness.send_reply()
-        assert "response.cancel" not in kinds(harness.sent())
-
-    run_with_client(script, push_to_talk=True)
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    harness.send_reply()
+    assert "response.cancel" not in kinds(harness.sent())
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.06], ids="{} s".format)
-def test_short_key_press_is_not_a_turn(seconds: float) -> None:
-    async def script(harness: ClientHarness) -> None:
-        harness.connect()
-        harness.talk.set_push_to_talk(True)
-        await harness.feed_frames(seconds)
-        harness.talk.set_push_to_talk(False)
-        await harness.feed_frames(0.06)
-        assert kinds(harness.sent())[-1] == "input_audio_buffer.clear"
-        assert harness.problems == [TOO_SHORT]
-
-    run_with_client(script, push_to_talk=True)
+async def test_short_key_press_is_not_a_turn(seconds: float) -> None:
+    harness = ClientHarness(push_to_talk=True)
+    harness.connect()
+    harness.talk.set_push_to_talk(True)
+    await harness.feed_frames(seconds)
+    harness.talk.set_push_to_talk(False)
+    await harness.feed_frames(0.06)
+    assert kinds(harness.sent())[-1] == "input_audio_buffer.clear"
+    assert harness.problems == [TOO_SHORT]
 
 
 NUMBERS = st.integers(-(10**14), 10**14) | st.floats(-1e14, 1e14) | st.sampled_from([0, -1, 0.1, 1e14])
@@ -484,7 +434,8 @@ EVENTS = st.one_of(
 @settings(max_examples=40)
 @given(st.lists(st.tuples(EVENTS, st.sampled_from(["", "lost", "interrupt", "type", "repeat"])), max_size=30))
 def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, Any], str]]) -> None:
-    async def script(harness: ClientHarness) -> None:
+    async def main() -> None:
+        harness = ClientHarness()
         async with asyncio.TaskGroup() as tasks:
             work = [tasks.create_task(harness.talk.speaker.run()), tasks.create_task(harness.talk.playback.run())]
             for event, then in course:
@@ -506,4 +457,4 @@ def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, An
             for task in work:
                 task.cancel()
 
-    run_with_client(script)
+    run_virtual(main())

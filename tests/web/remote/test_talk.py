@@ -3,7 +3,8 @@
 import asyncio
 import math
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +29,7 @@ from audio.sound_id import SoundId
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from web.remote.address import address_of
-from web.remote.talk import SENT_AGAIN, TOO_SHORT, RemoteTalk
+from web.remote.talk import TOO_SHORT, RemoteTalk
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
 
@@ -62,49 +63,30 @@ class TalkHarness:
         return line
 
 
-def talk_harness(server: SessionServer, utterances: list[Utterance], length_ms: int = 60_000) -> TalkHarness:
+@asynccontextmanager
+async def talking(
+    folder: Path, *utterances: Utterance, answers: tuple[str, ...] = ("It is ten o'clock.",)
+) -> AsyncGenerator[tuple[TalkHarness, SessionServer, ScriptedEngineLoader]]:
+    """Runs a conversation while the block runs."""
     sound: list[tuple[float, Pcm]] = []
     events: list[SessionEvent] = []
     speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s, pcm.copy())))
-    address = address_of(f"ws://127.0.0.1:{server.port}")
-    talk = RemoteTalk(address, None, ScriptedMicrophone(utterances, length_ms), speaker, events.append)
-    return TalkHarness(talk, events, sound)
+    engine_loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200"), os.environ, answers=answers)
+    async with session_server(engine_loader) as server:
+        address = address_of(f"ws://127.0.0.1:{server.port}")
+        talk = RemoteTalk(address, None, ScriptedMicrophone(utterances, 60_000), speaker, events.append)
+        async with asyncio.TaskGroup() as tasks:
+            conversation = tasks.create_task(talk.run())
+            yield TalkHarness(talk, events, sound), server, engine_loader
+            talk.leave()
+            await conversation
+        await eventually(lambda: server.limits.current == 0)
 
 
-def run(
-    folder: Path,
-    utterances: list[Utterance],
-    course: Callable[[TalkHarness, SessionServer, ScriptedEngineLoader], Coroutine[None, None, None]],
-    *assignments: str,
-    answers: tuple[str, ...] = ("It is ten o'clock.",),
-) -> TalkHarness:
-    """Runs a conversation with `course` beside it; it ends when `course` ends."""
-    kept: list[TalkHarness] = []
-
-    async def main() -> None:
-        engine_loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
-        engine_loader.answers = answers
-        async with asyncio.timeout(60), session_server(engine_loader) as server:
-            one = talk_harness(server, utterances)
-            kept.append(one)
-            async with asyncio.TaskGroup() as tasks:
-                talking = tasks.create_task(one.talk.run())
-                await course(one, server, engine_loader)
-                one.talk.leave()
-                await talking
-            await eventually(lambda: server.limits.current == 0)
-
-    asyncio.run(main())
-    return kept[0]
-
-
-def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
+async def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
     utterances = [Utterance(600, 1500, "what time is it")]
-
-    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
+    async with talking(tmp_path, *utterances) as (one, _, _):
         await eventually(lambda: bool(one.events_of(TurnFinished)))
-
-    one = run(tmp_path, utterances, course)
     (taken,) = one.events_of(UserTurnCommitted)
     assert taken.text == "what time is it"
     assert [unit.text for unit in one.events_of(ChunkSpoken)] == ["It is ten o'clock."]
@@ -125,24 +107,8 @@ def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
     assert one.problems == []
 
 
-def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
-    utterances = [Utterance(400, 900, "count"), Utterance(1900, 2900, "stop")]
-
-    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: len(one.events_of(TurnFinished)) >= 1)
-        await eventually(lambda: len(one.events_of(ReplyStarted)) >= 2)
-
-    one = run(tmp_path, utterances, course, answers=(TEN, "Yes."))
-    cut = one.events_of(ReplyStopped)[0]
-    assert cut.reason == "voice"
-    assert TEN.startswith(cut.heard)
-    record = one.events_of(TurnFinished)[0].record
-    assert record.outcome == "interrupted"
-    assert 200 < cut.heard_ms < 2000
-
-
-def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
-    async def course(one: TalkHarness, _server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
+async def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (one, _, engine_loader):
         await eventually(lambda: one.talk.wire.open)
         assert not one.talk.repeat()
         one.talk.type("hello")
@@ -152,42 +118,13 @@ def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
         one.talk.repeat()
         await eventually(lambda: int(np.count_nonzero(one.heard())) >= 2 * played)
         assert len(engine_loader.models[0].asked) == 1
-
-    one = run(tmp_path, [], course)
     assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["hello"]
     assert one.events_of(TurnFinished)[0].record.response_latency_ms is None
 
 
-def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> None:
-    """The socket is dead and neither side knows it yet: texts typed then do not arrive."""
-
-    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
-        (conversation,) = server.connections._conversations.values()
-        assert conversation.client_socket is not None
-        closing = asyncio.ensure_future(conversation.client_socket.socket.close(1011))
-        one.talk.type("hello")
-        await closing
-        await eventually(lambda: bool(one.events_of(TurnFinished)))
-        one.talk.type("and again")
-        await eventually(lambda: len(one.events_of(TurnFinished)) == 2)
-        assert [message.content for message in engine_loader.models[0].asked[-1] if message.role == "user"] == [
-            "hello",
-            "and again",
-        ]
-
-    one = run(tmp_path, [], course)
-    assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["hello", "and again"]
-    assert SENT_AGAIN in one.problems
-
-
-@pytest.mark.parametrize("interrupts", [False, True], ids=["not interrupted", "interrupted"])
-def test_unheard_words_are_not_in_server_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
-) -> None:
+async def test_unheard_words_are_not_in_server_history(tmp_path: Path) -> None:
     """The loudspeaker disappears after 700 ms, when three words were completely heard."""
-
-    async def course(one: TalkHarness, _server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
+    async with talking(tmp_path, answers=(TEN, "Yes.")) as (one, _, engine_loader):
         told = one.talk.speaker.on_played
 
         def gone(sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
@@ -196,38 +133,20 @@ def test_unheard_words_are_not_in_server_history(
         one.talk.speaker.on_played = gone
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        if interrupts:
-            await eventually(lambda: (one.talk.playback.played_ms or 0) > 1200)
-            one.talk.interrupt()
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 1200)
+        one.talk.interrupt()
         await eventually(lambda: bool(one.events_of(TurnFinished)) and bool(one.events_of(ReplyStopped)))
         await asyncio.sleep(0.1)
         one.talk.type("go on")
         await eventually(lambda: len(engine_loader.models[0].asked) == 2)
         said = [message.content for message in engine_loader.models[0].asked[1] if message.role == "assistant"]
         assert said == ["One two three."]
-
-    one = run(tmp_path, [], course, answers=(TEN, "Yes."))
     assert [(cut.reason, cut.heard) for cut in one.events_of(ReplyStopped)][:1] == [("unheard", "One two three.")]
 
 
-def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
-    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: one.talk.wire.open)
-        one.talk.type("count")
-        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
-        one.talk.interrupt()
-        assert not one.talk.playback.sounding
-        await eventually(lambda: bool(one.events_of(TurnFinished)))
-
-    one = run(tmp_path, [], course, answers=(TEN,))
-    assert [cut.reason for cut in one.events_of(ReplyStopped)] == ["client"]
-    assert one.events_of(TurnFinished)[0].record.outcome == "interrupted"
-
-
-def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
+async def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
     utterances = [Utterance(300, 1000, "not for you"), Utterance(1500, 2200, "what time is it")]
-
-    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
+    async with talking(tmp_path, *utterances) as (one, _, _):
         one.talk.push_to_talk = True
         clock = one.talk.microphone.clock
         await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
@@ -238,8 +157,6 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
         await eventually(lambda: clock.to_position(asyncio.get_running_loop().time()) > 2.2 * 16_000)
         one.talk.set_push_to_talk(False)
         await eventually(lambda: any(done.record.outcome == "answered" for done in one.events_of(TurnFinished)))
-
-    one = run(tmp_path, utterances, course)
     assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["what time is it"]
     # The client requests the answer before the transcript arrives: it is the answer to it.
     record = one.events_of(TurnFinished)[-1].record
@@ -252,8 +169,8 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
     assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
 
 
-def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
-    async def course(one: TalkHarness, server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
+async def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
+    async with talking(tmp_path, answers=(TEN,)) as (one, server, _):
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
@@ -261,8 +178,6 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
         assert conversation.client_socket is not None
         await conversation.client_socket.socket.close(1011)
         await eventually(lambda: bool(one.events_of(TurnFinished)))
-
-    one = run(tmp_path, [], course, answers=(TEN,))
     assert len(one.events_of(ReplyStarted)) == 1
     assert " ".join(unit.text for unit in one.events_of(ChunkSpoken)) == TEN
     record = one.events_of(TurnFinished)[0].record
@@ -272,28 +187,3 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
     )  # its tone is 0 in one of 60
     assert len(one.problems) == 1
     assert one.problems[0].endswith("Trying again.")
-
-
-@pytest.mark.parametrize("answer", [TEN, "One two three. Four."], ids=["long reply", "short reply"])
-def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer: str) -> None:
-    """The reply is still being sent, or completely sent and only played."""
-
-    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: one.talk.wire.open)
-        one.talk.type("count")
-        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
-        (conversation,) = server.connections._conversations.values()
-        assert conversation.client_socket is not None
-        await conversation.client_socket.socket.close(1011)
-        await eventually(lambda: not one.talk.wire.open)
-        one.talk.interrupt()
-        await eventually(lambda: bool(one.events_of(TurnFinished)))
-        one.talk.type("go on")
-        await eventually(lambda: len(engine_loader.models[0].asked) == 2)
-        (said,) = [message.content for message in engine_loader.models[0].asked[1] if message.role == "assistant"]
-        assert said
-        assert "One two three.".startswith(said)
-
-    one = run(tmp_path, [], course, answers=(answer, "Yes."))
-    assert [cut.reason for cut in one.events_of(ReplyStopped)][:1] == ["client"]
-    assert one.events_of(TurnFinished)[0].record.outcome == "interrupted"

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,14 +48,6 @@ class EventRecorder:
     def connection_lost(self, ending: CloseReason) -> None:
         self.endings.append(ending)
         self.on_lost(ending)
-
-
-def run(main: Coroutine[None, None, None]) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(20):
-            await main
-
-    asyncio.run(within())
 
 
 async def greet_and_echo(websocket: WebSocket) -> None:
@@ -105,34 +97,25 @@ def test_password_in_address_is_refused_and_not_shown() -> None:
 # ---- failed connections ----
 
 
-def test_refused_connection_is_explained() -> None:
-    async def main() -> None:
-        async with running_server() as server:
-            port = server.port
-        assert await refusal(f"ws://127.0.0.1:{port}") == (
-            f"ws://127.0.0.1:{port}: no server listens there; start `repartee serve`, or check the port."
-        )
-
-    run(main())
+async def test_refused_connection_is_explained() -> None:
+    async with running_server() as server:
+        port = server.port
+    assert await refusal(f"ws://127.0.0.1:{port}") == (
+        f"ws://127.0.0.1:{port}: no server listens there; start `repartee serve`, or check the port."
+    )
 
 
-def test_unknown_host_is_explained() -> None:
-    async def main() -> None:
-        assert "the host was not found" in await refusal("ws://nobody.invalid")
-
-    run(main())
+async def test_unknown_host_is_explained() -> None:
+    assert "the host was not found" in await refusal("ws://nobody.invalid")
 
 
-def test_wrong_path_is_explained() -> None:
-    async def main() -> None:
-        async with running_server(converse=greet_and_echo) as server:
-            said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
-        assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
-
-    run(main())
+async def test_wrong_path_is_explained() -> None:
+    async with running_server(converse=greet_and_echo) as server:
+        said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
+    assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
 
 
-def test_proxy_without_websockets_shows_server_message() -> None:
+async def test_proxy_without_websockets_shows_server_message() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         told = b'{"error": {"code": "no_websocket", "message": "this address accepts WebSocket only"}}'
@@ -140,92 +123,71 @@ def test_proxy_without_websockets_shows_server_message() -> None:
         await writer.drain()
         writer.close()
 
-    async def main() -> None:
-        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
-            address = f"ws://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-            assert await refusal(address) == f"{address}: this address accepts WebSocket only."
-
-    run(main())
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+        address = f"ws://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        assert await refusal(address) == f"{address}: this address accepts WebSocket only."
 
 
-def test_other_web_server_is_explained() -> None:
+async def test_other_web_server_is_explained() -> None:
     async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi")
         await writer.drain()
         writer.close()
 
-    async def main() -> None:
-        async with await asyncio.start_server(page, "127.0.0.1", 0) as other:
-            address = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}"
-            said = f"{address} is a web server, but not `repartee serve`; check the address (200)."
-            assert await refusal(address) == said
-
-    run(main())
+    async with await asyncio.start_server(page, "127.0.0.1", 0) as other:
+        address = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}"
+        said = f"{address} is a web server, but not `repartee serve`; check the address (200)."
+        assert await refusal(address) == said
 
 
-def test_token_is_requested_and_accepted() -> None:
-    async def main() -> None:
-        engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
-        async with running_server(engine_pool, greet_and_echo, token=TOKEN) as server:
-            assert "requires its token: set REPARTEE_TOKEN" in await refusal(server.ws)
-            assert "does not accept this token" in await refusal(server.ws, "not-the-token-of-it")
-            recorder = EventRecorder()
-            wire = RemoteWire(address_of(server.ws), TOKEN, recorder)
-            recorder.on_event = lambda _event: wire.leave()
-            await wire.run()
-            assert recorder.events[0]["type"] == "session.created"
-
-    run(main())
+async def test_token_is_requested_and_accepted() -> None:
+    engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
+    async with running_server(engine_pool, greet_and_echo, token=TOKEN) as server:
+        assert "requires its token: set REPARTEE_TOKEN" in await refusal(server.ws)
+        assert "does not accept this token" in await refusal(server.ws, "not-the-token-of-it")
+        recorder = EventRecorder()
+        wire = RemoteWire(address_of(server.ws), TOKEN, recorder)
+        recorder.on_event = lambda _event: wire.leave()
+        await wire.run()
+        assert recorder.events[0]["type"] == "session.created"
 
 
-def test_tls_to_plain_port_is_explained() -> None:
-    async def main() -> None:
-        async with running_server(converse=greet_and_echo) as server:
-            assert "does not use TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
-
-    run(main())
+async def test_tls_to_plain_port_is_explained() -> None:
+    async with running_server(converse=greet_and_echo) as server:
+        assert "does not use TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
 
 
-def test_non_http_server_is_explained() -> None:
-    async def main() -> None:
-        async def gibberish(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"220 mail.example ESMTP\r\n")
-            writer.close()
+async def test_non_http_server_is_explained() -> None:
+    async def gibberish(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail.example ESMTP\r\n")
+        writer.close()
 
-        async with await asyncio.start_server(gibberish, "127.0.0.1", 0) as other:
-            port = other.sockets[0].getsockname()[1]
-            assert "is not a WebSocket server" in await refusal(f"ws://127.0.0.1:{port}")
-
-    run(main())
+    async with await asyncio.start_server(gibberish, "127.0.0.1", 0) as other:
+        port = other.sockets[0].getsockname()[1]
+        assert "is not a WebSocket server" in await refusal(f"ws://127.0.0.1:{port}")
 
 
-def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.remote.wire.FIRST_EVENT_TIMEOUT_S", 0.05)
 
     async def silent(websocket: WebSocket) -> None:
         await websocket.receive_text()
 
-    async def main() -> None:
-        async with running_server(converse=silent) as server:
-            assert "does not answer" in await refusal(server.ws)
-
-    run(main())
+    async with running_server(converse=silent) as server:
+        assert "does not answer" in await refusal(server.ws)
 
 
-def test_foreign_realtime_server_is_explained() -> None:
-    async def main() -> None:
-        async with running_server(converse=greet_and_echo) as server:
-            recorder = EventRecorder()
+async def test_foreign_realtime_server_is_explained() -> None:
+    async with running_server(converse=greet_and_echo) as server:
+        recorder = EventRecorder()
 
-            def refuse(_event: Mapping[str, Any]) -> None:
-                raise UnsupportedServerError("it is not a Repartee server.")
+        def refuse(_event: Mapping[str, Any]) -> None:
+            raise UnsupportedServerError("it is not a Repartee server.")
 
-            recorder.on_event = refuse
-            with pytest.raises(ServerLostError, match="answers, but it is not a Repartee server"):
-                await RemoteWire(address_of(server.ws), None, recorder).run()
-
-    run(main())
+        recorder.on_event = refuse
+        with pytest.raises(ServerLostError, match="answers, but it is not a Repartee server"):
+            await RemoteWire(address_of(server.ws), None, recorder).run()
 
 
 @pytest.mark.parametrize(
@@ -255,40 +217,33 @@ def test_foreign_realtime_server_is_explained() -> None:
         "number",
     ],
 )
-def test_invalid_message_does_not_end_the_connection(message: str) -> None:
-    async def main() -> None:
-        async def odd(websocket: WebSocket) -> None:
-            await websocket.send_json({"type": "session.created"})
-            await websocket.send_text(message)
-            await websocket.send_json({"type": "last"})
-            with contextlib.suppress(Exception):
-                await websocket.receive_text()
+async def test_invalid_message_does_not_end_the_connection(message: str) -> None:
+    async def odd(websocket: WebSocket) -> None:
+        await websocket.send_json({"type": "session.created"})
+        await websocket.send_text(message)
+        await websocket.send_json({"type": "last"})
+        with contextlib.suppress(Exception):
+            await websocket.receive_text()
 
-        async with running_server(converse=odd) as server:
-            recorder = EventRecorder()
-            wire = RemoteWire(address_of(server.ws), None, recorder)
-            recorder.on_event = lambda event: wire.leave() if event["type"] == "last" else None
-            await wire.run()
-        assert recorder.endings == []
-        assert all(event["type"] in {"session.created", "error", "last"} for event in recorder.events)
-
-    run(main())
+    async with running_server(converse=odd) as server:
+        recorder = EventRecorder()
+        wire = RemoteWire(address_of(server.ws), None, recorder)
+        recorder.on_event = lambda event: wire.leave() if event["type"] == "last" else None
+        await wire.run()
+    assert recorder.endings == []
+    assert all(event["type"] in {"session.created", "error", "last"} for event in recorder.events)
 
 
-def test_missing_socks_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_socks_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOCKS_PROXY", "socks5h://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
-
-    async def main() -> None:
-        assert "the environment names a SOCKS proxy" in await refusal("ws://voice.invalid")
-
-    run(main())
+    assert "the environment names a SOCKS proxy" in await refusal("ws://voice.invalid")
 
 
 # ---- retries ----
 
 
-def test_retries_slow_down_if_server_dies_after_greeting() -> None:
+async def test_retries_slow_down_if_server_dies_after_greeting() -> None:
     connections: list[float] = []
 
     async def dies(websocket: WebSocket) -> None:
@@ -296,39 +251,33 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
         await websocket.send_json({"type": "session.created"})
         await websocket.close(1011)
 
-    async def main() -> None:
-        async with running_server(converse=dies) as server:
-            recorder = EventRecorder()
-            wire = RemoteWire(address_of(server.ws), None, recorder)
-            recorder.on_lost = lambda _ending: wire.leave() if len(recorder.endings) == 4 else None
-            await wire.run()
-        gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
-        assert gaps[0] < gaps[1] < gaps[2]
-        assert gaps[2] > 0.7
-
-    run(main())
+    async with running_server(converse=dies) as server:
+        recorder = EventRecorder()
+        wire = RemoteWire(address_of(server.ws), None, recorder)
+        recorder.on_lost = lambda _ending: wire.leave() if len(recorder.endings) == 4 else None
+        await wire.run()
+    gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
+    assert gaps[0] < gaps[1] < gaps[2]
+    assert gaps[2] > 0.7
 
 
-def test_full_server_is_retried() -> None:
-    async def main() -> None:
-        async with running_server(converse=greet_and_echo, section=ServerSection(port=0, max_sessions=1)) as server:
-            first = RemoteWire(address_of(server.ws), None, EventRecorder())
-            recorder = EventRecorder()
-            second = RemoteWire(address_of(server.ws), None, recorder)
-            recorder.on_lost = lambda _ending: first.leave()
-            recorder.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(first.run())
-                await eventually(lambda: first.open)
-                tasks.create_task(second.run())
-        assert [ending.sentence for ending in recorder.endings] == [
-            f"{address_of(server.ws).place} is full: all its sessions are in use."
-        ]
-
-    run(main())
+async def test_full_server_is_retried() -> None:
+    async with running_server(converse=greet_and_echo, section=ServerSection(port=0, max_sessions=1)) as server:
+        first = RemoteWire(address_of(server.ws), None, EventRecorder())
+        recorder = EventRecorder()
+        second = RemoteWire(address_of(server.ws), None, recorder)
+        recorder.on_lost = lambda _ending: first.leave()
+        recorder.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(first.run())
+            await eventually(lambda: first.open)
+            tasks.create_task(second.run())
+    assert [ending.sentence for ending in recorder.endings] == [
+        f"{address_of(server.ws).place} is full: all its sessions are in use."
+    ]
 
 
-def test_lost_connection_reconnects_with_resume_parameters() -> None:
+async def test_lost_connection_reconnects_with_resume_parameters() -> None:
     connections: list[str] = []
 
     async def breaks_once(websocket: WebSocket) -> None:
@@ -339,25 +288,22 @@ def test_lost_connection_reconnects_with_resume_parameters() -> None:
         with contextlib.suppress(Exception):
             await websocket.receive_text()
 
-    async def main() -> None:
-        async with running_server(converse=breaks_once) as server:
-            recorder = EventRecorder(query={})
-            wire = RemoteWire(address_of(server.ws), None, recorder)
+    async with running_server(converse=breaks_once) as server:
+        recorder = EventRecorder(query={})
+        wire = RemoteWire(address_of(server.ws), None, recorder)
 
-            def greeted(_event: Mapping[str, Any]) -> None:
-                recorder.query = {"resume": "abc"}
-                if len(connections) == 2:
-                    wire.leave()
+        def greeted(_event: Mapping[str, Any]) -> None:
+            recorder.query = {"resume": "abc"}
+            if len(connections) == 2:
+                wire.leave()
 
-            recorder.on_event = greeted
-            await wire.run()
-        assert connections == ["model=repartee", "model=repartee&resume=abc"]
-        assert [ending.again for ending in recorder.endings] == [True]
-
-    run(main())
+        recorder.on_event = greeted
+        await wire.run()
+    assert connections == ["model=repartee", "model=repartee&resume=abc"]
+    assert [ending.again for ending in recorder.endings] == [True]
 
 
-def test_queued_messages_are_sent_before_hanging_up() -> None:
+async def test_queued_messages_are_sent_before_hanging_up() -> None:
     heard: list[str] = []
 
     async def listens(websocket: WebSocket) -> None:
@@ -365,76 +311,62 @@ def test_queued_messages_are_sent_before_hanging_up() -> None:
         while True:
             heard.append(await websocket.receive_text())
 
-    async def main() -> None:
-        async with running_server(converse=listens) as server:
-            recorder = EventRecorder()
-            wire = RemoteWire(address_of(server.ws), None, recorder)
+    async with running_server(converse=listens) as server:
+        recorder = EventRecorder()
+        wire = RemoteWire(address_of(server.ws), None, recorder)
 
-            def greeted(_event: Mapping[str, Any]) -> None:
-                assert wire.send(json.dumps({"type": "last"}))
-                wire.leave()
+        def greeted(_event: Mapping[str, Any]) -> None:
+            assert wire.send(json.dumps({"type": "last"}))
+            wire.leave()
 
-            recorder.on_event = greeted
-            await wire.run()
-        assert heard == ['{"type": "last"}']
-        assert not wire.send("too late")
-
-    run(main())
+        recorder.on_event = greeted
+        await wire.run()
+    assert heard == ['{"type": "last"}']
+    assert not wire.send("too late")
 
 
-def test_leave_does_not_wait_for_silent_server() -> None:
+async def test_leave_does_not_wait_for_silent_server() -> None:
     """For example a firewall that drops packets, or a server that never answers."""
 
-    async def main() -> None:
-        async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read()
-            writer.close()
+    async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
 
-        async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
-            port = other.sockets[0].getsockname()[1]
-            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
-            async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
-                tasks.create_task(wire.run())
-                await asyncio.sleep(0.2)
+    async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
+        port = other.sockets[0].getsockname()[1]
+        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
+        async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
+            tasks.create_task(wire.run())
+            await asyncio.sleep(0.2)
+            wire.leave()
+
+
+async def test_leave_after_end_does_not_hide_the_reason() -> None:
+    """Closing the rest of the conversation must not hide why it ended."""
+    async with running_server() as server:
+        port = server.port
+    wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
+    with pytest.raises(ServerLostError, match="no server listens there"):
+        await wire.run()
+    wire.leave()
+
+
+async def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.remote.wire.MAX_WAITING_SOUND", 3)
+    async with running_server(converse=greet_and_echo) as server:
+        recorder = EventRecorder()
+        wire = RemoteWire(address_of(server.ws), None, recorder)
+
+        def greeted(event: Mapping[str, Any]) -> None:
+            if event["type"] == "session.created":
+                assert [wire.sound('{"type":"x"}') for _ in range(5)] == [True, True, True, False, False]
+                assert wire.send('{"type":"control"}')
+            if event["type"] == "control":
                 wire.leave()
 
-    run(main())
-
-
-def test_leave_after_end_does_not_hide_the_reason() -> None:
-    """Closing the rest of the conversation must not hide why it ended."""
-
-    async def main() -> None:
-        async with running_server() as server:
-            port = server.port
-        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
-        with pytest.raises(ServerLostError, match="no server listens there"):
-            await wire.run()
-        wire.leave()
-
-    run(main())
-
-
-def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.remote.wire.MAX_WAITING_SOUND", 3)
-
-    async def main() -> None:
-        async with running_server(converse=greet_and_echo) as server:
-            recorder = EventRecorder()
-            wire = RemoteWire(address_of(server.ws), None, recorder)
-
-            def greeted(event: Mapping[str, Any]) -> None:
-                if event["type"] == "session.created":
-                    assert [wire.sound('{"type":"x"}') for _ in range(5)] == [True, True, True, False, False]
-                    assert wire.send('{"type":"control"}')
-                if event["type"] == "control":
-                    wire.leave()
-
-            recorder.on_event = greeted
-            await wire.run()
-            assert wire.dropped == 2
-
-    run(main())
+        recorder.on_event = greeted
+        await wire.run()
+        assert wire.dropped == 2
 
 
 # ---- texts ----
@@ -483,7 +415,7 @@ def test_temporary_failure_is_retried_only_after_conversation() -> None:
 @pytest.mark.parametrize(
     ("host", "followed"), [("127.0.0.1", True), ("localhost", False)], ids=["same host", "other host"]
 )
-def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -> None:
+async def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -> None:
     asked: list[str] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -495,12 +427,9 @@ def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -
         await writer.drain()
         writer.close()
 
-    async def scene() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"
-        with pytest.raises(InvalidStatus):
-            await _Connect(url, proxy=None)
-        server.close()
-
-    asyncio.run(scene())
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"
+    with pytest.raises(InvalidStatus):
+        await _Connect(url, proxy=None)
+    server.close()
     assert len(asked) == (2 if followed else 1)

@@ -62,10 +62,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @asynccontextmanager
 async def client_of(tmp_path: Path, *assignments: str) -> AsyncGenerator[tuple[SessionServer, RecordingClient]]:
-    async with (
-        session_server(real_engines(tmp_path, "", *assignments)) as server,
-        connected_client(server) as client,
-    ):
+    async with session_server(real_engines(tmp_path, "", *assignments)) as server, connected_client(server) as client:
         yield server, client
 
 
@@ -98,200 +95,168 @@ async def used(client: RecordingClient, server: SessionServer, voice: str) -> No
             await asyncio.sleep(0.02)
 
 
-def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed: list[str]) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path) as (server, client):
-            found = await update(client, audio={"input": {"transcription": {"language": "de-AT"}}})
-            assert found["audio"]["input"]["transcription"]["language"] == "de"  # type: ignore[index]
-            assert found["repartee"]["language"] == "de"  # type: ignore[index]
-            await used(client, server, "scripted voice")
-            assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
-            assert installed == ["de_DE-anna-medium de"]
-            await update(client, audio={"input": {"transcription": {"language": "en"}}})
-            await used(client, server, ESPEAK)
-            assert await answered(client, "what is two plus two") == "That's 4."
-            assert errors_of(client) == []
-
-    asyncio.run(main())
+async def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed: list[str]) -> None:
+    async with client_of(tmp_path) as (server, client):
+        found = await update(client, audio={"input": {"transcription": {"language": "de-AT"}}})
+        assert found["audio"]["input"]["transcription"]["language"] == "de"  # type: ignore[index]
+        assert found["repartee"]["language"] == "de"  # type: ignore[index]
+        await used(client, server, "scripted voice")
+        assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
+        assert installed == ["de_DE-anna-medium de"]
+        await update(client, audio={"input": {"transcription": {"language": "en"}}})
+        await used(client, server, ESPEAK)
+        assert await answered(client, "what is two plus two") == "That's 4."
+        assert errors_of(client) == []
 
 
-def test_german_conversation_beside_an_english_one_has_a_german_voice(
+async def test_german_conversation_beside_an_english_one_has_a_german_voice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no voices"))
     monkeypatch.setattr(engine_options, "_voices", INSTALLED)
     monkeypatch.setattr(chosen_engines, "_voice", MAKE)
-
-    async def main() -> None:
-        async with client_of(tmp_path) as (server, english), connected_client(server) as german:
-            await update(german, audio={"input": {"transcription": {"language": "de"}}})
-            answers = await asyncio.gather(
-                answered(english, "what is two plus two"), answered(german, "wie viel ist zwei plus zwei")
-            )
-            assert list(answers) == ["That's 4.", "Das ergibt 4."]
-            voices = [one.realtime_session.session.engines.voice for one in server.connections._conversations.values()]
-            assert {voice.name for voice in voices} == {ESPEAK, "pico"}
-            assert min(len(one.events_of("response.output_audio.delta")) for one in (english, german)) > 3
-            await update(
-                german, audio={"output": {"voice": "pico-de-DE"}, "input": {"transcription": {"language": "de"}}}
-            )
-            assert errors_of(german) == []
-            await update(german, audio={"output": {"voice": "pico-fr-FR"}})
-            assert [param for param, _ in errors_of(german)] == ["session.audio.output.voice"]
-
-    asyncio.run(main())
+    async with client_of(tmp_path) as (server, english), connected_client(server) as german:
+        await update(german, audio={"input": {"transcription": {"language": "de"}}})
+        answers = await asyncio.gather(
+            answered(english, "what is two plus two"), answered(german, "wie viel ist zwei plus zwei")
+        )
+        assert list(answers) == ["That's 4.", "Das ergibt 4."]
+        voices = [one.realtime_session.session.engines.voice for one in server.connections._conversations.values()]
+        assert {voice.name for voice in voices} == {ESPEAK, "pico"}
+        assert min(len(one.events_of("response.output_audio.delta")) for one in (english, german)) > 3
+        await update(german, audio={"output": {"voice": "pico-de-DE"}, "input": {"transcription": {"language": "de"}}})
+        assert errors_of(german) == []
+        await update(german, audio={"output": {"voice": "pico-fr-FR"}})
+        assert [param for param, _ in errors_of(german)] == ["session.audio.output.voice"]
 
 
 @pytest.mark.parametrize("reply_plays", [False, True], ids=["at once", "while a reply plays"])
-def test_choice_is_in_force_for_the_next_request(tmp_path: Path, *, reply_plays: bool) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path) as (_server, client):
-            if reply_plays:
-                await client.request_reply("what is two plus two")
-                await client.until("response.output_audio.delta")
-            await client.send(
-                "session.update",
-                session={"type": "realtime", "audio": {"input": {"transcription": {"language": "de"}}}},
-            )
-            if reply_plays:
-                await client.send("response.cancel")
-                await client.until("response.done")
-            assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
-            pending = [event["pending"] for event in client.events_of("repartee.choices")]
-            assert pending == [["language"], []]
-
-    asyncio.run(main())
+async def test_choice_is_in_force_for_the_next_request(tmp_path: Path, *, reply_plays: bool) -> None:
+    async with client_of(tmp_path) as (_server, client):
+        if reply_plays:
+            await client.ask("what is two plus two", until="response.output_audio.delta")
+        await client.send(
+            "session.update",
+            session={"type": "realtime", "audio": {"input": {"transcription": {"language": "de"}}}},
+        )
+        if reply_plays:
+            await client.send("response.cancel")
+            await client.until("response.done")
+        assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
+        pending = [event["pending"] for event in client.events_of("repartee.choices")]
+        assert pending == [["language"], []]
 
 
-def test_line_decides_on_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_line_decides_on_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def by_telephone(_self: EngineLoader) -> tuple[Recognizer, str]:
         return SequenceRecognizer(["hello"], name="by telephone"), "auto: base on a telephone line"
 
     monkeypatch.setattr(EngineLoader, "telephone_recognizer", by_telephone)
+    async with client_of(tmp_path) as (server, client):
+        (conversation,) = server.connections._conversations.values()
+        session = conversation.realtime_session.session
+        wide = session.engines.recognizer.name
 
-    async def main() -> None:
-        async with client_of(tmp_path) as (server, client):
+        async def change(kind: str, name: str) -> None:
+            await update(client, audio={"input": {"format": {"type": kind}}})
+            async with asyncio.timeout(10):
+                while session.engines.recognizer.name != name:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+
+        await change("audio/pcmu", "by telephone")
+        assert session.recorder.engines["stt_model"] == "auto: base on a telephone line"
+        await change("audio/pcm", wide)
+        assert "stt_model" not in session.recorder.engines
+        assert client.events_of("repartee.choices") == []  # no reply waits for it
+        assert errors_of(client) == []
+
+
+async def test_wrong_choice_is_refused_by_its_name(tmp_path: Path) -> None:
+    async with client_of(tmp_path) as (_server, client):
+        await update(
+            client,
+            audio={
+                "input": {"transcription": {"language": "tlh"}},
+                "output": {"voice": "de_DE-anna-medium", "speed": 1.2},
+            },
+            repartee={"endpoint": "http://evil.example/v1", "words": True},
+        )
+        assert sorted(errors_of(client)) == [
+            ("session.audio.input.transcription.language", "invalid_value"),
+            ("session.audio.output.voice", "invalid_value"),
+            ("session.repartee.endpoint", "not_supported"),
+            ("session.repartee.words", "not_supported"),
+        ]
+        found = client.events_of("session.updated")[-1]["session"]
+        assert found["audio"]["output"] == {
+            "format": {"type": "audio/pcm", "rate": 24000},
+            "voice": ESPEAK,
+            "speed": 1.2,
+        }
+
+
+async def test_nothing_can_be_chosen_that_the_server_does_not_allow(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "server.client_choices=") as (_server, client):
+        found = await update(
+            client,
+            audio={
+                "input": {"transcription": {"language": "de"}},
+                "output": {"voice": "en_US-amy-medium"},
+            },
+            repartee={"endpoint": "near"},
+        )
+        assert sorted(errors_of(client)) == [
+            ("session.audio.input.transcription.language", "not_supported"),
+            ("session.repartee.endpoint", "not_supported"),
+        ]
+        assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
+
+
+async def test_voice_that_cannot_be_loaded_leaves_the_old_one(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "assistant.instructions=broken") as (_server, client):
+        found = await update(client, audio={"output": {"voice": "en_US-amy-medium"}})
+        assert found["audio"]["output"]["voice"] == "en_US-amy-medium"  # type: ignore[index]
+        error = (await client.until("error"))["error"]
+        assert error["param"] == "session.audio.output.voice"
+        assert "its file is damaged" in error["message"]
+        found = await update(client, audio={"output": {"speed": 1.1}})
+        assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
+
+
+async def test_endpoint_is_asked_by_its_name(tmp_path: Path) -> None:
+    async with (
+        llm_server.serving(llm_server.answer("From one. "), by_turn=True) as one,
+        llm_server.serving(llm_server.answer("From two. "), by_turn=True) as two,
+    ):
+        endpoints = ", ".join(
+            f'{{name = "{name}", kind = "openai", url = "{url}", model = "m"}}'
+            for name, url in (("one", one.url), ("two", two.url))
+        )
+        async with client_of(
+            tmp_path, f"llm.endpoints=[{endpoints}]", "llm.policy=ordered", "skills.before_llm=false"
+        ) as (server, client):
+            assert await answered(client, "hello") == "From one."
+            found = await update(client, repartee={"endpoint": "two"})
+            assert found["repartee"]["endpoint"] == "two"  # type: ignore[index]
             (conversation,) = server.connections._conversations.values()
             session = conversation.realtime_session.session
-            wide = session.engines.recognizer.name
-
-            async def change(kind: str, name: str) -> None:
-                await update(client, audio={"input": {"format": {"type": kind}}})
-                async with asyncio.timeout(10):
-                    while session.engines.recognizer.name != name:  # noqa: ASYNC110
-                        await asyncio.sleep(0.02)
-
-            await change("audio/pcmu", "by telephone")
-            assert session.recorder.engines["stt_model"] == "auto: base on a telephone line"
-            await change("audio/pcm", wide)
-            assert "stt_model" not in session.recorder.engines
-            assert client.events_of("repartee.choices") == []  # no reply waits for it
-            assert errors_of(client) == []
-
-    asyncio.run(main())
-
-
-def test_wrong_choice_is_refused_by_its_name(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path) as (_server, client):
-            await update(
-                client,
-                audio={
-                    "input": {"transcription": {"language": "tlh"}},
-                    "output": {"voice": "de_DE-anna-medium", "speed": 1.2},
-                },
-                repartee={"endpoint": "http://evil.example/v1", "words": True},
-            )
-            assert sorted(errors_of(client)) == [
-                ("session.audio.input.transcription.language", "invalid_value"),
-                ("session.audio.output.voice", "invalid_value"),
-                ("session.repartee.endpoint", "not_supported"),
-                ("session.repartee.words", "not_supported"),
-            ]
-            found = client.events_of("session.updated")[-1]["session"]
-            assert found["audio"]["output"] == {
-                "format": {"type": "audio/pcm", "rate": 24000},
-                "voice": ESPEAK,
-                "speed": 1.2,
-            }
-
-    asyncio.run(main())
-
-
-def test_nothing_can_be_chosen_that_the_server_does_not_allow(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path, "server.client_choices=") as (_server, client):
-            found = await update(
-                client,
-                audio={
-                    "input": {"transcription": {"language": "de"}},
-                    "output": {"voice": "en_US-amy-medium"},
-                },
-                repartee={"endpoint": "near"},
-            )
-            assert sorted(errors_of(client)) == [
-                ("session.audio.input.transcription.language", "not_supported"),
-                ("session.repartee.endpoint", "not_supported"),
-            ]
-            assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
-
-    asyncio.run(main())
-
-
-def test_voice_that_cannot_be_loaded_leaves_the_old_one(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path, "assistant.instructions=broken") as (_server, client):
-            found = await update(client, audio={"output": {"voice": "en_US-amy-medium"}})
-            assert found["audio"]["output"]["voice"] == "en_US-amy-medium"  # type: ignore[index]
-            error = (await client.until("error"))["error"]
-            assert error["param"] == "session.audio.output.voice"
-            assert "its file is damaged" in error["message"]
-            found = await update(client, audio={"output": {"speed": 1.1}})
-            assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
-
-    asyncio.run(main())
-
-
-def test_endpoint_is_asked_by_its_name(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            llm_server.serving(llm_server.answer("From one. "), by_turn=True) as one,
-            llm_server.serving(llm_server.answer("From two. "), by_turn=True) as two,
-        ):
-            endpoints = ", ".join(
-                f'{{name = "{name}", kind = "openai", url = "{url}", model = "m"}}'
-                for name, url in (("one", one.url), ("two", two.url))
-            )
-            async with client_of(
-                tmp_path, f"llm.endpoints=[{endpoints}]", "llm.policy=ordered", "skills.before_llm=false"
-            ) as (server, client):
-                assert await answered(client, "hello") == "From one."
-                found = await update(client, repartee={"endpoint": "two"})
-                assert found["repartee"]["endpoint"] == "two"  # type: ignore[index]
-                (conversation,) = server.connections._conversations.values()
-                session = conversation.realtime_session.session
-                async with asyncio.timeout(10):
-                    while session.engines.model.name != "two":  # noqa: ASYNC110
-                        await asyncio.sleep(0.02)
-                assert await answered(client, "hello again") == "From two."
-                await update(client, repartee={"endpoint": "three"})
-                assert errors_of(client) == [("session.repartee.endpoint", "invalid_value")]
-
-    asyncio.run(main())
+            async with asyncio.timeout(10):
+                while session.engines.model.name != "two":  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            assert await answered(client, "hello again") == "From two."
+            await update(client, repartee={"endpoint": "three"})
+            assert errors_of(client) == [("session.repartee.endpoint", "invalid_value")]
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_client_decides_whether_its_words_are_recorded(tmp_path: Path, allowed: bool) -> None:
-    async def main() -> None:
-        choices = ["server.client_choices=words"] if allowed else ["trace.words=true"]
-        async with client_of(tmp_path, *choices) as (server, client):
-            await update(client, repartee={"words": allowed})
-            await answered(client, "what is two plus two")
-            await asyncio.sleep(1.5)
-            (record,) = server.records()
-            assert (record["words"] is not None) == allowed
-
-    asyncio.run(main())
+async def test_client_decides_whether_its_words_are_recorded(tmp_path: Path, allowed: bool) -> None:
+    choices = ["server.client_choices=words"] if allowed else ["trace.words=true"]
+    async with client_of(tmp_path, *choices) as (server, client):
+        await update(client, repartee={"words": allowed})
+        await answered(client, "what is two plus two")
+        await asyncio.sleep(1.5)
+        (record,) = server.records()
+        assert (record["words"] is not None) == allowed
 
 
 async def get(server: SessionServer, path: str, token: str = "") -> httpx.Response:
@@ -300,65 +265,56 @@ async def get(server: SessionServer, path: str, token: str = "") -> httpx.Respon
         return await http.get(path)
 
 
-def test_settings_route_tells_choices_and_who_answers_but_no_address(tmp_path: Path) -> None:
-    async def main() -> None:
-        endpoint = '{name = "near", kind = "openai", url = "http://127.0.0.1:9/v1?key=secret", model = "m"}'
-        loader = real_engines(tmp_path, "", f"llm.endpoints=[{endpoint}]", "turn.profile=patient")
-        async with session_server(loader, "a-token-of-16-chars") as server:
-            assert (await get(server, settings.PATH)).status_code == 401
-            answer = await get(server, settings.PATH, "a-token-of-16-chars")
-            assert answer.status_code == 200
-            assert "secret" not in answer.text
-            assert "127.0.0.1" not in answer.text
-            body = answer.json()
-            assert body["answers"] == {
-                "kind": "model", "name": "m", "here": True, "reachable": False, "problem": "",
-            }  # fmt: skip
-            assert body["profile"]["default"] == "patient"
-            assert body["profile"]["configured"]
-            assert {"code": "de", "name": "German"} in body["language"]["choices"]
-            assert [one["name"] for one in body["voice"]["choices"]] == [one.name for one in VOICES]
-            assert body["voice"]["default"] == ESPEAK
-            assert body["endpoint"]["choices"] == [{"name": "near", "model": "m", "here": True, "reachable": False}]
-            assert body["words"] == {"default": False, "configured": False, "may_record": False}
-            assert body["downloads"] is False
-
-    asyncio.run(main())
+async def test_settings_route_tells_choices_and_who_answers_but_no_address(tmp_path: Path) -> None:
+    endpoint = '{name = "near", kind = "openai", url = "http://127.0.0.1:9/v1?key=secret", model = "m"}'
+    loader = real_engines(tmp_path, "", f"llm.endpoints=[{endpoint}]", "turn.profile=patient")
+    async with session_server(loader, "a-token-of-16-chars") as server:
+        assert (await get(server, settings.PATH)).status_code == 401
+        answer = await get(server, settings.PATH, "a-token-of-16-chars")
+        assert answer.status_code == 200
+        assert "secret" not in answer.text
+        assert "127.0.0.1" not in answer.text
+        body = answer.json()
+        assert body["answers"] == {
+            "kind": "model", "name": "m", "here": True, "reachable": False, "problem": "",
+        }  # fmt: skip
+        assert body["profile"]["default"] == "patient"
+        assert body["profile"]["configured"]
+        assert {"code": "de", "name": "German"} in body["language"]["choices"]
+        assert [one["name"] for one in body["voice"]["choices"]] == [one.name for one in VOICES]
+        assert body["voice"]["default"] == ESPEAK
+        assert body["endpoint"]["choices"] == [{"name": "near", "model": "m", "here": True, "reachable": False}]
+        assert body["words"] == {"default": False, "configured": False, "may_record": False}
+        assert body["downloads"] is False
 
 
-def test_voice_sample_is_a_wav_and_refuses_wrong_values_by_name(tmp_path: Path, installed: list[str]) -> None:
-    async def main() -> None:
-        async with session_server(real_engines(tmp_path)) as server:
-            answer = await get(server, f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de&speed=1.2")
-            assert answer.headers["content-type"] == "audio/wav"
-            with wave.open(io.BytesIO(answer.content)) as file:
-                assert file.getnframes() > 0.5 * file.getframerate()
-            assert installed == ["de_DE-anna-medium de"]
-            for query in ("voice=de_DE-anna-medium", "language=tlh", "speed=9", "speed=nan"):
-                answer = await get(server, f"{voice_sample.PATH}?{query}")
-                assert (answer.status_code, answer.json()["error"]["param"]) == (400, query.partition("=")[0])
-
-    asyncio.run(main())
+async def test_voice_sample_is_a_wav_and_refuses_wrong_values_by_name(tmp_path: Path, installed: list[str]) -> None:
+    async with session_server(real_engines(tmp_path)) as server:
+        answer = await get(server, f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de&speed=1.2")
+        assert answer.headers["content-type"] == "audio/wav"
+        with wave.open(io.BytesIO(answer.content)) as file:
+            assert file.getnframes() > 0.5 * file.getframerate()
+        assert installed == ["de_DE-anna-medium de"]
+        for query in ("voice=de_DE-anna-medium", "language=tlh", "speed=9", "speed=nan"):
+            answer = await get(server, f"{voice_sample.PATH}?{query}")
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, query.partition("=")[0])
 
 
-def test_voices_that_are_not_in_use_make_room(tmp_path: Path, installed: list[str]) -> None:
-    async def main() -> None:
-        loader = real_engines(tmp_path)
-        async with session_server(loader) as server:
-            choices = server.connections.engine_pool.choices
-            for number in range(MAX_VOICES + 2):
-                async with choices.voice(f"en_US-v{number}-low", "en"):
-                    pass
-            assert len(choices._voices) == MAX_VOICES
-            assert len(installed) == MAX_VOICES + 2
-            async with choices.voice("en_US-v5-low", "en"):
-                assert len(installed) == MAX_VOICES + 2  # it was still loaded
-
-    asyncio.run(main())
+async def test_voices_that_are_not_in_use_make_room(tmp_path: Path, installed: list[str]) -> None:
+    loader = real_engines(tmp_path)
+    async with session_server(loader) as server:
+        choices = server.connections.engine_pool.choices
+        for number in range(MAX_VOICES + 2):
+            async with choices.voice(f"en_US-v{number}-low", "en"):
+                pass
+        assert len(choices._voices) == MAX_VOICES
+        assert len(installed) == MAX_VOICES + 2
+        async with choices.voice("en_US-v5-low", "en"):
+            assert len(installed) == MAX_VOICES + 2  # it was still loaded
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_voice_is_closed_if_nobody_waits_for_its_loading(
+async def test_voice_is_closed_if_nobody_waits_for_its_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     closed: list[Voice] = []
@@ -373,18 +329,14 @@ def test_voice_is_closed_if_nobody_waits_for_its_loading(
             closed.append(self)
 
     monkeypatch.setattr(chosen_engines, "_voice", lambda _name, _settings: SlowVoice())
-
-    async def main() -> None:
-        async with session_server(real_engines(tmp_path)) as server:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=3) as http:
-                with suppress(httpx.ReadTimeout):  # the client leaves
-                    await http.get(f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de")
-            async with asyncio.timeout(5):
-                while not closed:  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
-            assert not server.connections.engine_pool.choices._voices
-
-    asyncio.run(main())
+    async with session_server(real_engines(tmp_path)) as server:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=3) as http:
+            with suppress(httpx.ReadTimeout):  # the client leaves
+                await http.get(f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de")
+        async with asyncio.timeout(5):
+            while not closed:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert not server.connections.engine_pool.choices._voices
 
 
 def test_options_list_installed_voices_and_the_reason_for_one_language(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from web.session.recording_transcriber import MAX_WAITING
 from web.wire.realtime import Realtime
 from web.wire.values.session_config import SessionOffer
 
+pytestmark = pytest.mark.virtual_time
+
 FAILED = "conversation.item.input_audio_transcription.failed"
 DELTA = "conversation.item.input_audio_transcription.delta"
 
@@ -86,17 +88,13 @@ def sound(s: float = 0.5, **fields: str) -> dict[str, str]:
 # ---- recordings ----
 
 
-def test_recording_is_transcribed_before_the_response_that_follows() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recording_is_transcribed_before_the_response_that_follows() -> None:
+    async with ItemHarness().running() as harness:
         await harness.type_text("first", id="first")
         await harness.add(sound(), item={"id": "spoken"})
         await harness.send("response.create")
         await harness.type_text("last", id="last")
         await harness.until("response.done")
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.errors == []
     assert harness.asked == [["first", "count to three", "last"]]
     assert harness.client.items[:3] == ["first", "spoken", "last"]
@@ -109,15 +107,11 @@ def test_recording_is_transcribed_before_the_response_that_follows() -> None:
     assert added[1]["content"] == [{"type": "input_audio", "transcript": None}]
 
 
-def test_recordings_and_texts_of_a_message_keep_their_order() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recordings_and_texts_of_a_message_keep_their_order() -> None:
+    async with ItemHarness(recorded=("one", "two")).running() as harness:
         await harness.add(sound(), {"type": "input_text", "text": "typed"}, sound(), item={"id": "mixed"})
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness(recorded=("one", "two"))
-    run_scene(scene, harness)
     assert harness.asked == [["one\ntyped\ntwo"]]
     assert [event["content_index"] for event in harness.events(TRANSCRIBED)] == [0, 2]
 
@@ -139,24 +133,19 @@ def test_recording_that_cannot_be_transcribed_has_its_given_transcript(given: st
     assert harness.events(TRANSCRIBED) == []
 
 
-def test_without_transcription_a_given_transcript_is_used_and_no_event_is_sent() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_without_transcription_a_given_transcript_is_used_and_no_event_is_sent() -> None:
+    async with ItemHarness(recorded=("heard words",)).running() as harness:
         await harness.update(audio={"input": {"transcription": None}})
         await harness.add(sound(transcript="given words"))
         await harness.add(sound())
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness(recorded=("heard words",))
-    run_scene(scene, harness)
     assert harness.asked == [["given words", "heard words"]]
     assert not [kind for kind in harness.kinds if "transcription" in kind]
 
 
-def test_response_that_waits_for_a_transcript_can_be_cancelled() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_response_that_waits_for_a_transcript_can_be_cancelled() -> None:
+    async with ItemHarness().running() as harness:
         await harness.add(sound())
         await harness.send("response.create")
         await harness.send("response.create")
@@ -164,72 +153,52 @@ def test_response_that_waits_for_a_transcript_can_be_cancelled() -> None:
         await harness.send("response.cancel")
         await harness.until(TRANSCRIBED)
         await asyncio.sleep(1)
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.events("response.created") == []
     assert harness.errors == ["conversation_already_has_active_response"]
 
 
-def test_responses_outside_of_the_conversation_wait_for_a_transcript_too() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_responses_outside_of_the_conversation_wait_for_a_transcript_too() -> None:
+    async with ItemHarness(answers=["One.", "Two.", "Three."]).running() as harness:
         await harness.add(sound())
         for _ in range(2):
             await harness.send("response.create", response={"conversation": "none", "output_modalities": ["text"]})
         await harness.send("response.create", response={"output_modalities": ["text"]})
         assert harness.events("response.created") == []
         await harness.until("response.done", 3)
-
-    harness = ItemHarness(answers=["One.", "Two.", "Three."])
-    run_scene(scene, harness)
     assert harness.errors == []
     assert harness.asked == [["count to three"]] * 3
 
 
-def test_recording_deleted_before_its_transcript_is_gone() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recording_deleted_before_its_transcript_is_gone() -> None:
+    async with ItemHarness().running() as harness:
         await harness.type_text("typed")
         await harness.add(sound(), item={"id": "spoken"})
         await harness.send("conversation.item.delete", item_id="spoken")
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.asked == [["typed"]]
     assert harness.events(TRANSCRIBED) == []
 
 
-def test_too_many_recordings_at_once_are_refused() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_too_many_recordings_at_once_are_refused() -> None:
+    async with ItemHarness().running() as harness:
         for _ in range(MAX_WAITING + 1):
             await harness.add(sound(0.1))
         assert harness.errors == ["rate_limit_exceeded"]
 
-    run_scene(scene, ItemHarness())
 
-
-def test_recordings_of_too_many_bytes_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recordings_of_too_many_bytes_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_transcriber, "MAX_WAITING_BYTES", 48_000)
-
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+    async with ItemHarness().running() as harness:
         for _ in range(3):
             await harness.add(sound(0.6))
         assert harness.errors == ["rate_limit_exceeded"]
 
-    run_scene(scene, ItemHarness())
 
-
-def test_recordings_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recordings_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = SharedLimits()
     monkeypatch.setattr(recording_transcriber, "MAX_WAITING_BYTES_OF_ALL", 100_000)
-
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+    async with ItemHarness().running() as harness:
         shared.apply_to(harness.talk)
         shared.recordings.bytes += 99_000  # of another conversation
         await harness.add(sound(0.1))
@@ -242,38 +211,27 @@ def test_recordings_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyP
         await harness.add(sound(0.1))
         assert harness.errors == ["rate_limit_exceeded"] * 2
 
-    run_scene(scene, ItemHarness())
 
-
-def test_recordings_of_a_conversation_that_ends_wait_no_longer() -> None:
+async def test_recordings_of_a_conversation_that_ends_wait_no_longer() -> None:
     shared = SharedLimits()
-
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+    async with ItemHarness().running() as harness:
         shared.apply_to(harness.talk)
         await harness.add(sound(0.5))
         assert shared.recordings.bytes > 0
-
-    run_scene(scene, ItemHarness())
     assert shared.recordings.bytes == 0
 
 
-def test_lost_connection_drops_the_responses_that_wait_for_recordings() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_lost_connection_drops_the_responses_that_wait_for_recordings() -> None:
+    async with ItemHarness().running() as harness:
         await harness.add(sound())
         await harness.send("response.create", response={"conversation": "none", "output_modalities": ["text"]})
         harness.talk.on_disconnect()
         await asyncio.sleep(5)
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.model.asked == []
 
 
-def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() -> None:
+    async with ItemHarness().running() as harness:
         socket: Any = object()
         conversation = RunningConversation(harness.talk, "token", client_socket=socket)
         await harness.add(sound())
@@ -281,39 +239,27 @@ def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() ->
         await harness.send("response.create")
         assert conversation.busy
 
-    run_scene(scene, ItemHarness())
 
-
-def test_conversation_ends_while_a_recording_is_transcribed() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_conversation_ends_while_a_recording_is_transcribed() -> None:
+    async with ItemHarness(delay_ms=50_000).running() as harness:
         await harness.add(sound())
         await harness.send("response.create")
-
-    harness = ItemHarness(delay_ms=50_000)
-    run_scene(scene, harness)
     assert harness.events("response.created") == []
 
 
-def test_recording_longer_than_a_segment_is_transcribed_in_parts() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recording_longer_than_a_segment_is_transcribed_in_parts() -> None:
+    async with ItemHarness(recorded=("one", "two")).running() as harness:
         await harness.add(sound(20))
         await harness.until(TRANSCRIBED)
-
-    harness = ItemHarness(recorded=("one", "two"))
-    run_scene(scene, harness)
     assert harness.events(TRANSCRIBED)[0]["transcript"] == "one two"
 
 
 # ---- images ----
 
 
-def test_image_goes_to_the_model_and_is_not_sent_back_until_retrieved() -> None:
+async def test_image_goes_to_the_model_and_is_not_sent_back_until_retrieved() -> None:
     address = data_url(png())
-
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+    async with ItemHarness(images=True).running() as harness:
         text = {"type": "input_text", "text": "what is this"}
         part = {"type": "input_image", "image_url": address, "detail": "high"}
         await harness.add(text, part, item={"id": "seen"})
@@ -322,9 +268,6 @@ def test_image_goes_to_the_model_and_is_not_sent_back_until_retrieved() -> None:
         found = await harness.retrieved("seen")
         assert found["content"] == [text, part]
         await harness.until_idle()
-
-    harness = ItemHarness(images=True)
-    run_scene(scene, harness)
     (asked,) = harness.model.asked
     assert [(one.content, len(one.images)) for one in asked if one.role == "user"] == [("what is this", 1)]
     added = harness.events("conversation.item.added")[0]["item"]
@@ -332,29 +275,21 @@ def test_image_goes_to_the_model_and_is_not_sent_back_until_retrieved() -> None:
     assert address[30:] not in str([record.to_json(turn_events=True) for record in harness.records])
 
 
-def test_image_alone_is_answered() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_image_alone_is_answered() -> None:
+    async with ItemHarness(images=True).running() as harness:
         await harness.add({"type": "input_image", "image_url": data_url(png())})
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness(images=True)
-    run_scene(scene, harness)
     assert [len(one.images) for one in harness.model.asked[0] if one.role == "user"] == [1]
 
 
-def test_refused_image_keeps_the_question_that_came_with_it() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_refused_image_keeps_the_question_that_came_with_it() -> None:
+    async with ItemHarness().running() as harness:
         await harness.type_text("earlier")
         part = {"type": "input_image", "image_url": data_url(png())}
         await harness.add({"type": "input_text", "text": "what is this"}, part, event_id="e7")
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.asked == [["earlier", "what is this"]]
     (error,) = harness.events("error")
     assert (error["error"]["code"], error["error"]["param"]) == ("not_supported", "item.content[1].type")
@@ -364,9 +299,8 @@ def test_refused_image_keeps_the_question_that_came_with_it() -> None:
 # ---- history of the assistant, places ----
 
 
-def test_spoken_history_of_the_assistant_keeps_its_kind_and_sound() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_spoken_history_of_the_assistant_keeps_its_kind_and_sound() -> None:
+    async with ItemHarness().running() as harness:
         await harness.type_text("hello", id="u")
         spoken = {"type": "output_audio", "audio": voice(), "transcript": "Good morning."}
         await harness.add(spoken, role="assistant", item={"id": "a"}, previous_item_id="root")
@@ -374,9 +308,6 @@ def test_spoken_history_of_the_assistant_keeps_its_kind_and_sound() -> None:
         await harness.send("conversation.item.truncate", item_id="a", content_index=0, audio_end_ms=100)
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.client.items[:2] == ["a", "u"]
     assert harness.errors == ["unsupported_content_type"]
     assert [one.content for one in harness.model.asked[0]][1:] == ["Good morning.", "hello"]
@@ -385,30 +316,22 @@ def test_spoken_history_of_the_assistant_keeps_its_kind_and_sound() -> None:
 @pytest.mark.parametrize(
     ("after", "order"), [(str(ROOT), ["x", "a", "b"]), ("a", ["a", "x", "b"]), (None, ["a", "b", "x"])]
 )
-def test_recording_has_the_place_that_its_client_wants(after: str | None, order: list[str]) -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recording_has_the_place_that_its_client_wants(after: str | None, order: list[str]) -> None:
+    async with ItemHarness().running() as harness:
         await harness.type_text("one", id="a")
         await harness.type_text("two", id="b")
         await harness.add(sound(), item={"id": "x"}, previous_item_id=after)
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.client.items[:3] == order
     words = {"a": "one", "b": "two", "x": "count to three"}
     assert harness.asked == [[words[item] for item in order]]
 
 
-def test_recording_after_an_unknown_item_is_refused_and_not_transcribed() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_recording_after_an_unknown_item_is_refused_and_not_transcribed() -> None:
+    async with ItemHarness().running() as harness:
         await harness.add(sound(), item={"id": "x"}, previous_item_id="nope")
         await asyncio.sleep(1)
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.errors == ["item_create_invalid_previous_item_id"]
     assert harness.events(TRANSCRIBED) == []
 
@@ -435,44 +358,31 @@ def test_retrieved_items_have_the_sound_of_both_sides() -> None:
     assert seconds(assistant["audio"]) * 1000 == harness.sound_ms() == 1200
 
 
-def test_sound_of_an_interrupted_reply_ends_where_it_was_cut() -> None:
+async def test_sound_of_an_interrupted_reply_ends_where_it_was_cut() -> None:
     found: list[Event] = []
-
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.output_item.added")
+    async with ItemHarness((LONG,)).running() as harness:
+        await harness.ask("count", "response.output_item.added")
         await asyncio.sleep(1)
         item = harness.client.items[1]
         assert seconds((await harness.retrieved(item))["content"][0]["audio"]) > 1
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
         await harness.send("response.cancel")
         found.append(await harness.retrieved(item))
-
-    harness = ItemHarness((LONG,))
-    run_scene(scene, harness)
     assert harness.errors == []
     assert seconds(found[0]["content"][0]["audio"]) == pytest.approx(0.45, abs=0.001)
 
 
-def test_g711_session_retrieves_g711() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_g711_session_retrieves_g711() -> None:
+    async with ItemHarness().running() as harness:
         await harness.update(audio={"input": {"format": {"type": "audio/pcmu"}}})
         await harness.add({"type": "input_audio", "audio": base64.b64encode(bytes(800)).decode()}, item={"id": "x"})
         audio = (await harness.retrieved("x"))["content"][0]["audio"]
         assert base64.b64decode(audio) == bytes(800)
 
-    run_scene(scene, ItemHarness())
 
-
-def test_resumed_reply_keeps_its_sound_once() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+async def test_resumed_reply_keeps_its_sound_once() -> None:
+    async with ItemHarness().running() as harness:
+        await harness.ask("count", "response.output_audio.delta")
         reply, before_ms = harness.session.active_replies[0], harness.sound_ms()
         harness.talk.on_disconnect()
         await asyncio.sleep(1)
@@ -483,18 +393,13 @@ def test_resumed_reply_keeps_its_sound_once() -> None:
         assert seconds((await harness.retrieved(harness.client.items[1]))["content"][0]["audio"]) == pytest.approx(1.2)
         assert harness.sound_ms() >= 1200 + before_ms
 
-    run_scene(scene, ItemHarness())
-
 
 # ---- deleting what plays ----
 
 
-def test_deleting_a_playing_item_stops_it_and_a_late_cancel_is_no_error() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+async def test_deleting_a_playing_item_stops_it_and_a_late_cancel_is_no_error() -> None:
+    async with ItemHarness((LONG, "Fine.")).running() as harness:
+        await harness.ask("count", "response.output_audio.delta")
         before_ms = harness.sound_ms()
         await harness.send("conversation.item.delete", item_id=harness.client.items[1])
         await harness.send("response.cancel")
@@ -503,47 +408,33 @@ def test_deleting_a_playing_item_stops_it_and_a_late_cancel_is_no_error() -> Non
         assert harness.sound_ms() <= before_ms + 500
         await harness.send("response.create")
         await harness.until("response.done", 2)
-
-    harness = ItemHarness((LONG, "Fine."))
-    run_scene(scene, harness)
     assert harness.errors == []
     assert [response["status"] for response in harness.done] == ["cancelled", "completed"]
     assert harness.events("conversation.item.truncated") == []
     assert [one.role for one in harness.model.asked[1]] == ["system", "user"]
 
 
-def test_deleting_a_complete_reply_that_still_plays_stops_it() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_deleting_a_complete_reply_that_still_plays_stops_it() -> None:
+    async with ItemHarness().running() as harness:
+        await harness.ask("hello")
         assert not harness.session.idle
         await harness.send("conversation.item.delete", item_id=harness.client.items[1])
         assert harness.session.idle
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     assert harness.errors == []
     assert len(harness.session.history.items) == 1
 
 
-def test_transcripts_arrive_in_the_history_and_not_only_at_the_client() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_transcripts_arrive_in_the_history_and_not_only_at_the_client() -> None:
+    async with ItemHarness().running() as harness:
         await harness.add(sound(), item={"id": "x"})
         await harness.until(TRANSCRIBED)
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     (item,) = harness.session.history.items
     assert isinstance(item, UserMessage)
     assert item.parts == (SoundPart("count to three"),)
 
 
-def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> None:
+    async with ItemHarness().running() as harness:
         harness.model.token_ms = 200
         for count in (1, 2):
             await harness.speak()
@@ -555,9 +446,6 @@ def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> None:
                 assert harness.errors == ["item_retrieve_invalid_item_id"]
             await harness.until("response.done", count)
             await harness.until_idle()
-
-    harness = ItemHarness()
-    run_scene(scene, harness)
     kinds = [event["type"] for _, event in harness.log]
     (at,) = (at for at, kind in enumerate(kinds) if kind == "conversation.item.retrieved")
     since = kinds[len(kinds) - kinds[::-1].index("response.created") : at]
@@ -566,10 +454,7 @@ def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> None:
     assert harness.events("conversation.item.retrieved")[0]["item"]["content"][0]["audio"]
 
 
-def test_large_image_is_left_out_of_a_retrieved_item() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        assert isinstance(harness, ItemHarness)
+async def test_large_image_is_left_out_of_a_retrieved_item() -> None:
+    async with ItemHarness(images=True).running() as harness:
         await harness.add({"type": "input_image", "image_url": data_url(png(more=900_000))}, item={"id": "x"})
         assert (await harness.retrieved("x"))["content"][0]["image_url"] is None
-
-    run_scene(scene, ItemHarness(images=True))

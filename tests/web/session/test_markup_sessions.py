@@ -2,17 +2,18 @@
 
 import asyncio
 
-from support.conversations.session_harness import LONG, SessionHarness, run_scene
+import pytest
+from support.conversations.session_harness import LONG, SessionHarness
+
+pytestmark = pytest.mark.virtual_time
 
 
-def test_client_that_shows_markdown_gets_the_text_as_written() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_client_that_shows_markdown_gets_the_text_as_written() -> None:
+    answer = "See **this**:\n\n```py\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nDone."
+    async with SessionHarness((answer,)).running() as harness:
         await harness.update(repartee={"markup": True})
         await harness.speak()
         await harness.until("response.done")
-
-    answer = "See **this**:\n\n```py\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nDone."
-    harness = run_scene(scene, SessionHarness((answer,)))
     assert "".join(event["delta"] for event in harness.events("repartee.markup")) == answer
     said = harness.events("response.output_audio_transcript.done")[0]["transcript"]
     assert said == "See this: Here is the Python code. Here is a table: a, b. Done."
@@ -20,19 +21,17 @@ def test_client_that_shows_markdown_gets_the_text_as_written() -> None:
     assert kinds.index("repartee.markup") > kinds.index("response.output_item.added")
 
 
-def test_other_clients_get_no_markup() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_other_clients_get_no_markup() -> None:
+    async with SessionHarness(("See **this**: `x`.\n\n```\ny\n```",)).running() as harness:
         await harness.update(repartee={"duck": True})
         await harness.speak()
         await harness.until("response.done")
-
-    harness = run_scene(scene, SessionHarness(("See **this**: `x`.\n\n```\ny\n```",)))
     assert harness.events("repartee.markup") == []
     assert "leave out the code" in harness.events("response.output_audio_transcript.done")[0]["transcript"]
 
 
-def test_reconnected_client_gets_the_markup_of_the_reply_again() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_reconnected_client_gets_the_markup_of_the_reply_again() -> None:
+    async with SessionHarness((f"**{LONG}**",)).running() as harness:
         await harness.update(repartee={"markup": True})
         await harness.speak()
         await harness.until("repartee.markup")
@@ -43,8 +42,6 @@ def test_reconnected_client_gets_the_markup_of_the_reply_again() -> None:
         harness.talk.resume(None, None, None)
         harness._fetch()
         harness.talk.changed = harness._fetch
-
-    harness = run_scene(scene, SessionHarness((f"**{LONG}**",)))
     written = [event["delta"] for event in harness.events("repartee.markup")]
     assert "".join(written).startswith("**" + LONG[:20])
 
@@ -58,33 +55,29 @@ def last_prompt(harness: SessionHarness) -> str:
     return answered.content
 
 
-def test_model_sees_its_code_in_the_next_prompt() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_model_sees_its_code_in_the_next_prompt() -> None:
+    async with SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")).running() as harness:
         await harness.update(repartee={"markup": True})
         for _ in range(2):
             await harness.speak()
             await harness.until("response.done")
             await asyncio.sleep(5)
-
-    harness = run_scene(scene, SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")))
     assert last_prompt(harness) == f"**Look**:\n\n{CODE}\n\nDone."
     said = harness.events("response.output_audio_transcript.done")[0]["transcript"]
     assert said == "Look: Here is the Python code. Done."
 
 
-def test_model_sees_the_spoken_form_where_the_user_has_seen_no_more() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_model_sees_the_spoken_form_where_the_user_has_seen_no_more() -> None:
+    async with SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")).running() as harness:
         for _ in range(2):
             await harness.speak()
             await harness.until("response.done")
             await asyncio.sleep(5)
-
-    harness = run_scene(scene, SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")))
     assert last_prompt(harness) == "Look: I'll leave out the code. Done."
 
 
-def test_interrupted_reply_keeps_the_code_whose_sentence_was_heard() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_interrupted_reply_keeps_the_code_whose_sentence_was_heard() -> None:
+    async with SessionHarness((f"{CODE}\n\n**{LONG}**.", "Good.")).running() as harness:
         await harness.update(repartee={"markup": True})
         await harness.speak()
         await harness.until("repartee.words")
@@ -96,16 +89,14 @@ def test_interrupted_reply_keeps_the_code_whose_sentence_was_heard() -> None:
         await harness.send("conversation.item.retrieve", item_id=item)
         await harness.speak()
         await asyncio.sleep(3)
-
-    harness = run_scene(scene, SessionHarness((f"{CODE}\n\n**{LONG}**.", "Good.")))
     assert last_prompt(harness) == CODE
     assert harness.events("repartee.heard")[-1]["markup"] == CODE
     (retrieved,) = harness.events("conversation.item.retrieved")
     assert retrieved["item"]["content"][0]["transcript"] == "Here is the Python code."
 
 
-def test_rest_of_a_resumed_reply_is_told_as_no_longer_unheard() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_rest_of_a_resumed_reply_is_told_as_no_longer_unheard() -> None:
+    async with SessionHarness((LONG,), transcripts=("what time is it", "")).running() as harness:
         await harness.update(repartee={"markup": True})
         await harness.speak()
         await harness.until("repartee.words")
@@ -113,8 +104,6 @@ def test_rest_of_a_resumed_reply_is_told_as_no_longer_unheard() -> None:
         await harness.speak()
         await harness.sound(4000, loud=False)
         await harness.until("response.done", 2)
-
-    harness = run_scene(scene, SessionHarness((LONG,), transcripts=("what time is it", "")))
     stopped, continued = harness.events("repartee.heard")
     assert stopped["unheard"]
     assert (continued["item_id"], continued["unheard"], continued["continued"]) == (stopped["item_id"], "", True)

@@ -18,6 +18,8 @@ from audio.tts import Chunk
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Finished, Message, Token
 from llm.errors import LlmBroken, LlmFiltered
 
+pytestmark = pytest.mark.virtual_time
+
 SYSTEM = Message("system", "Be brief.")
 
 
@@ -45,16 +47,13 @@ def ended(harness: SessionHarness, response_id: str) -> Event:
 # ---- the answer ----
 
 
-def test_text_response_is_no_part_of_the_conversation() -> None:
+async def test_text_response_is_no_part_of_the_conversation() -> None:
     harness, model = beside("one two")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.type_text("hello")
         harness.log.clear()
         await ask(harness, metadata={"topic": "support"}, instructions="Classify.", max_output_tokens="inf")
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert harness.kinds == [
         "response.created", "response.output_item.added", "response.content_part.added", "response.output_text.delta",
         "response.output_text.done", "response.content_part.done", "response.output_item.done", "response.done",
@@ -76,10 +75,9 @@ def test_text_response_is_no_part_of_the_conversation() -> None:
     assert harness.records == []
 
 
-def test_several_responses_run_beside_the_spoken_reply() -> None:
+async def test_several_responses_run_beside_the_spoken_reply() -> None:
     harness, model = beside("a " * 20, "b " * 10, "c")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.type_text("tell me")
         await harness.send("response.create", response={"metadata": {"kind": "spoken"}})
         await harness.until("response.output_audio.delta")
@@ -87,8 +85,6 @@ def test_several_responses_run_beside_the_spoken_reply() -> None:
             await ask(harness, metadata={"name": name})
         await harness.until("response.done", 4)
         await harness.until_idle()
-
-    run_scene(scene, harness)
     spoken, *others = [event["response"] for event in harness.events("response.created")]
     assert spoken["metadata"] == {"kind": "spoken"}
     assert [response["metadata"]["name"] for response in others] == ["a", "b", "c"]
@@ -102,17 +98,14 @@ def test_several_responses_run_beside_the_spoken_reply() -> None:
     assert model.cancelled == 0
 
 
-def test_response_in_the_conversation_may_be_requested_meanwhile() -> None:
+async def test_response_in_the_conversation_may_be_requested_meanwhile() -> None:
     harness, _ = beside(LONG)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, metadata={"mine": "1"})
         await harness.type_text("hello")
         await harness.send("response.create", response={"metadata": {"mine": "2"}})
         await harness.until("response.done", 2)
         await harness.until_idle()
-
-    run_scene(scene, harness)
     assert harness.errors == []
     assert {(one["metadata"]["mine"], one["conversation_id"] is None) for one in harness.done} == {
         ("1", True),
@@ -120,10 +113,9 @@ def test_response_in_the_conversation_may_be_requested_meanwhile() -> None:
     }
 
 
-def test_spoken_response_is_sent_and_not_heard_by_turn_taking() -> None:
+async def test_spoken_response_is_sent_and_not_heard_by_turn_taking() -> None:
     harness, _ = beside(LONG)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.update(audio={"output": {"format": {"type": "audio/pcmu"}}})
         await ask(harness, output_modalities=["audio"], audio={"output": {"format": {"type": "audio/pcm"}}})
         await harness.until("response.output_audio.delta")
@@ -131,8 +123,6 @@ def test_spoken_response_is_sent_and_not_heard_by_turn_taking() -> None:
         await harness.speak()  # it is no interruption
         await harness.until("response.done", 2)
         await harness.until_idle()
-
-    run_scene(scene, harness)
     first = harness.events("response.created")[0]["response"]
     assert first["audio"]["output"]["format"] == {"type": "audio/pcm", "rate": 24_000}
     outside = ended(harness, first["id"])
@@ -148,14 +138,11 @@ def test_spoken_response_is_sent_and_not_heard_by_turn_taking() -> None:
     assert kinds == ["user", "assistant"]
 
 
-def test_skills_do_not_answer_outside_of_the_conversation() -> None:
+async def test_skills_do_not_answer_outside_of_the_conversation() -> None:
     harness, direct = beside("a question about time")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, input=[message("what time is it")], instructions="Classify.")
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert len(direct.asked) == 1
     assert harness.model.asked == []
 
@@ -163,10 +150,9 @@ def test_skills_do_not_answer_outside_of_the_conversation() -> None:
 # ---- input ----
 
 
-def test_input_replaces_the_conversation() -> None:
+async def test_input_replaces_the_conversation() -> None:
     harness, model = beside("fine")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.type_text("first", id="mine")
         await harness.type_text("second")
         await ask(harness)
@@ -175,8 +161,6 @@ def test_input_replaces_the_conversation() -> None:
         await ask(harness, input=[])
         await ask(harness, input=[], instructions="")
         await harness.until("response.done", 4)
-
-    run_scene(scene, harness)
     assert model.asked == [
         (SYSTEM, Message("user", "first"), Message("user", "second")),
         (SYSTEM, Message("system", "by rule"), Message("assistant", "said"), Message("user", "first")),
@@ -185,12 +169,11 @@ def test_input_replaces_the_conversation() -> None:
     ]
 
 
-def test_function_call_and_its_output_in_the_input_belong_together() -> None:
+async def test_function_call_and_its_output_in_the_input_belong_together() -> None:
     harness, model = beside("done")
     call = {"type": "function_call", "call_id": "call_9", "name": "set_lamp", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "call_9", "output": "on"}
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, input=[message("light"), call, output])
         await harness.send("conversation.item.create", item={**call, "id": "called"})
         await harness.send("conversation.item.create", item={**output, "id": "returned"})
@@ -198,8 +181,6 @@ def test_function_call_and_its_output_in_the_input_belong_together() -> None:
         await ask(harness, input=[call, output])  # the conversation has them, too
         await ask(harness, input=[{**output, "call_id": "call_10"}], metadata={"a": "b"})
         await harness.until("response.done", 3)
-
-    run_scene(scene, harness)
     roles = [[one.role for one in messages] for messages in model.asked]
     assert roles == [
         ["system", "user", "assistant", "tool"],
@@ -211,13 +192,11 @@ def test_function_call_and_its_output_in_the_input_belong_together() -> None:
 
 
 @pytest.mark.parametrize("conversation", ["auto", "none"])
-def test_unknown_item_reference_refuses_the_response(conversation: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_unknown_item_reference_refuses_the_response(conversation: str) -> None:
+    async with SessionHarness().running() as harness:
         given = [message("hello"), {"type": "item_reference", "id": "item_77"}]
         await harness.send("response.create", event_id="e1", response={"conversation": conversation, "input": given})
         await asyncio.sleep(1)
-
-    harness = run_scene(scene)
     (error,) = [event["error"] for event in harness.events("error")]
     assert (error["code"], error["param"], error["event_id"]) == (
         "response_input_invalid_item_id", "response.input[1].id", "e1",
@@ -227,8 +206,8 @@ def test_unknown_item_reference_refuses_the_response(conversation: str) -> None:
     assert not harness.session.reply_request_pending
 
 
-def test_response_in_the_conversation_may_have_its_own_input() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_response_in_the_conversation_may_have_its_own_input() -> None:
+    async with SessionHarness(answers=("katze", "It is ten.")).running() as harness:
         await harness.type_text("hello")
         given = {"input": [message("translate: cat")], "instructions": "Translate.", "output_modalities": ["text"]}
         await harness.send("response.create", response=given)
@@ -237,8 +216,6 @@ def test_response_in_the_conversation_may_have_its_own_input() -> None:
         await harness.speak()
         await harness.until("response.done", 2)
         await harness.until_idle()
-
-    harness = run_scene(scene, SessionHarness(answers=("katze", "It is ten.")))
     assert harness.model.asked[0] == (Message("system", "Translate."), Message("user", "translate: cat"))
     # The answer belongs to the conversation, the input does not; the next turn sees the conversation.
     assert harness.model.asked[-1] == (
@@ -247,55 +224,47 @@ def test_response_in_the_conversation_may_have_its_own_input() -> None:
     assert harness.done[0]["conversation_id"] is not None
 
 
-def test_empty_input_does_not_stay_for_the_next_turn() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_empty_input_does_not_stay_for_the_next_turn() -> None:
+    async with SessionHarness().running() as harness:
         await harness.send("response.create", response={"input": [], "instructions": ""})
         await harness.until("response.done")
         await harness.until_idle()
         await harness.speak()
         await harness.until("response.done", 2)
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.model.asked[0] == ()
     assert harness.model.asked[-1][0] == SYSTEM
     assert harness.model.asked[-1][-1] == Message("user", "what time is it")
 
 
-def test_speech_that_fulfils_a_request_with_input_is_answered() -> None:
+async def test_speech_that_fulfils_a_request_with_input_is_answered() -> None:
     """The client's request waits for the end of speech; the words follow its input."""
-
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness().running() as harness:
         await harness.sound(400, loud=True)
         await harness.send("response.create", response={"input": [message("rule", "system")]})
         await harness.sound(900, loud=False)
         await harness.until("response.done")
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.model.asked[-1] == (SYSTEM, Message("system", "rule"), Message("user", "what time is it"))
 
 
-def test_input_alone_counts_where_the_client_commits_turns() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_input_alone_counts_where_the_client_commits_turns() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create", response={"input": [message("hello")]})
         await harness.until("response.done")
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.model.asked[-1] == (SYSTEM, Message("user", "hello"))
 
 
 # ---- tools ----
 
 
-def test_function_item_follows_the_done_message_and_stays_outside() -> None:
+async def test_function_item_follows_the_done_message_and_stays_outside() -> None:
     harness, model = beside(("one moment", LAMP))
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(
             harness,
             output_modalities=["audio"],
@@ -303,8 +272,6 @@ def test_function_item_follows_the_done_message_and_stays_outside() -> None:
             tool_choice={"type": "function", "name": "set_lamp"},
         )
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert harness.errors == []
     order = [
         (event["type"], event["item"]["type"])
@@ -326,28 +293,22 @@ def test_function_item_follows_the_done_message_and_stays_outside() -> None:
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])
-def test_tool_choice_of_the_response_is_passed_on(choice: str) -> None:
+async def test_tool_choice_of_the_response_is_passed_on(choice: str) -> None:
     harness, model = beside("fine")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.update(tools=[LAMP_TOOL], tool_choice="auto")
         await ask(harness, tool_choice=choice)
         await ask(harness, tools=[], tool_choice=choice)
         await harness.until("response.done", 2)
-
-    run_scene(scene, harness)
     assert [options.choice for options in model.options] == [choice] * 2
     assert [len(options.functions) for options in model.options] == [1, 0]
 
 
-def test_call_of_a_function_that_was_not_offered_is_left_out() -> None:
+async def test_call_of_a_function_that_was_not_offered_is_left_out() -> None:
     harness, _ = beside(("fine", LAMP))
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness)
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert [item["type"] for item in harness.done[0]["output"]] == ["message"]
 
 
@@ -400,16 +361,13 @@ FILTERED = LlmFiltered("near", "it was filtered", spoken="", retryable=False)
         ),
     ],
 )  # fmt: skip
-def test_response_ends_as_the_model_does(model: dict[str, Any], status: str, details: Event) -> None:
+async def test_response_ends_as_the_model_does(model: dict[str, Any], status: str, details: Event) -> None:
     harness, direct = ending(**model)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, max_output_tokens=20)
         async with asyncio.timeout(ANSWER_TIMEOUT_S + 10):
             while not harness.done:  # noqa: ASYNC110
                 await asyncio.sleep(1)
-
-    run_scene(scene, harness)
     (done,) = harness.done
     assert (done["status"], done["status_details"]) == (status, details)
     assert done["output"][0]["status"] == "incomplete"
@@ -418,52 +376,42 @@ def test_response_ends_as_the_model_does(model: dict[str, Any], status: str, det
     assert harness.session.out_of_band.active == ()
 
 
-def test_voice_that_fails_is_loaded_again() -> None:
+async def test_voice_that_fails_is_loaded_again() -> None:
     harness, _ = beside("one two.")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         harness.voice.fails = True
         await ask(harness, output_modalities=["audio"])
         await harness.until("response.done")
         await ask(harness, output_modalities=["audio"])
         await harness.until("response.done", 2)
-
-    run_scene(scene, harness)
     assert [done["status"] for done in harness.done] == ["failed", "completed"]
     assert harness.done[0]["status_details"]["error"]["message"] == "the voice has died"
     assert harness.voice.loads == 1
 
 
-def test_text_that_the_voice_cannot_speak_is_sent() -> None:
+async def test_text_that_the_voice_cannot_speak_is_sent() -> None:
     harness, _ = beside("one two.")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         harness.voice.silent = ("one two.",)
         await ask(harness, output_modalities=["audio"])
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert harness.done[0]["output"][0]["content"] == [{"type": "output_audio", "transcript": "one two."}]
 
 
-def test_empty_answer_is_complete() -> None:
+async def test_empty_answer_is_complete() -> None:
     harness, _ = beside(())
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness)
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert (harness.done[0]["status"], harness.done[0]["output"]) == ("completed", [])
 
 
 # ---- limits and cancelling ----
 
 
-def test_further_responses_are_refused() -> None:
+async def test_further_responses_are_refused() -> None:
     harness, model = beside(LONG)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         for number in range(MAX_ANSWERS + 1):
             await harness.send(
                 "response.create",
@@ -473,8 +421,6 @@ def test_further_responses_are_refused() -> None:
         await harness.until("response.done", MAX_ANSWERS)
         await ask(harness)
         await harness.until("response.done", MAX_ANSWERS + 1)
-
-    run_scene(scene, harness)
     (error,) = [event["error"] for event in harness.events("error")]
     assert (error["code"], error["param"], error["event_id"]) == (
         "too_many_responses", "response.conversation", f"e{MAX_ANSWERS}",
@@ -513,18 +459,13 @@ def test_response_is_cancelled_by_its_id(modality: str) -> None:
     assert model.cancelled == 1
 
 
-def test_cancel_without_id_means_the_conversation() -> None:
+async def test_cancel_without_id_means_the_conversation() -> None:
     harness, _ = beside(LONG)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness)
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+        await harness.ask("hello", "response.output_audio.delta")
         await harness.send("response.cancel")
         await harness.until("response.done", 2)
-
-    run_scene(scene, harness)
     assert {(one["conversation_id"] is None, one["status"]) for one in harness.done} == {
         (True, "completed"),
         (False, "cancelled"),
@@ -532,10 +473,9 @@ def test_cancel_without_id_means_the_conversation() -> None:
     assert harness.errors == []
 
 
-def test_item_outside_of_the_conversation_cannot_be_addressed() -> None:
+async def test_item_outside_of_the_conversation_cannot_be_addressed() -> None:
     harness, _ = beside("fine")
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness)
         await harness.until("response.done")
         item = harness.done[0]["output"][0]["id"]
@@ -543,17 +483,14 @@ def test_item_outside_of_the_conversation_cannot_be_addressed() -> None:
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
         await harness.send("conversation.item.delete", item_id=item)
         await harness.send("repartee.playout", response_id=harness.done[0]["id"], played_ms=10)
-
-    run_scene(scene, harness)
     assert harness.errors == [
         "item_retrieve_invalid_item_id", "item_truncate_invalid_item_id", "item_delete_invalid_item_id",
     ]  # fmt: skip
 
 
-def test_lost_connection_cancels_the_responses() -> None:
+async def test_lost_connection_cancels_the_responses() -> None:
     harness, model = beside(LONG, token_ms=50.0)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness)
         await harness.until("response.output_text.delta")
         harness.talk.on_disconnect()
@@ -566,21 +503,16 @@ def test_lost_connection_cancels_the_responses() -> None:
         await asyncio.sleep(5)
         await ask(harness)
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert model.cancelled == 1
     assert [event["response"]["id"] for event in harness.events("response.created")] == ["resp_0_2"]
 
 
-def test_session_ends_while_a_response_runs() -> None:
+async def test_session_ends_while_a_response_runs() -> None:
     harness, model = beside(LONG, token_ms=500.0)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, output_modalities=["audio"])
         await ask(harness)
         await asyncio.sleep(1)
-
-    run_scene(scene, harness)
     assert model.cancelled == 2
 
 
@@ -636,11 +568,10 @@ def test_spoken_reply_waits_for_one_chunk_at_most() -> None:
 
 
 @pytest.mark.parametrize("reply_s", [2.0, 8.0])
-def test_chunks_wait_for_the_first_sound_of_a_reply(reply_s: float) -> None:
+async def test_chunks_wait_for_the_first_sound_of_a_reply(reply_s: float) -> None:
     harness, _ = beside(SENTENCES, token_ms=1.0)
     harness.model.token_ms = reply_s * 1000 / len(LONG.split())
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, output_modalities=["audio"])
         await harness.until("response.output_audio.delta")
         await asyncio.sleep(5)  # its audio is ten seconds ahead, so chunks are made in real time
@@ -648,8 +579,6 @@ def test_chunks_wait_for_the_first_sound_of_a_reply(reply_s: float) -> None:
         await harness.send("response.create")
         await harness.until_idle()
         await harness.until("response.done", 2)
-
-    run_scene(scene, harness)
     (began_ms,) = [
         at_ms
         for at_ms, event in harness.log
@@ -667,29 +596,23 @@ def test_chunks_wait_for_the_first_sound_of_a_reply(reply_s: float) -> None:
     assert waits_until_ms - 20 <= outside_ms <= waits_until_ms + 1500  # the next chunk is due that much later at most
 
 
-def test_audio_is_sent_no_more_than_ten_seconds_ahead() -> None:
+async def test_audio_is_sent_no_more_than_ten_seconds_ahead() -> None:
     harness, _ = beside(SENTENCES * 4, token_ms=1.0)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, output_modalities=["audio"])
         await asyncio.sleep(2)
         assert 10_000 < harness.sound_ms() < 15_000
         await harness.until("response.done")
-
-    run_scene(scene, harness)
     assert harness.done[0]["status"] == "completed"
     assert harness.at_ms("response.done")[0] > 50_000
 
 
-def test_ids_of_items_stay_unique() -> None:
+async def test_ids_of_items_stay_unique() -> None:
     harness, _ = beside(("fine", LAMP))
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await ask(harness, tools=[LAMP_TOOL])
         await harness.until("response.done")
         await harness.type_text("hello")
-
-    run_scene(scene, harness)
     ids = [item["id"] for item in harness.done[0]["output"]]
     ids += [str(item.id) for item in harness.session.history.items]
     assert len(set(ids)) == 3

@@ -14,7 +14,7 @@ from support.conversations.session_harness import CONFIG, LAMP, LAMP_TOOL, LONG,
 from support.protocol.wire_client import Event
 
 from assistant.config.turn_settings import ProfileName
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.replay.turns import conversation_of
@@ -28,15 +28,15 @@ from llm.chat import NO_LIMIT, Message
 from web.limits.session_limits import RATE_ALLOWANCE
 from web.wire.values.session_config import Eagerness, Extensions, SemanticVad
 
+pytestmark = pytest.mark.virtual_time
+
 # ---- speech ----
 
 
-def test_spoken_turn_sends_all_events() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_spoken_turn_sends_all_events() -> None:
+    async with SessionHarness().running() as harness:
         await harness.speak()
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.kinds == [
         "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
         "conversation.item.added", "conversation.item.done",
@@ -111,16 +111,16 @@ def speech_of(
 
 
 @pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no exact silence for the scripted VAD
-@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids=["steady", "jitter-10-ms", "jitter-200-ms"])
-@pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000], ids="{} ms blocks".format)
+@pytest.mark.parametrize("jitter_s", [0.0, 0.2], ids=["steady", "jitter-200-ms"])
+@pytest.mark.parametrize("block_ms", [10, 128, 1000], ids="{} ms blocks".format)
 def test_block_length_does_not_change_turn_or_its_length(block_ms: int, jitter_s: float, wire_format: str) -> None:
     turns, length_ms, _ = speech_of(block_ms, jitter_s=jitter_s, wire_format=wire_format)
     assert turns == 1
     assert length_ms == pytest.approx(1500, abs=20)
 
 
-@pytest.mark.parametrize("stall_s", [0.2, 0.7, 1.5, 3.0], ids="{} s stall".format)
-@pytest.mark.parametrize("block_ms", [20, 100, 341, 1000], ids="{} ms blocks".format)
+@pytest.mark.parametrize("stall_s", [0.2, 3.0], ids="{} s stall".format)
+@pytest.mark.parametrize("block_ms", [20, 341], ids="{} ms blocks".format)
 def test_burst_after_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
     turns, length_ms, _ = speech_of(block_ms, stall_s=stall_s)
     assert turns == 1
@@ -133,77 +133,61 @@ def test_blocks_of_20_ms_are_answered_after_the_silence_timeout() -> None:
 
 
 @pytest.mark.parametrize("block_ms", [20, 100, 200], ids="{} ms blocks".format)
-def test_client_that_stops_sending_after_speech_is_answered(block_ms: int) -> None:
+async def test_client_that_stops_sending_after_speech_is_answered(block_ms: int) -> None:
     pcm = np.full(24_000, 8000, np.int16)
     size = 24 * block_ms
-
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness().running() as harness:
         blocks = [((at + size) / 24_000, pcm[at : at + size]) for at in range(0, len(pcm), size)]
         await harness.stream_blocks(blocks, lambda part: part.astype("<i2").tobytes())
         await harness.until("input_audio_buffer.speech_stopped")
         assert 1000 + 1000 * TURN_STALL_S < harness.now_ms <= 1000 + 1000 * TURN_STALL_S + 300 + 2 * block_ms
         await harness.until("response.done")
+    assert harness.done[0]["status"] == "completed"
 
-    assert run_scene(scene).done[0]["status"] == "completed"
 
-
-def test_recording_sent_at_once_is_answered_after_its_silence() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_recording_sent_at_once_is_answered_after_its_silence() -> None:
+    async with SessionHarness().running() as harness:
         await harness.stream_blocks(
             [(0.0, np.full(24_000 * 2, 8000, np.int16))], lambda part: part.astype("<i2").tobytes()
         )
         await harness.until("input_audio_buffer.speech_stopped")
         assert harness.now_ms <= harness.base.hangover_ms + 200
 
-    run_scene(scene)
 
-
-def test_stock_client_gets_the_whole_reply_ahead_of_real_time() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_stock_client_gets_the_whole_reply_ahead_of_real_time() -> None:
+    async with SessionHarness(answers=(LONG, "It is ten.")).running() as harness:
         harness.talk.configure(replace(CONFIG, extensions=Extensions()))
-        await harness.type_text("talk")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("talk")
         assert harness.now_ms < harness.sound_ms() / 4
-        await harness.type_text("and now?")  # while the client still plays
-        await harness.send("response.create")
-        await harness.until("response.done", 2)
-
-    harness = run_scene(scene, SessionHarness(answers=(LONG, "It is ten.")))
+        await harness.ask("and now?", "response.done", 2)  # while the client still plays
     assert harness.errors == []
     assert [response["status"] for response in harness.done] == ["completed", "completed"]
 
 
-def test_speech_after_a_reply_was_sent_cuts_what_the_stock_client_played() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_speech_after_a_reply_was_sent_cuts_what_the_stock_client_played() -> None:
+    async with SessionHarness(answers=(LONG, "It is ten.")).running() as harness:
         harness.talk.configure(replace(CONFIG, extensions=Extensions()))
-        await harness.type_text("talk")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("talk")
         await harness.sound(1000, loud=False)
         await harness.sound(600, loud=True)
         item = harness.done[0]["output"][0]["id"]
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
         await harness.sound(800, loud=False)
         await harness.until("response.done", 2)
-
-    harness = run_scene(scene, SessionHarness(answers=(LONG, "It is ten.")))
     assert harness.errors == []
     heard = harness.session.history.items[1]
     assert isinstance(heard, AssistantMessage)
     assert 0 < len(heard.text) < len(LONG) / 2
 
 
-def test_speech_cuts_reply_at_heard_position() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_speech_cuts_reply_at_heard_position() -> None:
+    async with SessionHarness((LONG, "Fine."), ("count", "stop")).running() as harness:
         await harness.update(repartee={"duck": True})
         await harness.speak()
         await harness.until("response.created")
         await harness.sound(1000, loud=False)
         await harness.speak()
         await harness.until("response.created", 2)
-
-    harness = run_scene(scene, SessionHarness((LONG, "Fine."), ("count", "stop")))
     first = harness.done[0]
     assert (first["status"], first["status_details"]["reason"]) == ("cancelled", "turn_detected")
     (cut,) = harness.events("conversation.item.truncated")
@@ -226,19 +210,18 @@ def test_speech_cuts_reply_at_heard_position() -> None:
     [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)],
     ids=["server default", "client raises", "client lowers", "below the speech length"],
 )
-def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | None, interrupted: bool) -> None:
+async def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | None, interrupted: bool) -> None:
     """180 ms of voice into the reply, like residual echo; the server's setting is the minimum."""
-
-    async def scene(harness: SessionHarness) -> None:
+    said = ("what time is it", "")  # residual echo has no words
+    async with SessionHarness(
+        (LONG, "Fine."), said, base=TurnSettings(interrupt_after_ms=server_ms)
+    ).running() as harness:
         await harness.update(repartee={"duck": True, "interrupt_after_ms": asked_ms})
         await harness.speak()
         await harness.until("response.created")
         await harness.sound(600, loud=False)
         await harness.sound(180, loud=True)
         await harness.sound(2000, loud=False)
-
-    said = ("what time is it", "")  # residual echo has no words
-    harness = run_scene(scene, SessionHarness((LONG, "Fine."), said, base=TurnSettings(interrupt_after_ms=server_ms)))
     reasons = [response["status_details"]["reason"] for response in harness.done if response["status"] == "cancelled"]
     assert ("turn_detected" in reasons) == interrupted
     assert len(harness.events("repartee.unduck")) == (not interrupted)
@@ -262,10 +245,19 @@ class Unfinished:
     ],
     ids=["asked for", "text only", "without events", "other extensions", "none"],
 )
-def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(session: dict[str, Any], expected: int) -> None:
+async def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(
+    session: dict[str, Any], expected: int
+) -> None:
     pcm = np.arange(7200, dtype=np.int16)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness(
+        base=TurnSettings(
+            speculate_after_ms=40, profile=PROFILES["patient"], listening_sounds=ListeningSoundThresholds()
+        ),
+        profile="patient",
+        engines=lambda engines: replace(
+            engines, end_of_turn=Unfinished(), listening_sound=ListeningSound("Mm-hmm.", pcm)
+        ),
+    ).running() as harness:
         await harness.update(**session)
         await harness.sound(800, loud=True)
         await harness.sound(1000, loud=False)
@@ -273,19 +265,6 @@ def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(session: dict
         await harness.sound(2200, loud=False)
         await harness.until("response.done")
         await harness.until_idle()
-
-    harness = run_scene(
-        scene,
-        SessionHarness(
-            base=TurnSettings(
-                speculate_after_ms=40, profile=PROFILES["patient"], listening_sounds=ListeningSoundThresholds()
-            ),
-            profile="patient",
-            engines=lambda engines: replace(
-                engines, end_of_turn=Unfinished(), listening_sound=ListeningSound("Mm-hmm.", pcm)
-            ),
-        ),
-    )
     sounds = harness.events("repartee.listening_sound")
     assert len(sounds) == len(harness.events("repartee.listening_sound_stopped")) == expected
     if expected:
@@ -326,24 +305,14 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
     assert low - medium >= 200
 
 
-@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95], ids="probability {}".format)
-def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
-    estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
-    waits = [silence_timeout_ms(estimate, PROFILES[profile]) for profile in ("eager", "balanced", "patient")]
-    assert waits[0] + 20 <= waits[1]
-    assert waits[1] < waits[2]
-
-
-def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
+    async with SessionHarness((LONG, "Fine.")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await harness.speak()
         await harness.until("response.created")
         await harness.sound(600, loud=False)
         await harness.sound(600, loud=True)
         await harness.sound(5000, loud=False)
-
-    harness = run_scene(scene, SessionHarness((LONG, "Fine.")))
     assert harness.errors == []
     assert [response["status"] for response in harness.done] == ["completed", "completed"]
     assert harness.sound_ms() == len(LONG.split()) * 200 + 200
@@ -364,8 +333,8 @@ def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
     assert [event["item_id"] for event in harness.events("input_audio_buffer.committed")] == items
 
 
-def test_client_interrupt_does_not_end_the_user_turn() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_client_interrupt_does_not_end_the_user_turn() -> None:
+    async with SessionHarness((LONG, "Fine.")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await harness.speak()
         await harness.until("response.created")
@@ -375,22 +344,18 @@ def test_client_interrupt_does_not_end_the_user_turn() -> None:
         await harness.send("response.cancel")
         await harness.sound(400, loud=True)
         await harness.sound(3000, loud=False)
-
-    harness = run_scene(scene, SessionHarness((LONG, "Fine.")))
     assert [response["status"] for response in harness.done] == ["cancelled", "completed"]
     assert len(harness.events("input_audio_buffer.committed")) == 2
 
 
 @pytest.mark.parametrize("cut", ["input_audio_buffer.clear", "input_audio_buffer.commit"])
-def test_speech_after_a_cut_is_another_turn(cut: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_speech_after_a_cut_is_another_turn(cut: str) -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
         await harness.sound(600, loud=True)
         await harness.send(cut)
         await harness.sound(1000, loud=True)
         await harness.sound(2000, loud=False)
-
-    harness = run_scene(scene)
     started = [event["audio_start_ms"] for event in harness.events("input_audio_buffer.speech_started")]
     stopped = [event["audio_end_ms"] for event in harness.events("input_audio_buffer.speech_stopped")]
     assert len(started) == len(stopped) == 2
@@ -398,10 +363,9 @@ def test_speech_after_a_cut_is_another_turn(cut: str) -> None:
     assert len(harness.events("input_audio_buffer.committed")) == (2 if cut.endswith("commit") else 1)
 
 
-def test_create_response_is_read_at_the_end_of_the_turn() -> None:
+async def test_create_response_is_read_at_the_end_of_the_turn() -> None:
     """Turn detection is switched within speech."""
-
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness(("Fine.", "Nobody asked.")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(300, loud=True)
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad"}}})
@@ -412,14 +376,12 @@ def test_create_response_is_read_at_the_end_of_the_turn() -> None:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.send("input_audio_buffer.commit")
         await harness.sound(2000, loud=False)
-
-    harness = run_scene(scene, SessionHarness(("Fine.", "Nobody asked.")))
     assert len(harness.events("input_audio_buffer.committed")) == 2
     assert [response["status"] for response in harness.done] == ["completed"]
 
 
-def test_turns_are_not_answered_without_create_response() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_turns_are_not_answered_without_create_response() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "create_response": False}}})
         await harness.speak()
         await harness.sound(3000, loud=False)
@@ -427,19 +389,15 @@ def test_turns_are_not_answered_without_create_response() -> None:
         assert harness.events("response.created") == []
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.model.asked[0][-1].content == "what time is it"
 
 
-def test_client_silence_duration_ends_the_turn() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_client_silence_duration_ends_the_turn() -> None:
+    async with SessionHarness().running() as harness:
         detection = {"type": "server_vad", "silence_duration_ms": 700, "prefix_padding_ms": 100}
         await harness.update(audio={"input": {"turn_detection": detection}})
         await harness.sound(600, loud=True)
         await harness.sound(2000, loud=False)
-
-    harness = run_scene(scene)
     assert harness.at_ms("input_audio_buffer.committed")[0] == pytest.approx(1300, abs=50)
 
 
@@ -462,8 +420,8 @@ def test_server_vad_without_duration_uses_server_setting() -> None:
 # ---- manual turns ----
 
 
-def test_commit_ends_the_turn_in_manual_mode() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commit_ends_the_turn_in_manual_mode() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.sound(2000, loud=False)
@@ -473,8 +431,6 @@ def test_commit_ends_the_turn_in_manual_mode() -> None:
         assert harness.events("response.created") == []
         await harness.send("response.create")
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.errors == []
     assert harness.events("input_audio_buffer.speech_started") == []
     (committed,) = harness.events("input_audio_buffer.committed")
@@ -483,15 +439,13 @@ def test_commit_ends_the_turn_in_manual_mode() -> None:
     assert harness.done[0]["status"] == "completed"
 
 
-def test_response_requested_after_commit_answers_it() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_response_requested_after_commit_answers_it() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create", response={"instructions": "In French."})
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.model.asked[0][-1].content == "what time is it"
     assert harness.model.asked[0][0].content == "In French."
     # It answers speech, so it has a latency, although it was requested before the transcript.
@@ -501,8 +455,8 @@ def test_response_requested_after_commit_answers_it() -> None:
     assert record.response_latency_ms > 0
 
 
-def test_commit_is_answered_once() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commit_is_answered_once() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
@@ -510,14 +464,12 @@ def test_commit_is_answered_once() -> None:
         await harness.send("response.create")
         await harness.until("response.done")
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.errors == ["conversation_already_has_active_response"]
     assert len(harness.done) == 1
 
 
-def test_commit_before_earlier_transcript_is_another_item() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commit_before_earlier_transcript_is_another_item() -> None:
+    async with SessionHarness(transcripts=("what time is it", "and the date")).running() as harness:
         harness.recognizer.delay_ms = 1500
         await harness.update(audio={"input": {"turn_detection": None}})
         for _ in range(2):
@@ -529,8 +481,6 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
         await harness.send("response.create")
         await harness.sound(6000, loud=False)
         await harness.until("response.done")
-
-    harness = run_scene(scene, SessionHarness(transcripts=("what time is it", "and the date")))
     first, second, empty = harness.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
     assert empty["item_id"] in harness.client.items
@@ -545,56 +495,29 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
     assert len(harness.model.asked) == 1
 
 
-def test_whole_turn_may_be_sent_at_once() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.update(audio={"input": {"turn_detection": None}})
-        audio = base64.b64encode(np.full(24_000, 8000, np.int16).tobytes()).decode()
-        await harness.send("input_audio_buffer.append", audio=audio)
-        await harness.send("input_audio_buffer.commit")
-        await harness.send("response.create")
-        await harness.until("response.done")
-        assert harness.at_ms("input_audio_buffer.committed")[0] < 100
-
-    assert run_scene(scene).done[0]["status"] == "completed"
-
-
-def test_recording_of_a_client_that_ends_its_turns_is_taken_at_once() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_recording_of_a_client_that_ends_its_turns_is_taken_at_once() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         audio = base64.b64encode(np.full(24_000 * 11, 8000, np.int16).tobytes()).decode()
         for _ in range(4):
             await harness.send_paced("input_audio_buffer.append", audio=audio)
         await harness.send_paced("input_audio_buffer.commit")
         await harness.until(TRANSCRIBED)
-
-    assert run_scene(scene).at_ms("input_audio_buffer.committed")[0] < 500
+    assert harness.at_ms("input_audio_buffer.committed")[0] < 500
 
 
 @pytest.mark.parametrize("message_s", [0.1, 1, 16], ids="{} s messages".format)
-def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> None:
+    took_ms: list[int] = []
+    async with SessionHarness().running() as harness:
         audio = base64.b64encode(np.full(round(24_000 * message_s), 8000, np.int16).tobytes()).decode()
         for _ in range(round(16 / message_s)):
             await harness.send_paced("input_audio_buffer.append", audio=audio)
         took_ms.append(harness.now_ms)
         await harness.send("input_audio_buffer.commit")
         await harness.until("input_audio_buffer.committed")
-
-    took_ms: list[int] = []
-    harness = run_scene(scene)
     assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
     assert harness.talk.microphone.inserted_ms(17_000) < 25  # the ends of the sound, but no frame
-
-
-def test_empty_commit_is_refused() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.update(audio={"input": {"turn_detection": None}})
-        await harness.sound(80, loud=True)
-        await harness.send("input_audio_buffer.commit", event_id="mine")
-
-    harness = run_scene(scene)
-    assert harness.errors == ["input_audio_buffer_commit_empty"]
-    assert harness.events("error")[0]["error"]["event_id"] == "mine"
 
 
 DETECTIONS: list[Event | None] = [None, {"type": "server_vad"}, {"type": "semantic_vad", "create_response": False}]
@@ -602,18 +525,16 @@ DETECTIONS: list[Event | None] = [None, {"type": "server_vad"}, {"type": "semant
 
 @pytest.mark.parametrize("detection", DETECTIONS, ids=lambda detection: detection["type"] if detection else "manual")
 @pytest.mark.parametrize(("loud_ms", "quiet_ms"), [(0, 800), (800, 0), (0, 100)], ids=["silence", "tone", "100 ms"])
-def test_commit_without_words_adds_an_item_with_an_empty_transcript(
+async def test_commit_without_words_adds_an_item_with_an_empty_transcript(
     loud_ms: int, quiet_ms: int, detection: Event | None
 ) -> None:
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness(transcripts=("",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": detection}})
         await harness.sound(loud_ms, loud=True)
         await harness.sound(quiet_ms, loud=False)
         await harness.send("input_audio_buffer.commit", event_id="mine")
         await harness.until("conversation.item.input_audio_transcription.completed")
         await harness.sound(2000, loud=False)
-
-    harness = run_scene(scene, SessionHarness(transcripts=("",)))
     assert harness.errors == []
     assert harness.done == []
     (committed,) = harness.events("input_audio_buffer.committed")
@@ -628,16 +549,14 @@ def test_commit_without_words_adds_an_item_with_an_empty_transcript(
 
 
 @pytest.mark.parametrize("loud", [False, True], ids=["silence", "tone"])
-def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
+    async with SessionHarness(transcripts=("",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.type_text("hello")
         await harness.sound(800, loud=loud)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create", response={"metadata": {"k": "a"}})
         await harness.until("response.done")
-
-    harness = run_scene(scene, SessionHarness(transcripts=("",)))
     assert harness.errors == []
     (committed,) = harness.events("input_audio_buffer.committed")
     assert harness.client.items[1] == committed["item_id"]
@@ -646,24 +565,9 @@ def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
     assert harness.done[0]["metadata"] == {"k": "a"}
 
 
-def test_commit_with_lost_transcript_is_reported() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        harness.recognizer.delay_ms = 60_000
-        await harness.update(audio={"input": {"turn_detection": None}})
-        await harness.sound(800, loud=True)
-        await harness.send("input_audio_buffer.commit")
-        await harness.until("conversation.item.input_audio_transcription.failed")
-
-    harness = run_scene(scene)
-    assert harness.errors == []
-    (committed,) = harness.events("input_audio_buffer.committed")
-    (failed,) = harness.events("conversation.item.input_audio_transcription.failed")
-    assert committed["item_id"] == failed["item_id"] == "item_1"  # reserved at the speech onset
-
-
 @pytest.mark.parametrize("commits", [False, True], ids=["ended by silence", "committed"])
-def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
+    async with SessionHarness().running() as harness:
         harness.recognizer.delay_ms = 60_000
         if commits:
             await harness.update(audio={"input": {"turn_detection": None}})
@@ -672,8 +576,6 @@ def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
             await harness.send("input_audio_buffer.commit", event_id="mine")
             await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.errors == []
     (committed,) = harness.events("input_audio_buffer.committed")
     (failed,) = harness.events("conversation.item.input_audio_transcription.failed")
@@ -685,60 +587,48 @@ def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     assert heard == UserMessage(ItemId("item_1"), "", spoken=True)
 
 
-def test_noise_is_not_a_turn() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_noise_is_not_a_turn() -> None:
+    async with SessionHarness(transcripts=("",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
         await harness.speak()
         await harness.until("repartee.nothing_said")
-
-    harness = run_scene(scene, SessionHarness(transcripts=("",)))
     assert harness.events("input_audio_buffer.committed") == []
     assert harness.session.history.items == ()
 
 
-def test_cleared_speech_is_not_answered() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_cleared_speech_is_not_answered() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.clear")
         assert len(harness.events("input_audio_buffer.cleared")) == 1
         await harness.send("input_audio_buffer.commit")
         await harness.sound(600, loud=False)
-
-    harness = run_scene(scene)
     assert harness.errors == ["input_audio_buffer_commit_empty"]
     assert harness.session.history.items == ()
 
 
-def test_commit_cuts_reply_in_manual_mode() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commit_cuts_reply_in_manual_mode() -> None:
+    async with SessionHarness((LONG,), ("stop",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.created")
+        await harness.ask("count", "response.created")
         await harness.sound(1000, loud=False)
         await harness.sound(600, loud=True)
         assert harness.done == []
         await harness.send("input_audio_buffer.commit")
         await harness.until("input_audio_buffer.committed")
-
-    harness = run_scene(scene, SessionHarness((LONG,), ("stop",)))
     assert harness.done[0]["status_details"]["reason"] == "client_cancelled"
 
 
-def test_commit_keeps_finished_reply_in_manual_mode() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commit_keeps_finished_reply_in_manual_mode() -> None:
+    async with SessionHarness(("one two three four five", "Fine."), ("and now",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("count")
         await harness.sound(300, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create")
         await harness.until("response.done", 2)
         await harness.until_idle()
-
-    harness = run_scene(scene, SessionHarness(("one two three four five", "Fine."), ("and now",)))
     assert harness.errors == []
     assert harness.events("conversation.item.truncated") == []
     assert [response["status"] for response in harness.done] == ["completed", "completed"]
@@ -752,29 +642,23 @@ def test_commit_keeps_finished_reply_in_manual_mode() -> None:
 # ---- text and items ----
 
 
-def test_typed_text_is_answered_on_request() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_typed_text_is_answered_on_request() -> None:
+    async with SessionHarness().running() as harness:
         await harness.type_text("what time is it", id="mine")
         assert harness.events("conversation.item.added")[0]["item"]["id"] == "mine"
         assert harness.events("response.created") == []
         await harness.send("response.create")
         await harness.until("response.done")
         await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.sound_ms() == 1200
     assert [type(item) for item in harness.session.history.items] == [UserMessage, AssistantMessage]
     assert harness.records[0].response_latency_ms is None
 
 
-def test_reply_may_be_text_only() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_reply_may_be_text_only() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(output_modalities=["text"])
-        await harness.type_text("what time is it")
-        await harness.send("response.create")
-        await harness.until("response.done")
-
-    harness = run_scene(scene)
+        await harness.ask("what time is it")
     assert harness.sound_ms() == 0
     assert harness.events("response.output_text.done")[0]["text"] == "It is ten o'clock. Anything else?"
     assert harness.voice.spoken == []
@@ -804,35 +688,29 @@ def test_response_options_override_the_session() -> None:
         "not set", "session without limit", "session limit", "response without limit", "response limit",
     ],
 )  # fmt: skip
-def test_model_gets_the_shown_token_limit(
+async def test_model_gets_the_shown_token_limit(
     of_session: int | str | None, of_response: int | str | None, asked: int
 ) -> None:
-    async def scene(harness: SessionHarness) -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(max_output_tokens=of_session)
         await harness.type_text("hello")
         await harness.send("response.create", response={"max_output_tokens": of_response})
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.model.options[0].max_tokens == asked
     assert harness.done[0]["max_output_tokens"] == (asked or "inf")
 
 
-def test_client_sets_speed_and_instructions() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_client_sets_speed_and_instructions() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(instructions="Sing.", audio={"output": {"speed": 1.25, "voice": "alloy"}})
-        await harness.type_text("what time is it")
-        await harness.send("response.create")
-        await harness.until("response.done")
-
-    harness = run_scene(scene)
+        await harness.ask("what time is it")
     assert harness.voice.speeds[0] == 1.25
     assert harness.model.asked[0][0].content == "Sing."
     assert harness.events("session.updated")[0]["session"]["audio"]["output"]["voice"] == "scripted voice"
 
 
-def test_function_output_continues_the_reply() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_function_output_continues_the_reply() -> None:
+    async with SessionHarness((LAMP, "The lamp is on."), ("turn on the lamp",)).running() as harness:
         await harness.update(tools=[LAMP_TOOL])
         await harness.speak()
         await harness.until("response.done")
@@ -840,8 +718,6 @@ def test_function_output_continues_the_reply() -> None:
         await harness.send("conversation.item.create", item=output)
         await harness.send("response.create")
         await harness.until_idle()
-
-    harness = run_scene(scene, SessionHarness((LAMP, "The lamp is on."), ("turn on the lamp",)))
     (called,) = harness.events("response.function_call_arguments.done")
     assert (called["call_id"], called["arguments"]) == ("call_1", '{"on": true}')
     assert [item["type"] for item in harness.done[0]["output"]] == ["function_call"]
@@ -851,19 +727,15 @@ def test_function_output_continues_the_reply() -> None:
     assert [record.outcome for record in harness.records] == ["answered", "answered"]
 
 
-def test_continuation_is_played_after_words_before_the_call() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_continuation_is_played_after_words_before_the_call() -> None:
+    async with SessionHarness((("Let me see to that.", LAMP), "It is on.")).running() as harness:
         await harness.update(tools=[LAMP_TOOL])
-        await harness.type_text("lamp please")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("lamp please")
         assert harness.sound_ms() == 1000  # sent ahead; it still plays
         output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
         await harness.send("conversation.item.create", item=output)
         await harness.send("response.create")
         await harness.until_idle()
-
-    harness = run_scene(scene, SessionHarness((("Let me see to that.", LAMP), "It is on.")))
     assert [item["type"] for item in harness.done[0]["output"]] == ["message", "function_call"]
     begun_ms = harness.at_ms("response.created")
     assert begun_ms[1] - begun_ms[0] < 200, "it does not wait for the end of the words"
@@ -876,8 +748,8 @@ def test_continuation_is_played_after_words_before_the_call() -> None:
     assert ended_ms[1] - ended_ms[0] == pytest.approx(1000, abs=60), "one is heard behind the other"
 
 
-def test_items_can_be_retrieved_and_deleted() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_items_can_be_retrieved_and_deleted() -> None:
+    async with SessionHarness().running() as harness:
         await harness.type_text("one", id="a")
         await harness.type_text("two", id="b")
         await harness.send("conversation.item.retrieve", item_id="a")
@@ -891,8 +763,6 @@ def test_items_can_be_retrieved_and_deleted() -> None:
         output = {"type": "function_call_output", "call_id": "none", "output": "done"}
         await harness.send("conversation.item.create", item=output)
         await harness.send("conversation.item.truncate", item_id="b", content_index=0, audio_end_ms=100)
-
-    harness = run_scene(scene)
     assert harness.events("conversation.item.retrieved")[0]["item"]["content"][0]["text"] == "one"
     assert [event["item_id"] for event in harness.events("conversation.item.deleted")] == ["a"]
     assert harness.errors == [
@@ -931,21 +801,15 @@ def test_announced_items_stay_in_the_conversation() -> None:
     assert len([message for message in asked if message.role == "user"]) == 20
 
 
-def test_model_sees_items_in_the_client_order() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.update(output_modalities=["text"])
-        await harness.type_text("slow")
-        await harness.send("response.create")
-        await harness.until("response.created")
-        await harness.type_text("interjected")
-        await harness.until("response.done")
-        await harness.type_text("third")
-        await harness.send("response.create")
-        await harness.until("response.done", 2)
-
+async def test_model_sees_items_in_the_client_order() -> None:
     harness = SessionHarness()
     harness.model.token_ms = 500
-    run_scene(scene, harness)
+    async with harness.running():
+        await harness.update(output_modalities=["text"])
+        await harness.ask("slow", "response.created")
+        await harness.type_text("interjected")
+        await harness.until("response.done")
+        await harness.ask("third", "response.done", 2)
     shown = {event["item"]["id"]: event["item"]["content"][0] for event in harness.events("conversation.item.done")}
     asked = [message.content for message in harness.model.asked[1][1:]]
     assert [shown[item]["text"] for item in harness.client.items][: len(asked)] == asked
@@ -953,8 +817,8 @@ def test_model_sees_items_in_the_client_order() -> None:
 
 
 @pytest.mark.parametrize("modality", ["audio", "text"])
-def test_deleted_reply_is_gone(modality: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_deleted_reply_is_gone(modality: str) -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(output_modalities=[modality])
         await harness.type_text("hello")
         for count in (1, 2):
@@ -966,8 +830,6 @@ def test_deleted_reply_is_gone(modality: str) -> None:
             for what in ("delete", "retrieve", "delete"):
                 await harness.send(f"conversation.item.{what}", item_id=item)
             await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.errors == ["item_retrieve_invalid_item_id", "item_delete_invalid_item_id"] * 2
     kinds = [event["type"] for event in harness.client.events if event["type"].startswith("conversation.item")]
     assert kinds[2:] == [
@@ -976,8 +838,8 @@ def test_deleted_reply_is_gone(modality: str) -> None:
     assert [response["status"] for response in harness.done] == ["cancelled", "completed"]
 
 
-def test_announced_id_is_taken() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_announced_id_is_taken() -> None:
+    async with SessionHarness().running() as harness:
         await harness.sound(600, loud=True)
         (speech,) = harness.events("input_audio_buffer.speech_started")
         await harness.type_text("clash", id=speech["item_id"])
@@ -987,8 +849,6 @@ def test_announced_id_is_taken() -> None:
         call = {"type": "function_call", "call_id": "c", "name": "set_lamp", "arguments": "{}"}
         await harness.send("conversation.item.create", item=call)
         await harness.send("conversation.item.create", item=call)
-
-    harness = run_scene(scene)
     assert harness.errors == ["item_create_duplicate_item_id", "item_create_duplicate_item_id", "call_id_taken"]
     (committed,) = harness.events("input_audio_buffer.committed")
     assert committed["item_id"] == harness.events("input_audio_buffer.speech_started")[0]["item_id"]
@@ -996,38 +856,26 @@ def test_announced_id_is_taken() -> None:
 
 @pytest.mark.parametrize("instructions", ["Greet the user first.", ""], ids=["instructed", "without instructions"])
 @pytest.mark.parametrize("detection", [None, {"type": "semantic_vad"}], ids=["manual", "semantic_vad"])
-def test_assistant_speaks_first_when_asked_in_an_empty_conversation(instructions: str, detection: Event | None) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_assistant_speaks_first_when_asked_in_an_empty_conversation(
+    instructions: str, detection: Event | None
+) -> None:
+    async with SessionHarness(("Hello, who is there?",)).running() as harness:
         await harness.update(instructions=instructions, audio={"input": {"turn_detection": detection}})
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = run_scene(scene, SessionHarness(("Hello, who is there?",)))
     assert harness.errors == []
     assert [message.content for message in harness.model.asked[0]] == ([instructions] if instructions else [])
     assert harness.done[0]["status"] == "completed"
     assert harness.done[0]["output"][0]["content"][0]["transcript"] == "Hello, who is there?"
 
 
-def test_assistant_speaks_first_by_instructions_of_the_response() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.send("response.create", response={"instructions": "Greet the user."})
-        await harness.until("response.done")
-
-    harness = run_scene(scene)
-    assert harness.errors == []
-    assert [message.content for message in harness.model.asked[0]] == ["Greet the user."]
-
-
-def test_assistant_speaks_again_without_a_new_question() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_assistant_speaks_again_without_a_new_question() -> None:
+    async with SessionHarness().running() as harness:
         await harness.type_text("hello")
         for count in (1, 2):
             await harness.send("response.create")
             await harness.until("response.done", count)
             await harness.until_idle()
-
-    harness = run_scene(scene)
     assert harness.errors == []
     assert [message.role for message in harness.model.asked[1]] == ["system", "user", "assistant"]
 
@@ -1035,19 +883,15 @@ def test_assistant_speaks_again_without_a_new_question() -> None:
 # ---- replies stopped by the client ----
 
 
-def test_reply_is_cancelled_once() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_reply_is_cancelled_once() -> None:
+    async with SessionHarness((LONG,)).running() as harness:
         await harness.send("response.cancel")
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.created")
+        await harness.ask("count", "response.created")
         await asyncio.sleep(0.55)
         await harness.send("response.create")
         await harness.send("response.cancel", response_id="resp_1_1")
         await harness.send("response.cancel", response_id="resp_1_1")
         await asyncio.sleep(3)
-
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert harness.errors == [
         "response_cancel_not_active", "conversation_already_has_active_response", "response_cancel_not_active"
     ]  # fmt: skip
@@ -1060,18 +904,14 @@ def test_reply_is_cancelled_once() -> None:
 
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
-def test_stopping_a_reply_in_two_ways_is_not_an_error(order: str, *, named: bool) -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("count")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+async def test_stopping_a_reply_in_two_ways_is_not_an_error(order: str, *, named: bool) -> None:
+    async with SessionHarness((LONG,)).running() as harness:
+        await harness.ask("count", "response.output_audio.delta")
         await asyncio.sleep(0.55)
         for what in order.split(", "):
             await stop(harness, what, named=named)
         await asyncio.sleep(3)
         await harness.send("response.cancel")  # now there is nothing to cancel
-
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert harness.errors == ["response_cancel_not_active"]
     assert [response["status"] for response in harness.done] == ["cancelled"]
     if "truncate" in order:
@@ -1093,8 +933,8 @@ async def stop(harness: SessionHarness, what: str, *, named: bool = False) -> No
 
 @pytest.mark.parametrize("heard_ms", [0, 1200], ids=["before a word was heard", "after some words"])
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel"])
-def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, heard_ms: int) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, heard_ms: int) -> None:
+    async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": not heard_ms})  # nothing counts as heard without a report
         await harness.speak()
         await harness.until("response.output_audio.delta")
@@ -1106,15 +946,13 @@ def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, heard_m
         await harness.sound(1000, loud=False)
         await harness.until("response.created", 2)
         await harness.send("response.cancel", response_id="resp_9_1")
-
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert harness.done[0]["status_details"]["reason"] == "turn_detected"
     assert len(harness.events("conversation.item.deleted")) == (heard_ms == 0)
     assert harness.errors == ["response_cancel_not_active"]
 
 
-def test_commands_about_retracted_item_are_not_errors() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_commands_about_retracted_item_are_not_errors() -> None:
+    async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": True})  # nothing counts as heard without a report
         await harness.speak()
         await harness.until("response.output_audio.delta")
@@ -1129,16 +967,14 @@ def test_commands_about_retracted_item_are_not_errors() -> None:
         await harness.send("conversation.item.retrieve", item_id=item)
         await harness.send("conversation.item.delete", item_id=item)
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
-
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert harness.client.items[1] == "x"
     assert harness.errors == [
         "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_truncate_invalid_item_id"
     ]  # fmt: skip
 
 
-def test_error_messages_begin_as_clients_expect() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_error_messages_begin_as_clients_expect() -> None:
+    async with SessionHarness().running() as harness:
         await harness.type_text("count", id="mine")
         await harness.type_text("count", id="mine")
         await harness.send("conversation.item.retrieve", item_id="nope", event_id="rci_nope")
@@ -1158,8 +994,6 @@ def test_error_messages_begin_as_clients_expect() -> None:
         await harness.send("response.create")
         item = harness.events("response.output_item.added")[0]["item"]["id"]
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=60_000)
-
-    harness = run_scene(scene)
     errors = [event["error"] for event in harness.events("error")]
     assert {error["type"] for error in errors} == {"invalid_request_error"}
     assert errors[1]["event_id"] == "rci_nope"
@@ -1181,36 +1015,28 @@ def test_error_messages_begin_as_clients_expect() -> None:
     assert errors[9]["message"].endswith("buffer only has 40.00ms of audio.")
 
 
-def test_playing_reply_is_dropped_on_clear() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_playing_reply_is_dropped_on_clear() -> None:
+    async with SessionHarness().running() as harness:
         await harness.send("output_audio_buffer.clear")
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("hello")
         await harness.send("output_audio_buffer.clear")
         assert harness.session.idle
-
-    harness = run_scene(scene)
     assert harness.errors == ["output_audio_buffer_clear_empty"]
     assert harness.events("output_audio_buffer.cleared")[0]["response_id"] == "resp_1_1"
     assert len(harness.events("conversation.item.truncated")) == 1
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_response_after_response_done_does_not_wait_for_playback(modality: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_response_after_response_done_does_not_wait_for_playback(modality: str) -> None:
+    done_ms: list[int] = []
+    async with SessionHarness(("one two three four five", "Fine.")).running() as harness:
+        await harness.ask("hello")
         done_ms.append(harness.now_ms)
         await harness.type_text("and now?")
         await harness.send("response.create", response={"output_modalities": [modality]})
         await harness.until("response.done", 2)
         done_ms.append(harness.now_ms)
         await harness.until_idle()
-
-    done_ms: list[int] = []
-    harness = run_scene(scene, SessionHarness(("one two three four five", "Fine.")))
     assert harness.errors == []
     assert done_ms[1] - done_ms[0] < 300
     assert [response["status"] for response in harness.done] == ["completed", "completed"]
@@ -1227,21 +1053,17 @@ def test_response_after_response_done_does_not_wait_for_playback(modality: str) 
 
 async def follows(harness: SessionHarness, modality: str = "audio") -> None:
     """Generates a second reply while the first one still plays."""
-    await harness.type_text("hello")
-    await harness.send("response.create")
-    await harness.until("response.done")
+    await harness.ask("hello")
     await harness.send("response.create", response={"output_modalities": [modality]})
     await harness.until("response.done", 2)
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_speech_cuts_reply_that_is_followed_by_another(modality: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_speech_cuts_reply_that_is_followed_by_another(modality: str) -> None:
+    async with SessionHarness(("one two three four five six", "Fine.", "Yes?"), ("wait",)).running() as harness:
         await follows(harness, modality)
         await harness.speak()
         await harness.until("response.done", 3)
-
-    harness = run_scene(scene, SessionHarness(("one two three four five six", "Fine.", "Yes?"), ("wait",)))
     assert harness.errors == []
     cut = harness.events("conversation.item.truncated")[0]
     assert cut["item_id"] == harness.done[0]["output"][0]["id"]
@@ -1254,15 +1076,13 @@ def test_speech_cuts_reply_that_is_followed_by_another(modality: str) -> None:
 
 @pytest.mark.parametrize("how", ["response.cancel", "output_audio_buffer.clear"])
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_stopping_works_for_reply_followed_by_another(how: str, modality: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_stopping_works_for_reply_followed_by_another(how: str, modality: str) -> None:
+    async with SessionHarness(("one two three four five six", "Fine.", "Yes?")).running() as harness:
         await follows(harness, modality)
         await harness.send(how)
         assert harness.session.idle
         await harness.send("response.create")
         await harness.until("response.done", 3)
-
-    harness = run_scene(scene, SessionHarness(("one two three four five six", "Fine.", "Yes?")))
     assert harness.errors == []
     cut = [event["item_id"] for event in harness.events("conversation.item.truncated")]
     assert cut == [response["output"][0]["id"] for response in harness.done[: 1 + (modality == "audio")]]
@@ -1275,17 +1095,13 @@ def check_replay(harness: SessionHarness) -> None:
     assert (conversation.left_out, conversation.disagree) == (0, ())
 
 
-def test_stuck_reply_does_not_make_replies_before_it_stuck() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_stuck_reply_does_not_make_replies_before_it_stuck() -> None:
+    async with SessionHarness(("one two three four five",), base=TurnSettings(stuck_after_s=0.4)).running() as harness:
+        await harness.ask("hello")
         harness.model.token_ms = 3_600_000
         await harness.send("response.create")
         await harness.sound(600, loud=False)
         assert harness.session.idle
-
-    harness = run_scene(scene, SessionHarness(("one two three four five",), base=TurnSettings(stuck_after_s=0.4)))
     first, second = sorted(harness.records, key=lambda record: record.turn)
     assert (first.outcome, first.error) == ("interrupted", None)
     assert second.outcome == "stuck"
@@ -1309,42 +1125,35 @@ def test_truncating_earlier_reply_keeps_the_next_one(modality: str) -> None:
     assert texts == ["one two", "Fine."]
 
 
-def test_lost_connection_keeps_heard_part_of_earlier_reply() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_lost_connection_keeps_heard_part_of_earlier_reply() -> None:
+    async with SessionHarness(("one two three four five six", "Fine.")).running() as harness:
         await follows(harness)
         harness.talk.on_disconnect()
         resumed(harness, ReplyId(2, 1), 0)
         await harness.until_idle()
-
-    harness = run_scene(scene, SessionHarness(("one two three four five six", "Fine.")))
     assert harness.errors == []
     texts = [item.text for item in harness.session.history.items if isinstance(item, AssistantMessage)]
     assert texts[1] == "Fine."
     assert [record.turn for record in harness.records] == [1, 2]
 
 
-def test_request_during_speech_is_answered_with_the_turn() -> None:
+async def test_request_during_speech_is_answered_with_the_turn() -> None:
     """Otherwise it would be answered again after that."""
-
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+    async with SessionHarness(transcripts=("no, wait",)).running() as harness:
+        await harness.ask("hello")
         await harness.sound(200, loud=True)
         await harness.type_text("and now?")
         await harness.send("response.create")
         await harness.speak()
         await harness.sound(6000, loud=False)
-
-    harness = run_scene(scene, SessionHarness(transcripts=("no, wait",)))
     assert len(harness.model.asked) == 2
     assert [message.content for message in harness.model.asked[1] if message.role == "user"] == [
         "hello", "and now?", "no, wait"
     ]  # fmt: skip
 
 
-def test_each_request_gets_its_own_metadata_back() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_each_request_gets_its_own_metadata_back() -> None:
+    async with SessionHarness().running() as harness:
         await harness.sound(300, loud=True)
         await harness.send("response.create", response={"metadata": {"k": "a"}})
         await harness.speak(300)
@@ -1354,16 +1163,14 @@ def test_each_request_gets_its_own_metadata_back() -> None:
         await harness.until_idle()
         await harness.speak()
         await harness.until("response.done", 3)
-
-    harness = run_scene(scene)
     assert [response["metadata"] for response in harness.done] == [{"k": "a"}, {"k": "b"}, None]
 
 
 @pytest.mark.parametrize(
     "detection", [None, {"type": "server_vad", "create_response": False}], ids=["manual", "server_vad"]
 )
-def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": detection}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
@@ -1374,8 +1181,6 @@ def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
         assert harness.events("response.created") == []
         await harness.send("response.create", response={"metadata": {"k": "b"}})
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.errors == []
     assert len(harness.events("input_audio_buffer.committed")) == 1
     assert [response["metadata"] for response in harness.done] == [{"k": "b"}]
@@ -1383,40 +1188,32 @@ def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
     assert [message.content for message in harness.model.asked[0]][-1] == "what time is it"
 
 
-def test_cancel_of_another_response_keeps_the_request() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_cancel_of_another_response_keeps_the_request() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create", response={"metadata": {"k": "a"}})
         await harness.send("response.cancel", response_id="resp_7_1")
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.errors == ["response_cancel_not_active"]
     assert harness.done[0]["metadata"] == {"k": "a"}
 
 
-def test_truncation_by_client_sets_heard_text() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_truncation_by_client_sets_heard_text() -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello")
         await harness.until_idle()
         item = harness.done[0]["output"][0]["id"]
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
-
-    harness = run_scene(scene)
     assert [event["audio_end_ms"] for event in harness.events("conversation.item.truncated")] == [450]
     assert harness.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("heard", [False, True], ids=["while playing", "after playback"])
-def test_truncation_beyond_the_audio_is_refused(*, heard: bool) -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_truncation_beyond_the_audio_is_refused(*, heard: bool) -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello")
         if heard:
             await harness.until_idle()
         item = harness.done[0]["output"][0]["id"]
@@ -1424,39 +1221,33 @@ def test_truncation_beyond_the_audio_is_refused(*, heard: bool) -> None:
         assert harness.session.idle == heard
         assert harness.events("conversation.item.truncated") == []
         await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
-
-    harness = run_scene(scene)
     assert harness.errors == ["invalid_value"]
     assert harness.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
-def test_text_reply_cannot_be_truncated() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_text_reply_cannot_be_truncated() -> None:
+    async with SessionHarness().running() as harness:
+
         async def cut(end_ms: int) -> None:
             await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=end_ms)
 
         await harness.update(output_modalities=["text"])
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.output_text.delta")
+        await harness.ask("hello", "response.output_text.delta")
         item = harness.events("response.output_item.added")[0]["item"]["id"]
         await cut(0)
         await harness.until_idle()
         for end_ms in (0, 10, 80_000_000):
             await cut(end_ms)
-
-    harness = run_scene(scene)
     assert harness.errors == ["unsupported_content_type"] * 4
     assert harness.events("conversation.item.truncated") == []
     assert harness.session.history.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
     assert harness.done[0]["status"] == "completed"
 
 
-def test_truncated_message_never_grows_again() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+async def test_truncated_message_never_grows_again() -> None:
+    texts: list[str] = []
+    async with SessionHarness((LONG,)).running() as harness:
+        await harness.ask("hello", "response.output_audio.delta")
         await asyncio.sleep(2)
         item = harness.events("response.output_item.added")[0]["item"]["id"]
         for end_ms in (70_000, 1500, 700, 700, 70_000, 0, 3000):
@@ -1464,9 +1255,6 @@ def test_truncated_message_never_grows_again() -> None:
             await harness.send("conversation.item.truncate", **where)
             texts.append(harness.session.history.items[-1].text)  # type: ignore[union-attr]
         await harness.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
-
-    texts: list[str] = []
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert texts[1:] == ["one two three four five six seven", *["one two three"] * 3, "", ""]
     assert harness.errors == [*["invalid_value"] * 3, "item_truncate_invalid_item_id"]
     assert [event["audio_end_ms"] for event in harness.events("conversation.item.truncated")][-4:] == [
@@ -1477,30 +1265,13 @@ def test_truncated_message_never_grows_again() -> None:
     ]
 
 
-def test_truncating_the_playing_reply_stops_it() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
-        item = harness.done[0]["output"][0]["id"]
-        await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
-        assert harness.session.idle
-        await asyncio.sleep(3)
-
-    harness = run_scene(scene)
-    assert [event["audio_end_ms"] for event in harness.events("conversation.item.truncated")] == [450]
-    assert harness.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
-
-
 def test_retrieved_reply_in_progress_has_text_so_far() -> None:
     async def scene(harness: SessionHarness) -> None:
         async def retrieved() -> Event:
             await harness.send("conversation.item.retrieve", item_id=item)
             return harness.events("conversation.item.retrieved")[-1]["item"]  # type: ignore[no-any-return]
 
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.output_audio.delta")
+        await harness.ask("hello", "response.output_audio.delta")
         item = harness.events("response.output_item.added")[0]["item"]["id"]
         shown.append(await retrieved())
         await harness.until("response.done")
@@ -1520,8 +1291,8 @@ def test_retrieved_reply_in_progress_has_text_so_far() -> None:
     assert whole.startswith(begun)
 
 
-def test_playout_reports_set_heard_text_and_latency() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_playout_reports_set_heard_text_and_latency() -> None:
+    async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": True})
         await harness.speak()
         await harness.until("response.created")
@@ -1532,8 +1303,6 @@ def test_playout_reports_set_heard_text_and_latency() -> None:
             await asyncio.sleep(0.1)
             await harness.send("repartee.playout", response_id="resp_1_1", played_ms=played_ms)
         await harness.send("response.cancel")
-
-    harness = run_scene(scene, SessionHarness((LONG,)))
     assert harness.session.history.items[-1].text == "one two three"  # type: ignore[union-attr]
     (record,) = harness.records
     assert record.response_latency_ms == pytest.approx(987, abs=1)
@@ -1552,8 +1321,9 @@ def resumed(harness: SessionHarness, reply: ReplyId | None, received_ms: float |
     harness._fetch()
 
 
-def test_resume_within_reply_continues_it() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_resume_within_reply_continues_it() -> None:
+    before_ms: list[float] = []
+    async with SessionHarness(("One two three. Four five six. Seven eight nine. Ten.",)).running() as harness:
         await harness.speak()
         await harness.until("response.created")
         await asyncio.sleep(0.7)
@@ -1572,9 +1342,6 @@ def test_resume_within_reply_continues_it() -> None:
         await harness.until_idle()
         placed = [word["text"] for event in harness.events("repartee.words") for word in event["words"]]
         assert placed == "One two three. Four five six. Seven eight nine. Ten.".split()
-
-    before_ms: list[float] = []
-    harness = run_scene(scene, SessionHarness(("One two three. Four five six. Seven eight nine. Ten.",)))
     assert before_ms[0] + harness.sound_ms() == 2000
     assert (
         harness.events("response.output_audio_transcript.done")[0]["transcript"]
@@ -1585,11 +1352,9 @@ def test_resume_within_reply_continues_it() -> None:
     assert harness.session.history.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
 
 
-def test_resume_keeps_deleted_message_deleted() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.output_item.added")
+async def test_resume_keeps_deleted_message_deleted() -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello", "response.output_item.added")
         item = harness.events("response.output_item.added")[-1]["item"]["id"]
         await harness.send("conversation.item.delete", item_id=item)
         assert [part["id"] for part in harness.done[0]["output"]] == [item], "the response has it all the same"
@@ -1599,16 +1364,12 @@ def test_resume_keeps_deleted_message_deleted() -> None:
         assert harness.kinds.count("conversation.item.added") == 1, "what was typed"
         assert harness.done == []
         await harness.send("conversation.item.retrieve", item_id=item)
-
-    harness = run_scene(scene)
     assert harness.errors == ["item_retrieve_invalid_item_id"]
 
 
-def test_resume_before_end_of_playback_sends_the_rest() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_resume_before_end_of_playback_sends_the_rest() -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello")
         await asyncio.sleep(0.1)
         harness.talk.on_disconnect()
         await asyncio.sleep(20)
@@ -1619,14 +1380,10 @@ def test_resume_before_end_of_playback_sends_the_rest() -> None:
         await harness.until_idle()
         assert harness.events("repartee.trace")[0]["turn"] == 1
 
-    run_scene(scene)
 
-
-def test_resume_after_reply_sends_it_in_the_history() -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+async def test_resume_after_reply_sends_it_in_the_history() -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello")
         await harness.until_idle()
         harness.talk.on_disconnect()
         resumed(harness, ReplyId(1, 1), 1200)
@@ -1634,15 +1391,11 @@ def test_resume_after_reply_sends_it_in_the_history() -> None:
         assert roles == ["user", "assistant"]
         assert harness.events("response.created") == []
 
-    run_scene(scene)
-
 
 @pytest.mark.parametrize("lost_after", ["response.created", "response.output_audio.delta", "response.done"])
-def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
-    async def scene(harness: SessionHarness) -> None:
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until(lost_after)
+async def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
+    async with SessionHarness().running() as harness:
+        await harness.ask("hello", lost_after)
         await harness.type_text("and this")
         harness.talk.on_disconnect()
         resumed(harness, None, None)
@@ -1654,15 +1407,11 @@ def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
         ]
         assert harness.client.items == [item.id for item in harness.session.history.items]
 
-    run_scene(scene)
 
-
-def test_resume_keeps_requested_response_options() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_resume_keeps_requested_response_options() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(output_modalities=["text"])
-        await harness.type_text("hello")
-        await harness.send("response.create")
-        await harness.until("response.done")
+        await harness.ask("hello")
         await harness.type_text("and again")
         told = {
             "output_modalities": ["audio"],
@@ -1683,11 +1432,9 @@ def test_resume_keeps_requested_response_options() -> None:
         await harness.until_idle()
         assert harness.sound_ms() * 48 == 1200 * 8, "a byte for a sample, 8 a millisecond"
 
-    run_scene(scene)
 
-
-def test_resume_within_speech_sends_its_end() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_resume_within_speech_sends_its_end() -> None:
+    async with SessionHarness().running() as harness:
         await harness.sound(600, loud=True)
         harness.talk.on_disconnect()
         resumed(harness, None, None)
@@ -1697,11 +1444,9 @@ def test_resume_within_speech_sends_its_end() -> None:
         assert [event["item_id"] for event in stopped] == [event["item_id"] for event in committed]
         await harness.until_idle()
 
-    run_scene(scene)
 
-
-def test_resume_after_unknown_reply_has_begun() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_resume_after_unknown_reply_has_begun() -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(instructions="Sing.")
         await harness.sound(600, loud=True)
         harness.talk.on_disconnect()
@@ -1711,19 +1456,15 @@ def test_resume_after_unknown_reply_has_begun() -> None:
         assert harness.sound_ms() == 1200
         assert harness.events("session.created")[0]["session"]["instructions"] == "Sing."
 
-    run_scene(scene)
-
 
 # ---- mistakes ----
 
 
-def test_mistake_is_reported_and_conversation_continues() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_mistake_is_reported_and_conversation_continues() -> None:
+    async with SessionHarness().running() as harness:
         await harness.talk.receive("{", harness.unpaced)
         await harness.send("no.such.event", event_id="mine")
         await harness.speak()
         await harness.until("response.done")
-
-    harness = run_scene(scene)
     assert harness.errors == ["invalid_json", "invalid_value"]
     assert harness.done[0]["status"] == "completed"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.conversations.session_harness import LONG, TRANSCRIBED, SessionHarness, run_scene
+from support.conversations.session_harness import LONG, TRANSCRIBED, SessionHarness
 from support.engines.scripted_engines import SequenceRecognizer
 from support.protocol.wire_client import SERVICE, Client
 
@@ -37,6 +37,8 @@ from web.wire.values.session_config import (
     Truncation,
 )
 
+pytestmark = pytest.mark.virtual_time
+
 OFFER = SessionOffer(
     prompts={"support": "You help customers of {{company}}.", "plain": "Be kind."}, max_history_tokens=2000
 )
@@ -55,16 +57,14 @@ def harness_with(offer: SessionOffer = OFFER, **parts: object) -> SessionHarness
 # ---- idle timeout ----
 
 
-def test_assistant_prompts_a_silent_user_with_events_of_the_protocol() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_assistant_prompts_a_silent_user_with_events_of_the_protocol() -> None:
+    async with harness_with(answers=("It is ten.", "Are you still there?")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
         await harness.sound(6000, loud=False)  # nothing was heard yet
         await harness.speak()
         await harness.until("response.done")
         await harness.sound(7000, loud=False)
         await harness.until("response.done", 2)
-
-    harness = run_scene(scene, harness_with(answers=("It is ten.", "Are you still there?")))
     (timeout,) = harness.events("input_audio_buffer.timeout_triggered")
     assert timeout["audio_end_ms"] - timeout["audio_start_ms"] == 5000
     kinds = [event["type"] for _, event in harness.log if not event["type"].startswith("repartee.")]
@@ -85,15 +85,13 @@ def test_assistant_prompts_a_silent_user_with_events_of_the_protocol() -> None:
     assert harness.done[1]["output"][0]["content"][0]["transcript"] == "Are you still there?"
 
 
-def test_idle_timeout_can_be_switched_off() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_idle_timeout_can_be_switched_off() -> None:
+    async with harness_with().running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
         await harness.update(audio={"input": {"turn_detection": {"idle_timeout_ms": None}}})
         await harness.speak()
         await harness.until("response.done")
         await harness.sound(8000, loud=False)
-
-    harness = run_scene(scene, harness_with())
     assert harness.errors == []
     assert harness.events("input_audio_buffer.timeout_triggered") == []
     assert (
@@ -104,15 +102,13 @@ def test_idle_timeout_can_be_switched_off() -> None:
 # ---- transcription ----
 
 
-def test_transcription_session_asks_no_language_model() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_transcription_session_asks_no_language_model() -> None:
+    async with harness_with(transcripts=("what time is it", "thank you very much")).running() as harness:
         await harness.send("session.update", session={"type": "transcription"})
         await harness.speak()
         await harness.until(TRANSCRIBED)
         await harness.speak()
         await harness.until(TRANSCRIBED, 2)
-
-    harness = run_scene(scene, harness_with(transcripts=("what time is it", "thank you very much")))
     assert harness.errors == []
     assert harness.model.asked == []
     assert harness.voice.spoken == []
@@ -123,15 +119,13 @@ def test_transcription_session_asks_no_language_model() -> None:
     ]
 
 
-def test_client_commits_a_transcription_without_turn_detection() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_client_commits_a_transcription_without_turn_detection() -> None:
+    async with harness_with().running() as harness:
         session = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
         await harness.send("session.update", session=session)
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.until(TRANSCRIBED)
-
-    harness = run_scene(scene, harness_with())
     assert harness.errors == []
     assert harness.model.asked == []
     assert harness.events("input_audio_buffer.speech_started") == []
@@ -140,8 +134,8 @@ def test_client_commits_a_transcription_without_turn_detection() -> None:
 # ---- prompts, truncation, tracing ----
 
 
-def test_named_prompt_becomes_the_instructions() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_named_prompt_becomes_the_instructions() -> None:
+    async with harness_with(answers=("One.", "Two.")).running() as harness:
         variables = {"company": {"type": "input_text", "text": "Acme"}, "extra": "x"}
         await harness.update(prompt={"id": "support", "variables": variables})
         await harness.type_text("hello")
@@ -149,8 +143,6 @@ def test_named_prompt_becomes_the_instructions() -> None:
         await harness.until("response.done")
         await harness.send("response.create", response={"output_modalities": ["text"]})
         await harness.until("response.done", 2)
-
-    harness = run_scene(scene, harness_with(answers=("One.", "Two.")))
     assert [(one["error"]["code"], one["error"]["param"]) for one in harness.events("error")] == [
         ("unknown_parameter", "session.prompt.variables.extra")
     ]
@@ -208,19 +200,15 @@ def test_explicit_instructions_go_before_those_of_a_prompt() -> None:
     assert harness.client.wire.config.instructions == "Rhyme."
 
 
-def test_conversation_that_may_not_be_truncated_fails_when_it_is_too_long() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_conversation_that_may_not_be_truncated_fails_when_it_is_too_long() -> None:
+    async with harness_with(answers=("Yes.",)).running() as harness:
         harness.session.history.max_tokens = 100
         await harness.update(truncation="disabled", output_modalities=["text"])
         for number in range(2):
-            await harness.type_text("word " * 60)
-            await harness.send("response.create")
-            await harness.until("response.done", number + 1)
+            await harness.ask("word " * 60, "response.done", number + 1)
         await harness.update(truncation="auto")
         await harness.send("response.create")
         await harness.until("response.done", 3)
-
-    harness = run_scene(scene, harness_with(answers=("Yes.",)))
     assert [done["status"] for done in harness.done] == ["completed", "failed", "completed"]
     error = harness.done[1]["status_details"]["error"]
     assert error["code"] == "context_length_exceeded"
@@ -228,12 +216,10 @@ def test_conversation_that_may_not_be_truncated_fails_when_it_is_too_long() -> N
     assert len(harness.model.asked) == 2
 
 
-def test_share_of_a_limit_is_kept() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_share_of_a_limit_is_kept() -> None:
+    async with harness_with().running() as harness:
         limits = {"post_instructions": 5000}
         await harness.update(truncation={"type": "retention_ratio", "retention_ratio": 0.8, "token_limits": limits})
-
-    harness = run_scene(scene, harness_with())
     (error,) = harness.events("error")
     assert error["error"]["param"] == "session.truncation.token_limits.post_instructions"
     assert "llm.max_history_tokens" in error["error"]["message"]
@@ -242,8 +228,10 @@ def test_share_of_a_limit_is_kept() -> None:
     assert (harness.session.history.own_max_tokens, harness.session.history.kept) == (2000, 0.8)
 
 
-def test_names_for_traces_are_in_the_records() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_names_for_traces_are_in_the_records() -> None:
+    async with harness_with(
+        answers=("Ten.", "Eleven."), transcripts=("what time is it", "and now")
+    ).running() as harness:
         tracing = {"workflow_name": "support", "group_id": "g1", "metadata": {"team": 7}}
         await harness.update(tracing=tracing)
         await harness.speak()
@@ -251,8 +239,6 @@ def test_names_for_traces_are_in_the_records() -> None:
         await harness.update(tracing=None)
         await harness.speak()
         await harness.until_idle()
-
-    harness = run_scene(scene, harness_with(answers=("Ten.", "Eleven."), transcripts=("what time is it", "and now")))
     traced = [record.tracing for record in harness.records]
     assert traced == [{"workflow_name": "support", "group_id": "g1", "metadata": '{"team": 7}'}, {}]
     shown = [event["session"]["tracing"] for event in harness.events("session.updated")]
@@ -268,7 +254,7 @@ async def at_once(work: Callable[..., object], *arguments: object) -> object:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("livekit") is None, reason="the extra desktop")
-def test_noise_is_removed_before_the_speech_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_noise_is_removed_before_the_speech_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     levels: dict[bool, float] = {}
     heard: list[Pcm] = []
 
@@ -286,8 +272,7 @@ def test_noise_is_removed_before_the_speech_is_detected(monkeypatch: pytest.Monk
             self._vad.reset()
 
     monkeypatch.setattr(asyncio, "to_thread", at_once)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness_with(engines=lambda engines: replace(engines, vad=Recorded(engines.vad))).running() as harness:
         noise = np.random.default_rng(1).normal(0, 300, 24_000 * 3).astype("<i2")
         blocks = [(at / 24_000, noise[at : at + 480]) for at in range(0, len(noise), 480)]
         for on in (False, True):
@@ -295,25 +280,20 @@ def test_noise_is_removed_before_the_speech_is_detected(monkeypatch: pytest.Monk
             heard.clear()
             await harness.stream_blocks(blocks, lambda pcm: pcm.tobytes())
             levels[on] = float(np.abs(np.concatenate(heard)[16_000:]).mean())
-
-    harness = run_scene(scene, harness_with(engines=lambda engines: replace(engines, vad=Recorded(engines.vad))))
     assert harness.errors == []
     assert levels[True] < levels[False] / 2
 
 
-def test_noise_that_cannot_be_removed_is_reported_and_the_sound_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_noise_that_cannot_be_removed_is_reported_and_the_sound_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_kind: str) -> None:
         raise AudioError("no library")
 
     monkeypatch.setattr(client_microphone, "NoiseReduction", fail)
     monkeypatch.setattr(asyncio, "to_thread", at_once)
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness_with().running() as harness:
         await harness.update(audio={"input": {"noise_reduction": {"type": "far_field"}}})
         await harness.speak()
         await harness.until("response.done")
-
-    harness = run_scene(scene, harness_with())
     (error,) = harness.events("error")
     assert (error["error"]["code"], error["error"]["param"]) == (
         "noise_reduction_failed",
@@ -344,7 +324,7 @@ def test_wish_without_observable_effect_is_accepted(session: dict[str, object]) 
     assert audio["input"]["turn_detection"].get("threshold", 0.5) == 0.5
 
 
-def test_prompt_and_keywords_reach_the_recognizer_and_are_shown() -> None:
+async def test_prompt_and_keywords_reach_the_recognizer_and_are_shown() -> None:
     class Prompted(SequenceRecognizer):
         prompt = ""
 
@@ -352,12 +332,9 @@ def test_prompt_and_keywords_reach_the_recognizer_and_are_shown() -> None:
             self.prompt = text
 
     prompted = Prompted(["what now"])
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness_with(engines=lambda engines: replace(engines, recognizer=prompted)).running() as harness:
         transcription = {"model": "whisper-1", "prompt": "A call about boats.", "keywords": ["Repartee", "Ann"]}
         await harness.update(audio={"input": {"transcription": transcription}})
-
-    harness = run_scene(scene, harness_with(engines=lambda engines: replace(engines, recognizer=prompted)))
     assert prompted.prompt == "Repartee, Ann. A call about boats."
     (updated,) = harness.events("session.updated")
     shown = updated["session"]["audio"]["input"]["transcription"]
@@ -382,7 +359,7 @@ def test_fields_without_a_wish_are_no_errors() -> None:
     assert harness_with(lacking).client.send({"type": "session.update", "session": session}) == []
 
 
-def test_probabilities_of_a_transcript_are_sent_where_they_are_included() -> None:
+async def test_probabilities_of_a_transcript_are_sent_where_they_are_included() -> None:
     class Knowing(SequenceRecognizer):
         def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
             self.texts = [" what", " now"] if wanted else []
@@ -390,13 +367,11 @@ def test_probabilities_of_a_transcript_are_sent_where_they_are_included() -> Non
         def tokens_of(self, _text: str) -> tuple[TokenProbability, ...] | None:
             return tuple(TokenProbability(text, -0.25) for text in self.texts)
 
-    async def scene(harness: SessionHarness) -> None:
+    knowing = Knowing(["what now"])
+    async with harness_with(engines=lambda engines: replace(engines, recognizer=knowing)).running() as harness:
         await harness.update(include=["item.input_audio_transcription.logprobs"])
         await harness.speak()
         await harness.until("response.done")
-
-    knowing = Knowing(["what now"])
-    harness = run_scene(scene, harness_with(engines=lambda engines: replace(engines, recognizer=knowing)))
     (completed,) = harness.events(TRANSCRIBED)
     assert completed["logprobs"] == [
         {"token": " what", "bytes": list(b" what"), "logprob": -0.25},
@@ -417,13 +392,12 @@ def test_silence_of_server_vad_also_bounds_the_transcript() -> None:
 # ---- a conversation that becomes a transcription session ----
 
 
-def test_change_to_a_transcription_session_stops_all_speech() -> None:
+async def test_change_to_a_transcription_session_stops_all_speech() -> None:
     harness = SessionHarness()
     harness.session.context.settings = replace(harness.session.context.settings, greeting=LONG)
     effects = harness.session.engines.skill_effects
     users = effects.timers
-
-    async def scene(harness: SessionHarness) -> None:
+    async with harness.running():
         await harness.until("response.created")
         detection = {"type": "server_vad", "idle_timeout_ms": 5000}
         await harness.update(audio={"input": {"turn_detection": detection}})
@@ -432,8 +406,6 @@ def test_change_to_a_transcription_session_stops_all_speech() -> None:
         await harness.speak()
         await harness.until(TRANSCRIBED)
         await harness.sound(7000, loud=False)
-
-    run_scene(scene, harness)
     assert [response["status"] for response in harness.done] == ["cancelled"]
     assert effects.timers is not users
     assert harness.model.asked == []

@@ -8,6 +8,8 @@ from support.conversations.session_harness import SessionHarness, run_scene
 from assistant.turns.settings import InterruptedBy
 from audio.units import samples_of_s
 
+pytestmark = pytest.mark.virtual_time
+
 PHRASE = {"wake_phrase": "hey computer"}
 OVERHEARD = "we could go to the beach"
 
@@ -18,15 +20,13 @@ def harness_of(*transcripts: str, window_s: float = 8.0) -> SessionHarness:
     return harness
 
 
-def test_only_addressed_speech_is_answered() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_only_addressed_speech_is_answered() -> None:
+    async with harness_of(OVERHEARD, "hey computer what time is it").running() as harness:
         await harness.update(repartee=PHRASE)
         await harness.speak()
         await harness.sound(2000, loud=False)
         await harness.speak()
         await harness.until("response.done")
-
-    harness = run_scene(scene, harness_of(OVERHEARD, "hey computer what time is it"))
     assert harness.errors == []
     assert harness.events("session.updated")[0]["session"]["repartee"]["wake_phrase"] == "hey computer"
     assert [event["why"] for event in harness.events("repartee.nothing_said")] == ["overheard"]
@@ -40,35 +40,31 @@ def test_only_addressed_speech_is_answered() -> None:
     assert harness.model.asked
 
 
-def test_phrase_is_not_needed_right_after_a_reply() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_phrase_is_not_needed_right_after_a_reply() -> None:
+    async with harness_of("hey computer what time is it", "and in Rome").running() as harness:
         await harness.update(repartee=PHRASE)
         await harness.speak()
         await harness.until("response.done")
         await harness.sound(2000, loud=False)
         await harness.speak()
         await harness.until("response.done", 2)
-
-    harness = run_scene(scene, harness_of("hey computer what time is it", "and in Rome"))
     transcripts = harness.events("conversation.item.input_audio_transcription.completed")
     assert [event["transcript"] for event in transcripts] == ["what time is it", "and in Rome"]
 
 
-def test_phrase_alone_opens_the_window() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_phrase_alone_opens_the_window() -> None:
+    async with harness_of("hey computer", "what time is it").running() as harness:
         await harness.update(repartee=PHRASE)
         await harness.speak()
         await harness.sound(500, loud=False)
         await harness.speak()
         await harness.until("response.done")
-
-    harness = run_scene(scene, harness_of("hey computer", "what time is it"))
     assert [event["why"] for event in harness.events("repartee.nothing_said")] == ["called"]
     assert len(harness.done) == 1
 
 
-def test_null_switches_the_wake_phrase_off() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_null_switches_the_wake_phrase_off() -> None:
+    async with harness_of("what time is it").running() as harness:
         await harness.update(repartee=PHRASE)
         await harness.update(repartee={"duck": True})  # fields that are left out keep their values
         assert harness.session.wake_phrase.phrase is not None
@@ -76,19 +72,16 @@ def test_null_switches_the_wake_phrase_off() -> None:
         assert harness.session.wake_phrase.phrase is None
         await harness.speak()
         await harness.until("response.done")
+    assert len(harness.done) == 1
 
-    assert len(run_scene(scene, harness_of("what time is it")).done) == 1
 
-
-def test_speech_of_push_to_talk_needs_no_phrase() -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_speech_of_push_to_talk_needs_no_phrase() -> None:
+    async with harness_of("what time is it").running() as harness:
         await harness.update(repartee=PHRASE, audio={"input": {"turn_detection": None}})
         await harness.sound(600, loud=True)
         await harness.send("input_audio_buffer.commit")
         await harness.send("response.create")
         await harness.until("response.done")
-
-    harness = run_scene(scene, harness_of("what time is it"))
     assert harness.session.wake_phrase.phrase is None
     assert harness.done[0]["status"] == "completed"
 
@@ -102,10 +95,8 @@ def test_without_a_window_only_the_phrase_interrupts() -> None:
 
 
 @pytest.mark.parametrize("phrase", ["", "hey, computer!", "a b c d e f", "x" * 61, 3])
-def test_invalid_phrase_is_refused(phrase: object) -> None:
-    async def scene(harness: SessionHarness) -> None:
+async def test_invalid_phrase_is_refused(phrase: object) -> None:
+    async with SessionHarness().running() as harness:
         await harness.update(repartee={"wake_phrase": phrase})
-
-    harness = run_scene(scene)
     assert len(harness.errors) == 1
     assert harness.session.wake_phrase.phrase is None

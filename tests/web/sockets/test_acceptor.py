@@ -26,43 +26,36 @@ async def status(url: str) -> int:
         return (await client.get(url, timeout=20)).status_code
 
 
-def test_idle_connections_do_not_block_new_ones() -> None:
-    async def main() -> None:
-        async with running_server() as server:
-            opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
-            for path in ("/", "/healthz", "/readyz", "/metrics"):
-                assert await status(server.http + path) == 200
-            async with connect(server.ws, proxy=None) as client:
-                assert await client.recv() == ""
-            assert len(server.server.server_state.connections) <= http_timeouts.MAX_IDLE + 1
-            for _, writer in opened:
-                writer.transport.abort()
-
-    asyncio.run(main())
+async def test_idle_connections_do_not_block_new_ones() -> None:
+    async with running_server() as server:
+        opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
+        for path in ("/", "/healthz", "/readyz", "/metrics"):
+            assert await status(server.http + path) == 200
+        async with connect(server.ws, proxy=None) as client:
+            assert await client.recv() == ""
+        assert len(server.server.server_state.connections) <= http_timeouts.MAX_IDLE + 1
+        for _, writer in opened:
+            writer.transport.abort()
 
 
-def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.app.MAX_REQUESTS", 2)
-
-    async def main() -> None:
-        async with running_server() as server, asyncio.TaskGroup() as tasks:
-            following = [tasks.create_task(status(server.http + "/traces")) for _ in range(2)]
-            async with asyncio.timeout(20):
-                while server.traces.followers < 2:  # noqa: ASYNC110 - the server's own state
-                    await asyncio.sleep(0.01)
-            paths = ("/", "/metrics", "/healthz", "/readyz")
-            assert [await status(server.http + path) for path in paths] == [503, 503, 200, 200]
-            server.traces.end()
-            await asyncio.wait(following)
-            assert await status(server.http + "/") == 200
-
-    asyncio.run(main())
+    async with running_server() as server, asyncio.TaskGroup() as tasks:
+        following = [tasks.create_task(status(server.http + "/traces")) for _ in range(2)]
+        async with asyncio.timeout(20):
+            while server.traces.followers < 2:  # noqa: ASYNC110 - the server's own state
+                await asyncio.sleep(0.01)
+        paths = ("/", "/metrics", "/healthz", "/readyz")
+        assert [await status(server.http + path) for path in paths] == [503, 503, 200, 200]
+        server.traces.end()
+        await asyncio.wait(following)
+        assert await status(server.http + "/") == 200
 
 
 @pytest.mark.parametrize(
     "framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"], ids=["content length", "chunked"]
 )
-def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = []
     receive = H11Protocol.data_received
 
@@ -71,17 +64,13 @@ def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch)
         receive(self, data)
 
     monkeypatch.setattr(H11Protocol, "data_received", counted)
-
-    async def main() -> None:
-        async with running_server() as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{framing}\r\n\r\n"
-            writer.write(head.encode() + b"1\r\nx\r\n" * 30_000)
-            assert (await reader.readline()).startswith(b"HTTP/1.1 405")
-            writer.transport.abort()
-        assert sum(received) <= 2 * http_timeouts.PIECE_BYTES
-
-    asyncio.run(main())
+    async with running_server() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{framing}\r\n\r\n"
+        writer.write(head.encode() + b"1\r\nx\r\n" * 30_000)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 405")
+        writer.transport.abort()
+    assert sum(received) <= 2 * http_timeouts.PIECE_BYTES
 
 
 class _Idle(TimedHttpProtocol):

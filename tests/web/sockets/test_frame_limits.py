@@ -1,14 +1,14 @@
 """Limits on control frames and fragments, and how a client that exceeds them is closed."""
 
 import asyncio
-import os
 import socket
-from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from support.servers.session_server import ScriptedEngineLoader, connected_client, session_server, settings_for
-from websockets.exceptions import ConnectionClosed
+from support.servers.session_server import (
+    connected_client,
+    scripted_server,
+)
 from websockets.frames import Frame, Opcode
 
 from web.sockets.frame_limits import (
@@ -45,36 +45,24 @@ FLOODS = [
 ]
 
 
-def run(main: Coroutine[None, None, None]) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(50):
-            await main
-
-    asyncio.run(within())
-
-
 @pytest.mark.parametrize(("flood", "what"), FLOODS)
-def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, what: str) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as other,
-            connected_client(server) as caller,
-        ):
-            caller.socket.transport.write(flood)
-            with pytest.raises(ConnectionClosed) as closed:
-                await caller.until("response.done")
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1008
-            assert what in closed.value.rcvd.reason
-            await other.request_reply("hello")
-            await other.until("response.done")
-
-    run(main())
+async def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, what: str) -> None:
+    async with (
+        scripted_server(tmp_path) as (server, _),
+        connected_client(server) as other,
+        connected_client(server) as caller,
+    ):
+        caller.socket.transport.write(flood)
+        close = await caller.until_closed()
+        assert close.code == 1008
+        assert what in close.reason
+        await other.ask()
 
 
 @pytest.mark.parametrize("first", [frame(Opcode.PONG) * 1000, frame(Opcode.TEXT, b"\xff")], ids=["flood", "not UTF-8"])
-def test_little_is_read_after_the_close_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: bytes) -> None:
+async def test_little_is_read_after_the_close_frame(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: bytes
+) -> None:
     received = 0
     take = BackpressureProtocol.data_received
 
@@ -84,87 +72,54 @@ def test_little_is_read_after_the_close_frame(monkeypatch: pytest.MonkeyPatch, t
         take(protocol, data)
 
     monkeypatch.setattr(BackpressureProtocol, "data_received", counted)
-
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-        ):
-            caller.socket.transport.write(first + b"x" * (64 << 20))
-            async with asyncio.timeout(20):
-                await caller.socket.wait_closed()
-            assert received < 4 * LINGER_BYTES
-
-    run(main())
+    async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
+        caller.socket.transport.write(first + b"x" * (64 << 20))
+        async with asyncio.timeout(20):
+            await caller.socket.wait_closed()
+        assert received < 4 * LINGER_BYTES
 
 
-def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-        ):
-            with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
-                async with asyncio.TaskGroup() as tasks:
+async def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
+    async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
+        async with asyncio.TaskGroup() as tasks:
 
-                    async def flood() -> None:
-                        while not caller.socket.transport.is_closing():
-                            caller.socket.transport.write(frame(Opcode.PONG) * 1000)
-                            await asyncio.sleep(0)
+            async def flood() -> None:
+                while not caller.socket.transport.is_closing():
+                    caller.socket.transport.write(frame(Opcode.PONG) * 1000)
+                    await asyncio.sleep(0)
 
-                    flooding = tasks.create_task(flood())
-                    try:
-                        await caller.until("response.done")
-                    except ConnectionClosed as error:
-                        flooding.cancel()
-                        failed = error
-                raise failed
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1008
-
-    run(main())
+            flooding = tasks.create_task(flood())
+            close = await caller.until_closed()
+            flooding.cancel()
+        assert close.code == 1008
 
 
-def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server:
-            async with connected_client(server) as caller:
-                (protocol,) = server.server.server_state.connections
-                caller.socket.transport.pause_reading()
-                sock = caller.socket.transport.get_extra_info("socket")
-                assert isinstance(sock.family, socket.AddressFamily)
-                protocol.transport.set_write_buffer_limits(high=0)
-                protocol.pause_writing()  # as when the client's and the system's buffers are full
-                caller.socket.transport.write(frame(Opcode.PING, b"x" * 125) * 100)
-                await asyncio.sleep(0.2)
-                caller.socket.transport.resume_reading()
-                with pytest.raises(ConnectionClosed) as closed:
-                    await caller.until("response.done")
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.reason.startswith("too many pings whose answers are not read")
-
-    run(main())
+async def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
+    async with scripted_server(tmp_path) as (server, _):
+        async with connected_client(server) as caller:
+            (protocol,) = server.server.server_state.connections
+            caller.socket.transport.pause_reading()
+            sock = caller.socket.transport.get_extra_info("socket")
+            assert isinstance(sock.family, socket.AddressFamily)
+            protocol.transport.set_write_buffer_limits(high=0)
+            protocol.pause_writing()  # as when the client's and the system's buffers are full
+            caller.socket.transport.write(frame(Opcode.PING, b"x" * 125) * 100)
+            await asyncio.sleep(0.2)
+            caller.socket.transport.resume_reading()
+            close = await caller.until_closed()
+        assert close.reason.startswith("too many pings whose answers are not read")
 
 
-def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -> None:
+async def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -> None:
     text = b'{"type": "conversation.item.retrieve", "item_id": "nothing"}'
-
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-        ):
-            parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
-            caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
-            await caller.until("error")
-            pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
-            caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
-            await caller.until("error", 2)
-            assert [event["error"]["code"] for event in caller.events_of("error")] == [
-                "item_retrieve_invalid_item_id"
-            ] * 2
-
-    run(main())
+    async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
+        parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
+        caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
+        await caller.until("error")
+        pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
+        caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
+        await caller.until("error", 2)
+        assert [event["error"]["code"] for event in caller.events_of("error")] == ["item_retrieve_invalid_item_id"] * 2
 
 
 def test_control_frames_are_rate_limited() -> None:

@@ -1,17 +1,17 @@
 """Time limits of requests: uvicorn's protocol without a socket."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 
 import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from support.clocks.virtual_time import run_virtual
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from web.sockets.http_timeouts import REQUEST_TIMEOUT_S, TimedHttpProtocol
 from web.sockets.websocket_backpressure import BackpressureProtocol
+
+pytestmark = pytest.mark.virtual_time
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 ANSWER_S = 3 * REQUEST_TIMEOUT_S
@@ -54,62 +54,49 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await Response("yes")(scope, receive, send)
 
 
-def run_scene(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, None]]) -> _Pipe:
-    """Runs a scene on a new connection."""
-    pipes: list[_Pipe] = []
-
-    async def main() -> None:
-        pipe = _Pipe()
-        pipes.append(pipe)
-        config = Config(app, http=TimedHttpProtocol, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
-        config.load()
-        server = TimedHttpProtocol(config, ServerState(), {})
-        server.connection_made(pipe)
-        await scene(pipe, server)
-
-    run_virtual(main())
-    return pipes[0]
+def new_connection() -> tuple[_Pipe, TimedHttpProtocol]:
+    """Returns a new connection: the server's transport and its protocol."""
+    pipe = _Pipe()
+    config = Config(app, http=TimedHttpProtocol, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
+    config.load()
+    server = TimedHttpProtocol(config, ServerState(), {})
+    server.connection_made(pipe)
+    return pipe, server
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]], ids=["nothing", "request line", "almost all"])
-def test_incomplete_request_times_out(said: bytes) -> None:
-    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
-        if said:
-            server.data_received(said)
-        await asyncio.sleep(REQUEST_TIMEOUT_S - 0.1)
-        assert not pipe.is_closing()
-        await asyncio.sleep(0.2)
-
-    assert run_scene(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S)
-
-
-def test_slow_bytes_do_not_extend_the_timeout() -> None:
-    async def scene(_pipe: _Pipe, server: TimedHttpProtocol) -> None:
-        server.data_received(REQUEST)  # answered; the next request is slow
-        for byte in REQUEST[:20]:
-            await asyncio.sleep(0.9)
-            server.data_received(bytes([byte]))
-
-    assert run_scene(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
+async def test_incomplete_request_times_out(said: bytes) -> None:
+    pipe, server = new_connection()
+    if said:
+        server.data_received(said)
+    await asyncio.sleep(REQUEST_TIMEOUT_S - 0.1)
+    assert not pipe.is_closing()
+    await asyncio.sleep(0.2)
+    assert pipe.closed_s == pytest.approx(REQUEST_TIMEOUT_S)
 
 
-def test_slow_answer_does_not_time_out() -> None:
-    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
-        server.data_received(REQUEST.replace(b"/ ", b"/slow "))
-        await asyncio.sleep(ANSWER_S + 1)
-        assert pipe.said.endswith(b"yes")
-        assert not pipe.is_closing()
-        await asyncio.sleep(REQUEST_TIMEOUT_S)
-        assert pipe.is_closing()
-
-    run_scene(scene)
+async def test_slow_bytes_do_not_extend_the_timeout() -> None:
+    pipe, server = new_connection()
+    server.data_received(REQUEST)  # answered; the next request is slow
+    for byte in REQUEST[:20]:
+        await asyncio.sleep(0.9)
+        server.data_received(bytes([byte]))
+    assert pipe.closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
 
 
-def test_websocket_does_not_time_out() -> None:
-    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
-        server.data_received(UPGRADE)
-        await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
-        assert not pipe.is_closing()
-        await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
+async def test_slow_answer_does_not_time_out() -> None:
+    pipe, server = new_connection()
+    server.data_received(REQUEST.replace(b"/ ", b"/slow "))
+    await asyncio.sleep(ANSWER_S + 1)
+    assert pipe.said.endswith(b"yes")
+    assert not pipe.is_closing()
+    await asyncio.sleep(REQUEST_TIMEOUT_S)
+    assert pipe.is_closing()
 
-    run_scene(scene)
+
+async def test_websocket_does_not_time_out() -> None:
+    pipe, server = new_connection()
+    server.data_received(UPGRADE)
+    await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
+    assert not pipe.is_closing()
+    await asyncio.sleep(2 * REQUEST_TIMEOUT_S)

@@ -48,32 +48,29 @@ async def echoed(server: RunningServer, context: ssl.SSLContext, host: str = "12
         return await socket.recv()
 
 
-def test_page_and_realtime_are_served_encrypted(tmp_path: Path) -> None:
-    async def main() -> None:
-        pair = write_pair(tmp_path)
-        tls = tls_of(*pair)
-        async with running_server(tls=tls) as server:
-            async with httpx.AsyncClient(verify=trusting(pair[0]), trust_env=False) as client:
-                base = f"https://127.0.0.1:{server.port}"
-                page = await client.get(f"{base}/")
-                assert page.status_code == 200
-                assert f"wss://127.0.0.1:{server.port}" in page.headers["content-security-policy"]
-                known = (await client.get(f"{base}/readyz")).json()["tls"]
-                assert known == {
-                    "fingerprint": tls.certificate.fingerprint,
-                    "expires": tls.certificate.expires.isoformat(),
-                    "self_signed": False,
-                }
-            for name in ("127.0.0.1", "voice.example"):  # the names of the certificate are allowed hosts
-                origin = f"https://{name}:{server.port}"
-                assert await echoed(server, trusting(pair[0]), name, origin) == "hello"
-            with pytest.raises(InvalidStatus):  # the page of an unencrypted server is another origin
-                await echoed(server, trusting(pair[0]), origin=f"http://127.0.0.1:{server.port}")
-
-    asyncio.run(main())
+async def test_page_and_realtime_are_served_encrypted(tmp_path: Path) -> None:
+    pair = write_pair(tmp_path)
+    tls = tls_of(*pair)
+    async with running_server(tls=tls) as server:
+        async with httpx.AsyncClient(verify=trusting(pair[0]), trust_env=False) as client:
+            base = f"https://127.0.0.1:{server.port}"
+            page = await client.get(f"{base}/")
+            assert page.status_code == 200
+            assert f"wss://127.0.0.1:{server.port}" in page.headers["content-security-policy"]
+            known = (await client.get(f"{base}/readyz")).json()["tls"]
+            assert known == {
+                "fingerprint": tls.certificate.fingerprint,
+                "expires": tls.certificate.expires.isoformat(),
+                "self_signed": False,
+            }
+        for name in ("127.0.0.1", "voice.example"):  # the names of the certificate are allowed hosts
+            origin = f"https://{name}:{server.port}"
+            assert await echoed(server, trusting(pair[0]), name, origin) == "hello"
+        with pytest.raises(InvalidStatus):  # the page of an unencrypted server is another origin
+            await echoed(server, trusting(pair[0]), origin=f"http://127.0.0.1:{server.port}")
 
 
-def test_client_accepts_only_the_pinned_certificate(tmp_path: Path) -> None:
+async def test_client_accepts_only_the_pinned_certificate(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def converse(websocket: WebSocket) -> None:
@@ -81,31 +78,28 @@ def test_client_accepts_only_the_pinned_certificate(tmp_path: Path) -> None:
         await websocket.send_text("")
         await websocket.send_text(await websocket.receive_text())
 
-    async def main() -> None:
-        pair = write_pair(tmp_path)
-        tls = tls_of(*pair)
-        other = read_certificate(*write_pair(tmp_path, stem="other"))
-        async with running_server(converse=converse, tls=tls) as server:
-            address = address_of(f"wss://127.0.0.1:{server.port}")
-            pinned = client_tls(address, tls.certificate.fingerprint.replace(":", "").lower(), None)
-            assert pinned is not None
-            assert await echoed(server, pinned) == "hello"
-            wrong = client_tls(address, other.fingerprint, None)
-            assert wrong is not None
-            with pytest.raises(UnexpectedCertificateError) as error:
-                await echoed(server, wrong)
-            reason = why_not(error.value, address)
-            assert "another fingerprint than --tls-fingerprint" in reason.sentence
-            assert not reason.again
-            authorities = client_tls(address, None, str(pair[0]))
-            assert authorities is not None
-            assert await echoed(server, authorities) == "hello"
-            with pytest.raises(ssl.SSLCertVerificationError) as unknown:  # nothing given: as a browser
-                await echoed(server, ssl.create_default_context())
-            assert "--tls-fingerprint" in why_not(unknown.value, address).sentence
-            assert len(asked) == 2
-
-    asyncio.run(main())
+    pair = write_pair(tmp_path)
+    tls = tls_of(*pair)
+    other = read_certificate(*write_pair(tmp_path, stem="other"))
+    async with running_server(converse=converse, tls=tls) as server:
+        address = address_of(f"wss://127.0.0.1:{server.port}")
+        pinned = client_tls(address, tls.certificate.fingerprint.replace(":", "").lower(), None)
+        assert pinned is not None
+        assert await echoed(server, pinned) == "hello"
+        wrong = client_tls(address, other.fingerprint, None)
+        assert wrong is not None
+        with pytest.raises(UnexpectedCertificateError) as error:
+            await echoed(server, wrong)
+        reason = why_not(error.value, address)
+        assert "another fingerprint than --tls-fingerprint" in reason.sentence
+        assert not reason.again
+        authorities = client_tls(address, None, str(pair[0]))
+        assert authorities is not None
+        assert await echoed(server, authorities) == "hello"
+        with pytest.raises(ssl.SSLCertVerificationError) as unknown:  # nothing given: as a browser
+            await echoed(server, ssl.create_default_context())
+        assert "--tls-fingerprint" in why_not(unknown.value, address).sentence
+        assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -126,73 +120,60 @@ def test_nothing_is_accepted_without_a_check() -> None:
     assert client_tls(address_of("wss://10.0.0.2"), None, None) is None
 
 
-def test_renewed_certificate_is_used_without_restart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        pair = write_pair(tmp_path)
-        tls = tls_of(*pair)
-        before = tls.certificate
-        async with running_server(tls=tls) as server:
-            old = trusting(pair[0])
-            async with connect(f"wss://127.0.0.1:{server.port}/v1/realtime", ssl=old, proxy=None) as socket:
-                await socket.recv()
-                write_pair(tmp_path, ends=timedelta(days=60))
-                await tls.look(renew=False)
-                assert tls.certificate.fingerprint != before.fingerprint
-                assert await echoed(server, trusting(pair[0])) == "hello"
-                with pytest.raises(ssl.SSLCertVerificationError):
-                    await echoed(server, old)
-                await socket.send("still open")
-                assert await socket.recv() == "still open"
-            renewed = tls.certificate
-            pair[1].write_text("damaged, and longer than nothing", encoding="utf-8")
-            new = trusting(pair[0])
+async def test_renewed_certificate_is_used_without_restart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pair = write_pair(tmp_path)
+    tls = tls_of(*pair)
+    before = tls.certificate
+    async with running_server(tls=tls) as server:
+        old = trusting(pair[0])
+        async with connect(f"wss://127.0.0.1:{server.port}/v1/realtime", ssl=old, proxy=None) as socket:
+            await socket.recv()
+            write_pair(tmp_path, ends=timedelta(days=60))
             await tls.look(renew=False)
-            assert tls.certificate == renewed
-            assert await echoed(server, new) == "hello"
-
-    asyncio.run(main())
+            assert tls.certificate.fingerprint != before.fingerprint
+            assert await echoed(server, trusting(pair[0])) == "hello"
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await echoed(server, old)
+            await socket.send("still open")
+            assert await socket.recv() == "still open"
+        renewed = tls.certificate
+        pair[1].write_text("damaged, and longer than nothing", encoding="utf-8")
+        new = trusting(pair[0])
+        await tls.look(renew=False)
+        assert tls.certificate == renewed
+        assert await echoed(server, new) == "hello"
     assert "the renewed certificate is not used" in caplog.text
 
 
-def test_own_certificate_is_renewed_for_a_new_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        found = server_tls(ServerSection(tls_self_signed=True), {"XDG_DATA_HOME": str(tmp_path)})
-        assert found is not None
-        assert found.self_signed
-        before = found.certificate
-        await found.look(renew=True)
-        assert found.certificate == before
-        monkeypatch.setattr("assistant.tls.subjects.lan_addresses", lambda: ["10.1.2.3"])
-        await found.look(renew=True)
-        assert "10.1.2.3" in found.certificate.addresses
-        assert found.certificate.fingerprint != before.fingerprint
-
-    asyncio.run(main())
+async def test_own_certificate_is_renewed_for_a_new_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = server_tls(ServerSection(tls_self_signed=True), {"XDG_DATA_HOME": str(tmp_path)})
+    assert found is not None
+    assert found.self_signed
+    before = found.certificate
+    await found.look(renew=True)
+    assert found.certificate == before
+    monkeypatch.setattr("assistant.tls.subjects.lan_addresses", lambda: ["10.1.2.3"])
+    await found.look(renew=True)
+    assert "10.1.2.3" in found.certificate.addresses
+    assert found.certificate.fingerprint != before.fingerprint
 
 
-def test_silent_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceptor, "MAX_HANDSHAKES", 4)
-
-    async def main() -> None:
-        pair = write_pair(tmp_path)
-        async with running_server(tls=tls_of(*pair)) as server:
-            silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(9)]
-            assert await echoed(server, trusting(pair[0])) == "hello"
-            async with asyncio.timeout(5):
-                assert await silent[0][0].read() == b""  # the oldest was dropped
-            for _, writer in silent:
-                writer.close()
-
-    asyncio.run(main())
+    pair = write_pair(tmp_path)
+    async with running_server(tls=tls_of(*pair)) as server:
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(9)]
+        assert await echoed(server, trusting(pair[0])) == "hello"
+        async with asyncio.timeout(5):
+            assert await silent[0][0].read() == b""  # the oldest was dropped
+        for _, writer in silent:
+            writer.close()
 
 
-def test_client_without_tls_gets_no_answer(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with running_server(tls=tls_of(*write_pair(tmp_path))) as server, httpx.AsyncClient() as client:
-            with pytest.raises(httpx.TransportError):
-                await client.get(f"http://127.0.0.1:{server.port}/readyz")
-
-    asyncio.run(main())
+async def test_client_without_tls_gets_no_answer(tmp_path: Path) -> None:
+    async with running_server(tls=tls_of(*write_pair(tmp_path))) as server, httpx.AsyncClient() as client:
+        with pytest.raises(httpx.TransportError):
+            await client.get(f"http://127.0.0.1:{server.port}/readyz")
 
 
 def banner_of(tls: ServerTls, host: str, *, terminal: bool = False) -> str:
@@ -243,18 +224,15 @@ def test_doctor_checks_the_certificate(tmp_path: Path) -> None:
     assert level(section(*write_pair(tmp_path, ends=timedelta(hours=-1)))) == "fail"
 
 
-def test_client_that_never_finishes_its_handshake_does_not_delay_the_shutdown(tmp_path: Path) -> None:
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            accepting = acceptor.Acceptor(listening, asyncio.Protocol, tls=tls_of(*write_pair(tmp_path)).context)
-            _, writer = await asyncio.open_connection(*listening.getsockname())
-            await asyncio.sleep(0.1)
-            accepting.close()
-            async with asyncio.timeout(2):
-                await accepting.wait_closed()
-            writer.close()
-
-    asyncio.run(main())
+async def test_client_that_never_finishes_its_handshake_does_not_delay_the_shutdown(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        accepting = acceptor.Acceptor(listening, asyncio.Protocol, tls=tls_of(*write_pair(tmp_path)).context)
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        await asyncio.sleep(0.1)
+        accepting.close()
+        async with asyncio.timeout(2):
+            await accepting.wait_closed()
+        writer.close()
 
 
 def test_unexpected_error_of_a_renewed_certificate_does_not_end_the_server(tmp_path: Path) -> None:

@@ -115,14 +115,12 @@ async def after_commit(client: Vanishing) -> None:
 
 async def within_response_created(client: Vanishing) -> None:
     async with client.connected() as caller:
-        await caller.request_reply("count")
-        await caller.until("response.created")
+        await caller.ask("count", until="response.created")
 
 
 async def within_audio(client: Vanishing) -> None:
     async with client.connected() as caller:
-        await caller.request_reply("count")
-        await caller.until("response.output_audio.delta", 2)
+        await caller.ask("count", until="response.output_audio.delta", count=2)
 
 
 async def within_out_of_band_response(client: Vanishing) -> None:
@@ -133,16 +131,14 @@ async def within_out_of_band_response(client: Vanishing) -> None:
 
 async def while_resuming(client: Vanishing) -> None:
     async with client.connected() as caller:
-        await caller.request_reply("count")
-        await caller.until("response.output_audio.delta")
+        await caller.ask("count", until="response.output_audio.delta")
     async with connect(client.server.url(resume=caller.token), compression=None) as again:
         again.transport.abort()
 
 
 async def after_resuming(client: Vanishing) -> None:
     async with client.connected() as caller:
-        await caller.request_reply("count")
-        await caller.until("response.output_audio.delta")
+        await caller.ask("count", until="response.output_audio.delta")
     async with client.connected(resume=caller.token):
         pass
 
@@ -189,22 +185,20 @@ def leavings(server: SessionServer, tasks: int, before: int) -> str:
 
 
 @pytest.mark.parametrize("farewell", ["reset", "end of stream"])
-def test_vanished_client_leaves_nothing(farewell: Farewell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_vanished_client_leaves_nothing(
+    farewell: Farewell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At any step, and with a single slot: what is left of one client would refuse the next."""
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
-
-    async def main() -> None:
-        settings = settings_for(tmp_path, "turn.hangover_ms=100", "server.max_sessions=1", "server.resume_s=0.1")
-        async with session_server(ScriptedEngineLoader(settings, os.environ, answers=(TEN,))) as server:
-            await answered(server)
-            await eventually(lambda: server.limits.current == 0)
-            tasks, before = len(asyncio.all_tasks()), descriptors()
-            for step in STEPS:
-                await step(Vanishing(server, farewell))
-                by_s = asyncio.get_running_loop().time() + 20
-                while left := leavings(server, tasks, before):
-                    assert asyncio.get_running_loop().time() < by_s, f"{step.__name__} left {left}"
-                    await asyncio.sleep(0.01)
-            await answered(server)
-
-    asyncio.run(main())
+    settings = settings_for(tmp_path, "turn.hangover_ms=100", "server.max_sessions=1", "server.resume_s=0.1")
+    async with session_server(ScriptedEngineLoader(settings, os.environ, answers=(TEN,))) as server:
+        await answered(server)
+        await eventually(lambda: server.limits.current == 0)
+        tasks, before = len(asyncio.all_tasks()), descriptors()
+        for step in STEPS:
+            await step(Vanishing(server, farewell))
+            by_s = asyncio.get_running_loop().time() + 20
+            while left := leavings(server, tasks, before):
+                assert asyncio.get_running_loop().time() < by_s, f"{step.__name__} left {left}"
+                await asyncio.sleep(0.01)
+        await answered(server)

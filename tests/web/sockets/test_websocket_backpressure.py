@@ -1,10 +1,11 @@
 """Reading pauses until messages are taken: uvicorn's protocol without a socket."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
-from support.clocks.virtual_time import run_virtual
 from uvicorn.config import Config
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.server import ServerState
@@ -20,6 +21,8 @@ from web.sockets.websocket_backpressure import (
     PAUSE_S,
     BackpressureProtocol,
 )
+
+pytestmark = pytest.mark.virtual_time
 
 Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
 Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
@@ -54,155 +57,146 @@ class _Pipe(asyncio.Transport):
         self.lost = True
 
 
-def run_scene(
-    scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[None, None, None]],
-    app_send: list[Send] | None = None,
-    *,
-    ping_s: float | None = None,
-) -> None:
-    """Runs a scene on an accepted connection. `app_send` gets the application's send function."""
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """An accepted connection.
 
-    async def main() -> None:
-        accepted, over = asyncio.Event(), asyncio.Event()
-        app_receive: list[Receive] = []
+    Attributes:
+        pipe: The server's transport.
+        protocol: The server's protocol.
+        client: The client's end.
+        receive: Receives as the application.
+        send: Sends as the application.
+    """
 
-        async def app(_scope: object, receive: Receive, send: Send) -> None:
-            if app_send is not None:
-                app_send.append(send)
-            await receive()
-            await send({"type": "websocket.accept"})
-            app_receive.append(receive)
-            accepted.set()
-            await over.wait()
+    pipe: _Pipe
+    protocol: BackpressureProtocol
+    client: ClientProtocol
+    receive: Receive
+    send: Send
 
-        pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
-        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=ping_s, ws_ping_timeout=ping_s, log_config=None)
-        config.load()
-        server = BackpressureProtocol(config, ServerState(), {})
-        server.connection_made(pipe)
-        request = client.connect()
-        client.send_request(request)
-        server.data_received(b"".join(client.data_to_send()))
-        await accepted.wait()
-        client.state = client.state.OPEN
-
-        def say(text: str) -> None:
-            client.send_text(text.encode())
-            server.data_received(b"".join(client.data_to_send()))
-
-        await scene(pipe, say, app_receive[0])
-        over.set()
-        await asyncio.sleep(0.1)
-
-    run_virtual(main())
+    def say(self, text: str) -> None:
+        """Sends a text as the client."""
+        self.client.send_text(text.encode())
+        self.protocol.data_received(b"".join(self.client.data_to_send()))
 
 
-def test_single_messages_never_pause_reading() -> None:
-    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+@asynccontextmanager
+async def accepted(*, ping_s: float | None = None) -> AsyncGenerator[_Connection]:
+    """Opens a connection, which the application accepts."""
+    begun, over = asyncio.Event(), asyncio.Event()
+    ends: list[tuple[Receive, Send]] = []
+
+    async def app(_scope: object, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        ends.append((receive, send))
+        begun.set()
+        await over.wait()
+
+    protocol, pipe = protocol_of(app, ping_s)
+    client = ClientProtocol(parse_uri("ws://localhost/"))
+    client.send_request(client.connect())
+    protocol.data_received(b"".join(client.data_to_send()))
+    await begun.wait()
+    client.state = client.state.OPEN
+    yield _Connection(pipe, protocol, client, *ends[0])
+    over.set()
+    await asyncio.sleep(0.1)
+
+
+def protocol_of(app: object, ping_s: float | None = None) -> tuple[BackpressureProtocol, _Pipe]:
+    """Returns the protocol of a new connection, and its transport."""
+    config = Config(app, ws=BackpressureProtocol, ws_ping_interval=ping_s, ws_ping_timeout=ping_s, log_config=None)  # type: ignore[arg-type]
+    config.load()
+    protocol, pipe = BackpressureProtocol(config, ServerState(), {}), _Pipe()
+    protocol.connection_made(pipe)
+    return protocol, pipe
+
+
+async def test_single_messages_never_pause_reading() -> None:
+    async with accepted() as connection:
         for number in range(5 * MAX_WAITING):
-            say(f"{number}")
-            assert (await receive())["text"] == f"{number}"
-        assert pipe.stops == 0
-
-    run_scene(scene)
+            connection.say(f"{number}")
+            assert (await connection.receive())["text"] == f"{number}"
+        assert connection.pipe.stops == 0
 
 
-def test_untaken_messages_pause_reading() -> None:
-    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+async def test_untaken_messages_pause_reading() -> None:
+    async with accepted() as connection:
         for number in range(MAX_WAITING - 1):
-            say(f"{number}")
-        assert pipe.reading
-        say("one more")
-        assert not pipe.reading
-        say("what was read with it")
+            connection.say(f"{number}")
+        assert connection.pipe.reading
+        connection.say("one more")
+        assert not connection.pipe.reading
+        connection.say("what was read with it")
         for _ in range(MAX_WAITING):
-            await receive()
-            assert not pipe.reading
-        await receive()
-        assert pipe.reading
-        assert pipe.stops == 1
-
-    run_scene(scene)
+            await connection.receive()
+            assert not connection.pipe.reading
+        await connection.receive()
+        assert connection.pipe.reading
+        assert connection.pipe.stops == 1
 
 
-def test_large_message_pauses_reading_at_once() -> None:
-    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
-        say("x" * (MAX_BYTES + 1))
-        assert not pipe.reading
-        await receive()
-        assert pipe.reading
-        say("x" * MAX_BYTES)
-        assert pipe.reading
-
-    run_scene(scene)
+async def test_large_message_pauses_reading_at_once() -> None:
+    async with accepted() as connection:
+        connection.say("x" * (MAX_BYTES + 1))
+        assert not connection.pipe.reading
+        await connection.receive()
+        assert connection.pipe.reading
+        connection.say("x" * MAX_BYTES)
+        assert connection.pipe.reading
 
 
-def test_messages_after_close_do_not_pause_reading() -> None:
-    sends: list[Send] = []
-
-    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
+async def test_messages_after_close_do_not_pause_reading() -> None:
+    async with accepted() as connection:
         for number in range(2 * MAX_WAITING):
-            say(f"{number}")
-        assert not pipe.reading
-        await sends[0]({"type": "websocket.close", "code": 1013})
-        assert pipe.reading
-        say("said before the close arrived")
-        say("x" * (MAX_BYTES + 1))
-        assert pipe.reading
-
-    run_scene(scene, sends)
+            connection.say(f"{number}")
+        assert not connection.pipe.reading
+        await connection.send({"type": "websocket.close", "code": 1013})
+        assert connection.pipe.reading
+        connection.say("said before the close arrived")
+        connection.say("x" * (MAX_BYTES + 1))
+        assert connection.pipe.reading
 
 
-def test_lost_connection_is_not_written_to() -> None:
-    sends: list[Send] = []
-
-    async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
-        await sends[0]({"type": "websocket.send", "text": "{}"})
-        written, pipe.lost = pipe.written, True
+async def test_lost_connection_is_not_written_to() -> None:
+    async with accepted() as connection:
+        await connection.send({"type": "websocket.send", "text": "{}"})
+        written, connection.pipe.lost = connection.pipe.written, True
         with pytest.raises(ClientDisconnected):
-            await sends[0]({"type": "websocket.send", "text": "{}"})
-        assert pipe.written == written
-
-    run_scene(scene, sends)
+            await connection.send({"type": "websocket.send", "text": "{}"})
+        assert connection.pipe.written == written
 
 
 @pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
-def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> None:
-    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+async def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> None:
+    async with accepted(ping_s=20.0) as connection:
         for _ in range(MAX_WAITING * (client == "is not read")):
-            say("sound that comes too fast")
+            connection.say("sound that comes too fast")
         for _ in range(5):
             await asyncio.sleep(10)
             if client == "speaks":
-                say("still here")
-                await receive()
-        assert pipe.lost == (client == "says nothing")
+                connection.say("still here")
+                await connection.receive()
+        assert connection.pipe.lost == (client == "says nothing")
         if client == "is not read":
             for _ in range(MAX_WAITING):
-                await receive()
-            assert pipe.reading
+                await connection.receive()
+            assert connection.pipe.reading
             await asyncio.sleep(41)
-            assert pipe.lost, "read again, it said nothing"
-
-    run_scene(scene, ping_s=20.0)
+            assert connection.pipe.lost, "read again, it said nothing"
 
 
-def test_empty_fragments_are_dropped() -> None:
-    config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
-
-    async def main() -> None:
-        config.load()
-        server = BackpressureProtocol(config, ServerState(), {})
-        server.connection_made(_Pipe())
-        server.handle_text(Frame(Opcode.TEXT, b"{", fin=False))
-        for _ in range(1000):
-            server.handle_cont(Frame(Opcode.CONT, b"", fin=False))
-        server.handle_cont(Frame(Opcode.CONT, b"}", fin=False))
-        assert server.frames == [b"{", b"}"]
-        server.handle_cont(Frame(Opcode.CONT, b""))
-        assert server.queue.get_nowait() == {"type": "websocket.receive", "text": "{}"}
-
-    run_virtual(main())
+async def test_empty_fragments_are_dropped() -> None:
+    server, _ = protocol_of(lambda: None)
+    server.handle_text(Frame(Opcode.TEXT, b"{", fin=False))
+    for _ in range(1000):
+        server.handle_cont(Frame(Opcode.CONT, b"", fin=False))
+    server.handle_cont(Frame(Opcode.CONT, b"}", fin=False))
+    assert server.frames == [b"{", b"}"]
+    server.handle_cont(Frame(Opcode.CONT, b""))
+    assert server.queue.get_nowait() == {"type": "websocket.receive", "text": "{}"}
 
 
 HANDSHAKE = "GET / HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Version: 13\r\n"
@@ -222,100 +216,72 @@ UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     ],
     ids=["post", "long header", "subprotocol", "extension", "key", "connection"],
 )
-def test_invalid_handshake_is_answered_and_closed(request_text: str) -> None:
-    async def main() -> None:
-        config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
-        config.load()
-        server, pipe = BackpressureProtocol(config, ServerState(), {}), _Pipe()
-        server.connection_made(pipe)
-        server.data_received(request_text.encode())
-        assert pipe.said.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert pipe.lost
-        server.data_received(b"more")
-        assert pipe.written == 1
-
-    run_virtual(main())
+async def test_invalid_handshake_is_answered_and_closed(request_text: str) -> None:
+    server, pipe = protocol_of(lambda: None)
+    server.data_received(request_text.encode())
+    assert pipe.said.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert pipe.lost
+    server.data_received(b"more")
+    assert pipe.written == 1
 
 
-def test_other_headers_of_a_handshake_may_have_any_bytes() -> None:
-    async def main() -> None:
-        async def app(_scope: object, _receive: Receive, send: Send) -> None:
-            await send({"type": "websocket.accept"})
+async def test_other_headers_of_a_handshake_may_have_any_bytes() -> None:
+    async def app(_scope: object, _receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
 
-        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
-        config.load()
-        server, pipe = BackpressureProtocol(config, ServerState(), {}), _Pipe()
-        server.connection_made(pipe)
-        server.data_received(f"{HANDSHAKE}{UPGRADE}{KEY}Cookie: name=ä\r\n\r\n".encode())
-        await asyncio.sleep(1)
-        assert pipe.said.startswith(b"HTTP/1.1 101 ")
-
-    run_virtual(main())
+    server, pipe = protocol_of(app)
+    server.data_received(f"{HANDSHAKE}{UPGRADE}{KEY}Cookie: name=ä\r\n\r\n".encode())
+    await asyncio.sleep(1)
+    assert pipe.said.startswith(b"HTTP/1.1 101 ")
 
 
-def test_frames_before_handshake_answer_wait() -> None:
-    async def main() -> None:
-        may_accept = asyncio.Event()
-        said: list[object] = []
+async def test_frames_before_handshake_answer_wait() -> None:
+    may_accept = asyncio.Event()
+    said: list[object] = []
 
-        async def app(_scope: object, receive: Receive, send: Send) -> None:
-            await receive()
-            await may_accept.wait()
-            await send({"type": "websocket.accept"})
-            said.append((await receive())["text"])
+    async def app(_scope: object, receive: Receive, send: Send) -> None:
+        await receive()
+        await may_accept.wait()
+        await send({"type": "websocket.accept"})
+        said.append((await receive())["text"])
 
-        pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
-        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
-        config.load()
-        server = BackpressureProtocol(config, ServerState(), {})
-        server.connection_made(pipe)
-        client.send_request(client.connect())
-        server.data_received(b"".join(client.data_to_send()))
-        await asyncio.sleep(0.1)
-        client.state = client.state.OPEN
-        client.send_ping(b"early")
-        client.send_text(b"hello")
-        server.data_received(b"".join(client.data_to_send()))
-        await asyncio.sleep(0.1)
-        assert (pipe.said, pipe.reading) == (b"", False)
-        may_accept.set()
-        await asyncio.sleep(0.1)
-        assert pipe.said.startswith(b"HTTP/1.1 101")
-        assert pipe.said.endswith(b"early")
-        assert said == ["hello"]
-        assert pipe.reading
-
-    run_virtual(main())
+    server, pipe = protocol_of(app)
+    client = ClientProtocol(parse_uri("ws://localhost/"))
+    client.send_request(client.connect())
+    server.data_received(b"".join(client.data_to_send()))
+    await asyncio.sleep(0.1)
+    client.state = client.state.OPEN
+    client.send_ping(b"early")
+    client.send_text(b"hello")
+    server.data_received(b"".join(client.data_to_send()))
+    await asyncio.sleep(0.1)
+    assert (pipe.said, pipe.reading) == (b"", False)
+    may_accept.set()
+    await asyncio.sleep(0.1)
+    assert pipe.said.startswith(b"HTTP/1.1 101")
+    assert pipe.said.endswith(b"early")
+    assert said == ["hello"]
+    assert pipe.reading
 
 
-def test_reading_that_stopped_after_the_close_frame_stays_stopped() -> None:
+async def test_reading_that_stopped_after_the_close_frame_stays_stopped() -> None:
     """A flood had left a piece that was to be parsed later."""
-    sends: list[Send] = []
-
-    async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
-        await sends[0]({"type": "websocket.close", "code": 1013})
-        protocol = sends[0].__self__  # type: ignore[attr-defined] # it is a method of the connection's protocol
-        protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
-        protocol.data_received(b"x" * (LINGER_BYTES + 1))
+    async with accepted() as connection:
+        await connection.send({"type": "websocket.close", "code": 1013})
+        connection.protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
+        connection.protocol.data_received(b"x" * (LINGER_BYTES + 1))
         await asyncio.sleep(2 * PAUSE_S)
-        assert not pipe.reading
-
-    run_scene(scene, sends)
+        assert not connection.pipe.reading
 
 
-def test_empty_messages_after_close_are_parsed_in_pieces() -> None:
-    sends: list[Send] = []
-
-    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
-        await sends[0]({"type": "websocket.close", "code": 1013})
+async def test_empty_messages_after_close_are_parsed_in_pieces() -> None:
+    async with accepted() as connection:
+        await connection.send({"type": "websocket.close", "code": 1013})
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        say("")
-        protocol = sends[0].__self__  # type: ignore[attr-defined] # it is a method of the connection's protocol
-        protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
-        assert not pipe.reading
-        while not pipe.reading:  # noqa: ASYNC110 - virtual time
+        connection.say("")
+        connection.protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
+        assert not connection.pipe.reading
+        while not connection.pipe.reading:  # noqa: ASYNC110 - virtual time
             await asyncio.sleep(0.01)
         assert loop.time() - began_s == pytest.approx(40_000 / FRAMES_AT_ONCE * PAUSE_S, rel=0.5)
-
-    run_scene(scene, sends)

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from support.conversations.session_harness import CONFIG, SessionHarness, run_scene
+from support.conversations.session_harness import CONFIG, SessionHarness
 from support.engines.scripted_engines import Answer
 from support.protocol.wire_client import Client, Event
 
@@ -17,6 +18,8 @@ from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
 from llm.chat import FunctionCall
 from web.access import rate_limits
 from web.access.rate_limits import Rate
+
+pytestmark = pytest.mark.virtual_time
 
 SCHEMA = '{"type":"object"}'
 WEATHER = McpTool("weather", "The weather at a place.", SCHEMA, '{"readOnlyHint": true}', read_only=True)
@@ -72,23 +75,18 @@ class ScriptedServers:
         self.closed = True
 
 
-Scene = Callable[[SessionHarness, ScriptedServers], Coroutine[None, None, None]]
-
-
-def run(
-    scene: Scene,
-    *answers: Answer | tuple[Answer, ...],
-    servers: ScriptedServers | None = None,
-    hosts: str = "tools.example.org",
-) -> tuple[SessionHarness, ScriptedServers]:
-    """Runs a scene with a client that may name servers at these hosts."""
-    config = replace(CONFIG, mcp_hosts=McpHosts.of(hosts))
+@asynccontextmanager
+async def naming_servers(
+    *answers: Answer | tuple[Answer, ...], servers: ScriptedServers | None = None
+) -> AsyncGenerator[tuple[SessionHarness, ScriptedServers]]:
+    """Runs a session, while the block runs, whose client may name servers at tools.example.org."""
+    config = replace(CONFIG, mcp_hosts=McpHosts.of("tools.example.org"))
     harness = SessionHarness(answers or ("Yes.",), client=Client(config))
     harness.talk.configure(config)
     servers = servers or ScriptedServers()
     harness.talk.mcp.connect = lambda _hosts: servers
-    run_scene(lambda harness: scene(harness, servers), harness)
-    return harness, servers
+    async with harness.running():
+        yield harness, servers
 
 
 async def listed(harness: SessionHarness, *tools: Event, **session: Any) -> None:
@@ -103,6 +101,13 @@ async def ask(harness: SessionHarness, text: str = "What is the weather?", **res
     await harness.send("response.create", response=response)
 
 
+async def answered(harness: SessionHarness, *tools: Event) -> None:
+    """Names servers, asks, and waits for the answer."""
+    await listed(harness, *tools)
+    await ask(harness)
+    await harness.until("response.done")
+
+
 def without_id(item: Event) -> Event:
     return {name: value for name, value in item.items() if name != "id"}
 
@@ -110,13 +115,9 @@ def without_id(item: Event) -> Event:
 # ---- lists ----
 
 
-def test_tools_are_listed_and_offered() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, {**HOME, "server_description": "The house"})
-        await ask(harness)
-        await harness.until("response.done")
-
-    harness, servers = run(scene)
+async def test_tools_are_listed_and_offered() -> None:
+    async with naming_servers() as (harness, servers):
+        await answered(harness, {**HOME, "server_description": "The house"})
     at = harness.kinds.index("session.updated")
     assert harness.kinds[at : at + 5] == [
         "session.updated", "conversation.item.added", "mcp_list_tools.in_progress", "conversation.item.done",
@@ -144,14 +145,12 @@ def test_tools_are_listed_and_offered() -> None:
     assert servers.closed
 
 
-def test_session_object_has_server_without_secrets() -> None:
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+async def test_session_object_has_server_without_secrets() -> None:
+    async with naming_servers() as (harness, servers):
         await listed(harness, {**HOME, "authorization": "secret", "headers": {"X-Key": "secret too"},
                                "allowed_tools": ["weather"]})  # fmt: skip
         assert servers.listed[0].headers == (("Authorization", "Bearer secret"), ("X-Key", "secret too"))
         assert "secret" not in repr(servers.listed[0])
-
-    harness, _ = run(scene)
     (updated,) = harness.events("session.updated")
     assert updated["session"]["tools"] == [{**HOME, "allowed_tools": ["weather"]}]
     assert "secret" not in json.dumps([event for _, event in harness.log])
@@ -167,34 +166,27 @@ def test_session_object_has_server_without_secrets() -> None:
         (None, ["home_add", "home_weather"]),
     ],
 )
-def test_only_allowed_tools_are_offered(allowed: object, names: list[str]) -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, {**HOME, "allowed_tools": allowed})
-        await ask(harness)
-        await harness.until("response.done")
-
-    harness, _ = run(scene)
+async def test_only_allowed_tools_are_offered(allowed: object, names: list[str]) -> None:
+    async with naming_servers() as (harness, _):
+        await answered(harness, {**HOME, "allowed_tools": allowed})
     assert [function.name for function in harness.model.options[0].functions] == names
 
 
-def test_failed_list_is_reported_and_tried_again_when_named_again() -> None:
+async def test_failed_list_is_reported_and_tried_again_when_named_again() -> None:
     servers = ScriptedServers(list_error="no connection")
-
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+    async with naming_servers(servers=servers) as (harness, servers):
         await harness.update(tools=[HOME])
         await harness.until("error")
         servers.list_error = ""
         await listed(harness, HOME)
-
-    harness, _ = run(scene, servers=servers)
     assert len(harness.events("mcp_list_tools.failed")) == 1
     (error,) = harness.events("error")
     assert error["error"]["code"] == "mcp_list_tools_failed"
     assert error["error"]["message"] == "The tools of the MCP server 'home' cannot be listed: no connection"
 
 
-def test_list_that_ends_after_a_reconnection_is_reported() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_list_that_ends_after_a_reconnection_is_reported() -> None:
+    async with naming_servers() as (harness, _):
         await harness.update(tools=[HOME])
         await harness.until("mcp_list_tools.in_progress")
         harness.talk.on_disconnect()
@@ -202,13 +194,11 @@ def test_list_that_ends_after_a_reconnection_is_reported() -> None:
         harness.talk.resume(None, None, None)
         harness.talk.changed = harness._fetch
         await harness.until("mcp_list_tools.completed")
-
-    harness, _ = run(scene)
     assert len(harness.events("conversation.item.done")) == 1
 
 
-def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+async def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
+    async with naming_servers() as (harness, servers):
         await listed(harness, HOME)
         await harness.update(tools=[{**HOME, "require_approval": "always"}])
         assert len(servers.listed) == 1
@@ -216,51 +206,39 @@ def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
         assert servers.forgotten == ["home"]
         await ask(harness)
         await harness.until("response.done")
-
-    harness, _ = run(scene)
     assert harness.model.options[0].functions == ()
 
 
-def test_servers_whose_headers_keep_changing_are_limited(
+async def test_servers_whose_headers_keep_changing_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(rate_limits.RATES, "mcp_servers", Rate(3, 0.1))
-
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+    async with naming_servers() as (harness, servers):
         for number in range(20):
             await harness.update(tools=[{**HOME, "headers": {"X-Number": str(number)}}])
         await harness.until("mcp_list_tools.failed", 17)
         assert len(servers.listed) == 3
         await asyncio.sleep(20)
         await listed(harness, {**HOME, "headers": {"X-Number": "20"}})
-
-    harness, _ = run(scene)
     assert "too many new MCP servers" in harness.events("error")[0]["error"]["message"]
 
 
-def test_servers_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rate_limits.RATES, "mcp_servers_of_all", Rate(1, 0.001))
-
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+    async with naming_servers() as (harness, servers):
         assert harness.talk.mcp.rates.allows("mcp_servers_of_all", "")  # another conversation
         await harness.update(tools=[HOME])
         await harness.until("mcp_list_tools.failed")
         assert servers.listed == []
 
-    run(scene)
-
 
 # ---- calls ----
 
 
-def test_call_is_an_item_of_the_response_and_the_model_goes_on() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, HOME)
-        await ask(harness)
-        await harness.until("response.done")
+async def test_call_is_an_item_of_the_response_and_the_model_goes_on() -> None:
+    async with naming_servers((CALL,), "It is sunny.") as (harness, servers):
+        await answered(harness, HOME)
         await harness.send("conversation.item.retrieve", item_id=harness.done[0]["output"][0]["id"])
-
-    harness, servers = run(scene, (CALL,), "It is sunny.")
     assert servers.called == [("home", "weather", ROME)]
     at = harness.kinds.index("response.created")
     assert harness.kinds[at:-1] == [
@@ -281,26 +259,18 @@ def test_call_is_an_item_of_the_response_and_the_model_goes_on() -> None:
     assert asked[-2].calls[0].name == "home_weather"
 
 
-def test_words_before_a_call_and_after_it_are_one_message() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, HOME)
-        await ask(harness)
-        await harness.until("response.done")
-
-    harness, _ = run(scene, ("Let me look. ", CALL), "It is sunny.")
+async def test_words_before_a_call_and_after_it_are_one_message() -> None:
+    async with naming_servers(("Let me look. ", CALL), "It is sunny.") as (harness, _):
+        await answered(harness, HOME)
     message, call = harness.done[0]["output"]
     assert message["content"][0]["text"].split() == "Let me look. It is sunny.".split()
     assert without_id(call) == DONE_CALL
 
 
-def test_failed_call_has_its_error_and_the_model_is_told() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, HOME)
-        await ask(harness)
-        await harness.until("response.done")
-
+async def test_failed_call_has_its_error_and_the_model_is_told() -> None:
     servers = ScriptedServers(call_error=McpCallError("http_error", "the server answers with status 500", 500))
-    harness, _ = run(scene, (CALL,), "It did not work.", servers=servers)
+    async with naming_servers((CALL,), "It did not work.", servers=servers) as (harness, _):
+        await answered(harness, HOME)
     assert len(harness.events("response.mcp_call.failed")) == 1
     call, _ = harness.done[0]["output"]
     assert call["error"] == {"type": "http_error", "code": 500, "message": "the server answers with status 500"}
@@ -308,42 +278,32 @@ def test_failed_call_has_its_error_and_the_model_is_told() -> None:
     assert harness.model.asked[1][-1].content == as_data(SOURCE, "error: the server answers with status 500")
 
 
-def test_slow_call_ends_at_its_time_limit() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, HOME)
-        await ask(harness)
-        await harness.until("response.done")
-
-    harness, servers = run(scene, (CALL,), "It took too long.", servers=ScriptedServers(call_s=60))
+async def test_slow_call_ends_at_its_time_limit() -> None:
+    async with naming_servers((CALL,), "It took too long.", servers=ScriptedServers(call_s=60)) as (harness, servers):
+        await answered(harness, HOME)
     assert servers.cancelled == 1
     assert harness.done[0]["output"][0]["error"]["message"] == "no answer within 8 s"
     assert harness.done[0]["status"] == "completed"
 
 
-def test_cancelled_response_closes_its_call() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_cancelled_response_closes_its_call() -> None:
+    async with naming_servers((CALL,), servers=ScriptedServers(call_s=60)) as (harness, servers):
         await listed(harness, HOME)
         await ask(harness)
         await harness.until("response.mcp_call.in_progress")
         await harness.send("response.cancel")
         await harness.until("response.done")
         await asyncio.sleep(1)
-
-    harness, servers = run(scene, (CALL,), servers=ScriptedServers(call_s=60))
     assert servers.cancelled == 1
     assert len(harness.events("response.mcp_call.failed")) == 1
     assert harness.done[0]["status"] == "cancelled"
     assert harness.done[0]["output"][0]["error"]["message"] == "the call was cancelled"
 
 
-def test_deleted_call_is_not_in_the_prompt() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, HOME)
-        await ask(harness)
-        await harness.until("response.done")
+async def test_deleted_call_is_not_in_the_prompt() -> None:
+    async with naming_servers((CALL,), "It is sunny.") as (harness, _):
+        await answered(harness, HOME)
         await harness.send("conversation.item.delete", item_id=harness.done[0]["output"][0]["id"])
-
-    harness, _ = run(scene, (CALL,), "It is sunny.")
     assert [one.role for one in harness.session.history.messages()] == ["system", "user", "assistant"]
 
 
@@ -352,9 +312,7 @@ def test_deleted_call_is_not_in_the_prompt() -> None:
 
 async def requested(harness: SessionHarness, approval: object = "always") -> Event:
     """Has the model call a tool that needs approval; returns the request."""
-    await listed(harness, {**HOME, "require_approval": approval})
-    await ask(harness)
-    await harness.until("response.done")
+    await answered(harness, {**HOME, "require_approval": approval})
     (request,) = harness.done[0]["output"]
     assert isinstance(request, dict)
     return request
@@ -365,8 +323,8 @@ async def answer(harness: SessionHarness, request: str, *, approve: bool, **more
     await harness.send("conversation.item.create", previous_item_id=request, item=item)
 
 
-def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+async def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
+    async with naming_servers((CALL,), "It is sunny.") as (harness, servers):
         request = await requested(harness)
         assert without_id(request) == {
             "type": "mcp_approval_request", "server_label": "home", "name": "weather", "arguments": ROME
@@ -374,8 +332,6 @@ def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
         assert servers.called == []
         await answer(harness, request["id"], approve=True)
         await harness.until("response.done", 2)
-
-    harness, servers = run(scene, (CALL,), "It is sunny.")
     assert servers.called == [("home", "weather", ROME)]
     kinds = harness.kinds[harness.kinds.index("response.done") + 1 :]
     assert kinds[:7] == [
@@ -391,14 +347,12 @@ def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
     assert not harness.errors
 
 
-def test_refused_call_is_not_made_and_the_model_is_told() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_refused_call_is_not_made_and_the_model_is_told() -> None:
+    async with naming_servers((CALL,), "Then I will not look.") as (harness, servers):
         request = await requested(harness)
         await answer(harness, request["id"], approve=False, reason="not today")
         await harness.until("response.done", 2)
         await answer(harness, request["id"], approve=True)
-
-    harness, servers = run(scene, (CALL,), "Then I will not look.")
     assert servers.called == []
     assert harness.model.asked[1][-1].content == "error: not done: this call was not approved: not today"
     assert harness.errors == ["invalid_approval_request_id"], "a request is answered once"
@@ -415,42 +369,32 @@ def test_refused_call_is_not_made_and_the_model_is_told() -> None:
         (None, True),
     ],
 )
-def test_approval_is_needed_unless_a_filter_says_never(approval: object, needed: bool) -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, {**HOME, "require_approval": approval})
-        await ask(harness)
-        await harness.until("response.done")
-
-    harness, servers = run(scene, (CALL,), "It is sunny.")
+async def test_approval_is_needed_unless_a_filter_says_never(approval: object, needed: bool) -> None:
+    async with naming_servers((CALL,), "It is sunny.") as (harness, servers):
+        await answered(harness, {**HOME, "require_approval": approval})
     assert bool(servers.called) != needed
     assert harness.done[0]["output"][0]["type"] == ("mcp_approval_request" if needed else "mcp_call")
 
 
-def test_two_calls_of_a_response_are_answered_before_the_assistant_goes_on() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
-        await listed(harness, {**HOME, "require_approval": "always"})
-        await ask(harness)
-        await harness.until("response.done")
+async def test_two_calls_of_a_response_are_answered_before_the_assistant_goes_on() -> None:
+    async with naming_servers((CALL, FunctionCall("call_2", "home_add", "{}")), "Done.") as (harness, servers):
+        await answered(harness, {**HOME, "require_approval": "always"})
         first, second = harness.done[0]["output"]
         await answer(harness, first["id"], approve=True)
         await asyncio.sleep(2)
         assert len(harness.done) == 1
         await answer(harness, second["id"], approve=True)
         await harness.until("response.done", 2)
-
-    harness, servers = run(scene, (CALL, FunctionCall("call_2", "home_add", "{}")), "Done.")
     assert [tool for _, tool, _ in servers.called] == ["weather", "add"]
     assert [one.role for one in harness.model.asked[1]][-4:] == ["assistant", "tool", "assistant", "tool"]
 
 
-def test_approved_call_of_a_server_that_was_left_fails() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_approved_call_of_a_server_that_was_left_fails() -> None:
+    async with naming_servers((CALL,), "It is gone.") as (harness, servers):
         request = await requested(harness)
         await harness.update(tools=[])
         await answer(harness, request["id"], approve=True)
         await harness.until("response.done", 2)
-
-    harness, servers = run(scene, (CALL,), "It is gone.")
     assert servers.called == []
     assert len(harness.events("response.mcp_call.failed")) == 1
 
@@ -458,91 +402,77 @@ def test_approved_call_of_a_server_that_was_left_fails() -> None:
 # ---- one response, and old items ----
 
 
-def test_response_has_servers_of_its_own() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_response_has_servers_of_its_own() -> None:
+    async with naming_servers((CALL,), "It is sunny.") as (harness, _):
         await harness.update(output_modalities=["text"])
         await ask(harness, tools=[HOME])
         await harness.send("response.create")  # refused, because the first one waits for its tools
         await harness.until("response.done")
         await ask(harness, "And now?")
         await harness.until("response.done", 2)
-
-    harness, _ = run(scene, (CALL,), "It is sunny.")
     assert harness.errors == ["conversation_already_has_active_response"]
     assert harness.done[0]["output"][0]["output"] == "sunny"
     assert harness.model.options[-1].functions == (), "the session has no servers"
 
 
-def test_response_names_a_server_of_the_session_by_its_label() -> None:
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+async def test_response_names_a_server_of_the_session_by_its_label() -> None:
+    async with naming_servers() as (harness, servers):
         await listed(harness, HOME, {**HOME, "server_label": "other"})
         await ask(harness, tools=[{"type": "mcp", "server_label": "home"}])
         await harness.until("response.done")
         assert len(servers.listed) == 2
-
-    harness, _ = run(scene)
     assert [function.name for function in harness.model.options[0].functions] == ["home_add", "home_weather"]
 
 
-def test_response_after_a_cancelled_one_that_waited_for_the_same_tools_is_made() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_response_after_a_cancelled_one_that_waited_for_the_same_tools_is_made() -> None:
+    async with naming_servers() as (harness, _):
         await ask(harness, tools=[HOME], instructions="One.")
         await harness.send("response.cancel")
         await harness.send("response.create", response={"tools": [HOME], "instructions": "Two."})
         await harness.until("response.done")
-
-    harness, _ = run(scene)
     assert [messages[0].content for messages in harness.model.asked] == ["Two."]
 
 
-def test_response_is_made_although_the_list_fails_for_an_unknown_reason() -> None:
+async def test_response_is_made_although_the_list_fails_for_an_unknown_reason() -> None:
     class Broken(ScriptedServers):
         async def list_tools(self, server: ClientServer) -> tuple[McpTool, ...]:
             raise ImportError
 
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+    async with naming_servers(servers=Broken()) as (harness, _):
         await ask(harness, tools=[HOME])
         await harness.until("response.done")
-
-    harness, _ = run(scene, servers=Broken())
     assert harness.done[0]["status"] == "completed"
     assert len(harness.events("mcp_list_tools.failed")) == 1
 
 
-def test_response_that_waits_for_tools_can_be_cancelled() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_response_that_waits_for_tools_can_be_cancelled() -> None:
+    async with naming_servers() as (harness, _):
         await ask(harness, tools=[HOME])
         await harness.send("response.cancel")
         await harness.until("mcp_list_tools.completed")
         await asyncio.sleep(1)
-
-    harness, _ = run(scene)
     assert harness.done == []
     assert not harness.errors
 
 
-def test_tool_choice_names_a_tool_of_a_server() -> None:
+async def test_tool_choice_names_a_tool_of_a_server() -> None:
     choice = {"type": "mcp", "server_label": "home", "name": "weather"}
-
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+    async with naming_servers() as (harness, _):
         await harness.update(tools=[HOME], tool_choice=choice, output_modalities=["text"])
         await ask(harness, tool_choice=choice)  # not listed yet
         await harness.until("response.done")
         await harness.until("mcp_list_tools.completed")
         await ask(harness)
         await harness.until("response.done", 2)
-
-    harness, _ = run(scene)
     assert harness.events("session.updated")[0]["session"]["tool_choice"] == choice
     assert [options.choice for options in harness.model.options] == ["auto", "home_weather"]
     assert [error["error"]["param"] for error in harness.events("error")] == ["response.tool_choice"]
 
 
-def test_old_items_are_accepted_and_nothing_is_called() -> None:
+async def test_old_items_are_accepted_and_nothing_is_called() -> None:
     called = {"server_label": "home", "name": "weather", "arguments": ROME}
     tools = [{"name": "weather", "input_schema": {"type": "object"}}]
-
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+    async with naming_servers() as (harness, servers):
         await listed(harness, HOME)
         for item in (
             {"id": "a", "type": "mcp_list_tools", "server_label": "home", "tools": tools},
@@ -553,8 +483,6 @@ def test_old_items_are_accepted_and_nothing_is_called() -> None:
         ):
             await harness.send("conversation.item.create", item=item)
         assert servers.called == []
-
-    harness, _ = run(scene)
     assert not harness.errors
     assert not harness.done
     messages = harness.session.history.messages()
@@ -593,13 +521,11 @@ def test_old_items_are_accepted_and_nothing_is_called() -> None:
         ({"extra": 5}, "unknown_parameter", "extra"),
     ],
 )
-def test_wrong_server_is_refused_by_its_field(server: Event, code: str, param: str) -> None:
-    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+async def test_wrong_server_is_refused_by_its_field(server: Event, code: str, param: str) -> None:
+    async with naming_servers() as (harness, servers):
         await harness.update(tools=[{**HOME, **server}], instructions="Hello.")
         await asyncio.sleep(1)
         assert servers.listed == []
-
-    harness, _ = run(scene)
     (error,) = harness.events("error")
     assert (error["error"]["code"], error["error"]["param"]) == (code, f"session.tools[0].{param}")
     session = harness.events("session.updated")[0]["session"]
@@ -607,36 +533,29 @@ def test_wrong_server_is_refused_by_its_field(server: Event, code: str, param: s
     assert session["instructions"] == "Hello."
 
 
-def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.wire.incoming.mcp_fields.mcp_available", lambda: False)
-
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+    async with naming_servers() as (harness, _):
         await harness.update(tools=[HOME])
-
-    harness, _ = run(scene)
     (error,) = harness.events("error")
     assert error["error"]["code"] == "not_supported"
     assert "extra `mcp`" in error["error"]["message"]
 
 
-def test_more_than_eight_servers_are_refused_singly() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_more_than_eight_servers_are_refused_singly() -> None:
+    async with naming_servers() as (harness, servers):
         await harness.update(tools=[{**HOME, "server_label": f"home{number}"} for number in range(10)])
         await harness.until("mcp_list_tools.completed", 8)
-
-    harness, servers = run(scene)
     assert [error["error"]["param"] for error in harness.events("error")] == ["session.tools[8]", "session.tools[9]"]
     assert len(servers.listed) == 8
 
 
-def test_response_outside_of_the_conversation_has_no_tools_of_servers() -> None:
-    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+async def test_response_outside_of_the_conversation_has_no_tools_of_servers() -> None:
+    async with naming_servers("Yes.", "No.") as (harness, servers):
         await listed(harness, HOME, tool_choice={"type": "mcp", "server_label": "home", "name": "weather"})
         await ask(harness, conversation="none", tools=[{"type": "mcp", "server_label": "home"}])
         await ask(harness, conversation="none")
         await harness.until("response.done", 2)
-
-    harness, servers = run(scene, "Yes.", "No.")
     assert [event["error"]["param"] for event in harness.events("error")] == ["response.tools"]
     assert [options.functions for options in harness.model.options] == [(), ()]
     assert [options.choice for options in harness.model.options] == ["auto", "auto"]

@@ -32,8 +32,7 @@ class Served:
     async def ask(self, text: str) -> None:
         """Asks for a written reply, and returns right after its end."""
         count = len(self.client.events_of("response.done")) + 1
-        await self.client.request_reply(text)
-        await self.client.until("response.done", count)
+        await self.client.ask(text, count=count)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -86,43 +85,36 @@ async def served(folder: Path, modality: str) -> AsyncGenerator[Served]:
     ],
     ids=["timer", "list"],
 )
-def test_turn_and_its_effect_survive_a_kill_after_response_done(
+async def test_turn_and_its_effect_survive_a_kill_after_response_done(
     tmp_path: Path, text: str, file: str, query: str, modality: str
 ) -> None:
-    async def main() -> None:
-        async with served(tmp_path, modality) as server:
-            await server.ask(text)
-            server.kill()
-            await server.process.wait()
-            assert server.rows(file, query) in ([(600.0,)], [("butter",)])
-            (summary,) = server.kept.summaries(owner_of_browser(BROWSER), 9)
-            kept = server.kept.load(owner_of_browser(BROWSER), summary.id)
-            assert kept is not None
-            said, answer = kept.items
-            assert said.text == text  # type: ignore[union-attr]
-            assert answer.text  # type: ignore[union-attr]
-
-    asyncio.run(main())
+    async with served(tmp_path, modality) as server:
+        await server.ask(text)
+        server.kill()
+        await server.process.wait()
+        assert server.rows(file, query) in ([(600.0,)], [("butter",)])
+        (summary,) = server.kept.summaries(owner_of_browser(BROWSER), 9)
+        kept = server.kept.load(owner_of_browser(BROWSER), summary.id)
+        assert kept is not None
+        said, answer = kept.items
+        assert said.text == text  # type: ignore[union-attr]
+        assert answer.text  # type: ignore[union-attr]
 
 
-def test_deletions_survive_a_kill_after_their_answers(tmp_path: Path) -> None:
+async def test_deletions_survive_a_kill_after_their_answers(tmp_path: Path) -> None:
     """A button deletes a list item, and a request deletes a kept conversation."""
-
-    async def main() -> None:
-        async with served(tmp_path, "text") as server:
-            await server.ask("add butter to the shopping list")
-            (shopping,) = (await server.client.until("repartee.lists"))["lists"]
-            (item,) = shopping["items"]
-            await server.client.send("repartee.list", remove=[item["id"]])
-            while server.client.events_of("repartee.lists")[-1]["lists"]:
-                await server.client.until("repartee.lists", len(server.client.events_of("repartee.lists")) + 1)
-            async with httpx.AsyncClient(trust_env=False) as http:
-                url = f"http://127.0.0.1:{server.port}/v1/repartee/conversations"
-                answer = await http.delete(url, headers={"Repartee-Browser": BROWSER})
-                server.kill()
-            assert answer.json() == {"deleted": 1}
-            await server.process.wait()
-            assert server.rows("lists.sqlite3", "SELECT text FROM items") == []
-            assert server.kept.summaries(owner_of_browser(BROWSER), 9) == []
-
-    asyncio.run(main())
+    async with served(tmp_path, "text") as server:
+        await server.ask("add butter to the shopping list")
+        (shopping,) = (await server.client.until("repartee.lists"))["lists"]
+        (item,) = shopping["items"]
+        await server.client.send("repartee.list", remove=[item["id"]])
+        while server.client.events_of("repartee.lists")[-1]["lists"]:
+            await server.client.until("repartee.lists", len(server.client.events_of("repartee.lists")) + 1)
+        async with httpx.AsyncClient(trust_env=False) as http:
+            url = f"http://127.0.0.1:{server.port}/v1/repartee/conversations"
+            answer = await http.delete(url, headers={"Repartee-Browser": BROWSER})
+            server.kill()
+        assert answer.json() == {"deleted": 1}
+        await server.process.wait()
+        assert server.rows("lists.sqlite3", "SELECT text FROM items") == []
+        assert server.kept.summaries(owner_of_browser(BROWSER), 9) == []

@@ -60,31 +60,28 @@ async def model_that_calls(name: str, arguments: str) -> AsyncGenerator[CallingS
         await server.hang_up()
 
 
-def test_client_hears_the_tool_result(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with (
-            model_that_calls("home_weather", '{"place": "Rome"}') as llm,
-            session_server(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
-            connected_client(server) as caller,
-        ):
-            await caller.request_reply("What is the weather in Rome?")
-            done = await caller.until("response.done")
-            assert done["response"]["status"] == "completed"
-            (item,) = done["response"]["output"]  # the client does not see the call
-            assert item["content"][0]["transcript"] == "It is sunny in Rome."
-            assert caller.sound_ms > 500
+async def test_client_hears_the_tool_result(tmp_path: Path) -> None:
+    async with (
+        model_that_calls("home_weather", '{"place": "Rome"}') as llm,
+        session_server(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
+        connected_client(server) as caller,
+    ):
+        await caller.request_reply("What is the weather in Rome?")
+        done = await caller.until("response.done")
+        assert done["response"]["status"] == "completed"
+        (item,) = done["response"]["output"]  # the client does not see the call
+        assert item["content"][0]["transcript"] == "It is sunny in Rome."
+        assert caller.sound_ms > 500
 
-            first, second = llm.bodies
-            assert [tool["function"]["name"] for tool in first["tools"]] == ["home_wait", "home_weather"]
-            assert second["tools"] == first["tools"]
-            assert second["messages"][: len(first["messages"])] == first["messages"]
-            assert second["messages"][-1] == {
-                "role": "tool",
-                "tool_call_id": "call_1",
-                "content": as_data("home", "In Rome it is sunny."),
-            }
-
-    asyncio.run(test())
+        first, second = llm.bodies
+        assert [tool["function"]["name"] for tool in first["tools"]] == ["home_wait", "home_weather"]
+        assert second["tools"] == first["tools"]
+        assert second["messages"][: len(first["messages"])] == first["messages"]
+        assert second["messages"][-1] == {
+            "role": "tool",
+            "tool_call_id": "call_1",
+            "content": as_data("home", "In Rome it is sunny."),
+        }
 
 
 def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,8 +42,7 @@ async def serving_timers(folder: Path, token: str | None = None) -> AsyncGenerat
 
 
 async def set_timer(client: RecordingClient, said: str = "set a timer for two seconds") -> None:
-    await client.request_reply(said)
-    await client.until("response.done")
+    await client.ask(said)
 
 
 def heard(client: RecordingClient) -> list[str]:
@@ -62,74 +61,58 @@ async def listen(client: RecordingClient, seconds: float) -> None:
         return
 
 
-def test_timer_rings_in_one_of_two_sessions(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            serving_timers(tmp_path) as server,
-            connected_client(server) as one,
-            connected_client(server) as other,
-        ):
+async def test_timer_rings_in_one_of_two_sessions(tmp_path: Path) -> None:
+    async with serving_timers(tmp_path) as server, connected_client(server) as one, connected_client(server) as other:
+        await set_timer(one)
+        await asyncio.gather(listen(one, 5), listen(other, 5))
+        assert [text for client in (one, other) for text in heard(client) if text == RING] == [RING]
+        assert heard(one)[-1] == RING
+
+
+async def test_timer_rings_in_the_next_session_and_after_a_restart(tmp_path: Path) -> None:
+    async with serving_timers(tmp_path) as server:
+        async with connected_client(server) as one:
             await set_timer(one)
-            await asyncio.gather(listen(one, 5), listen(other, 5))
-            assert [text for client in (one, other) for text in heard(client) if text == RING] == [RING]
-            assert heard(one)[-1] == RING
-
-    asyncio.run(main())
-
-
-def test_timer_rings_in_the_next_session_and_after_a_restart(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving_timers(tmp_path) as server:
-            async with connected_client(server) as one:
-                await set_timer(one)
-            async with connected_client(server) as two:
-                await two.until("response.output_audio_transcript.delta")
-                assert heard(two) == [RING]
-                await two.request_reply("set a timer for one hour")  # stops the ring
-                await two.until("response.done", 2)
-        async with serving_timers(tmp_path) as server, connected_client(server) as three:
-            await asyncio.sleep(1)
-            await set_timer(three, "how much time is left")
-            assert heard(three)[-1].endswith("left.")
-            assert "hour" in heard(three)[-1]
-
-    asyncio.run(main())
+        async with connected_client(server) as two:
+            await two.until("response.output_audio_transcript.delta")
+            assert heard(two) == [RING]
+            await two.request_reply("set a timer for one hour")  # stops the ring
+            await two.until("response.done", 2)
+    async with serving_timers(tmp_path) as server, connected_client(server) as three:
+        await asyncio.sleep(1)
+        await set_timer(three, "how much time is left")
+        assert heard(three)[-1].endswith("left.")
+        assert "hour" in heard(three)[-1]
 
 
-def test_timer_rings_in_another_session_while_a_client_is_disconnected(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving_timers(tmp_path) as server, connected_client(server) as other:
-            async with connected_client(server) as one:
-                await set_timer(one)
-                one.break_connection()
-            await listen(other, 5)
-            assert heard(other) == [RING]
-
-    asyncio.run(main())
+async def test_timer_rings_in_another_session_while_a_client_is_disconnected(tmp_path: Path) -> None:
+    async with serving_timers(tmp_path) as server, connected_client(server) as other:
+        async with connected_client(server) as one:
+            await set_timer(one)
+            one.break_connection()
+        await listen(other, 5)
+        assert heard(other) == [RING]
 
 
 @pytest.mark.parametrize("query", ["intent", "secret"])
-def test_timers_do_not_ring_for_a_visitor_or_in_a_transcription(tmp_path: Path, query: str) -> None:
-    async def main() -> None:
-        async with serving_timers(tmp_path, "token") as server:
-            headers = {"Authorization": "Bearer token"}
-            async with connected_client(server, headers) as one:
-                await set_timer(one)
-            await asyncio.sleep(2.5)
-            if query == "intent":
-                async with connected_client(server, headers, intent="transcription") as other:
-                    await listen(other, 3)
-                    assert other.events_of("response.created") == []
-            else:
-                secret = await client_secret(server)
-                async with connected_client(server, {"Authorization": f"Bearer {secret}"}) as other:
-                    await set_timer(other, "how much time is left")
-                    assert heard(other) == ["There is no timer."]
-            async with connected_client(server, headers) as one:
-                await one.until("response.output_audio_transcript.delta")
-                assert heard(one) == [RING]
-
-    asyncio.run(main())
+async def test_timers_do_not_ring_for_a_visitor_or_in_a_transcription(tmp_path: Path, query: str) -> None:
+    async with serving_timers(tmp_path, "token") as server:
+        headers = {"Authorization": "Bearer token"}
+        async with connected_client(server, headers) as one:
+            await set_timer(one)
+        await asyncio.sleep(2.5)
+        if query == "intent":
+            async with connected_client(server, headers, intent="transcription") as other:
+                await listen(other, 3)
+                assert other.events_of("response.created") == []
+        else:
+            secret = await client_secret(server)
+            async with connected_client(server, {"Authorization": f"Bearer {secret}"}) as other:
+                await set_timer(other, "how much time is left")
+                assert heard(other) == ["There is no timer."]
+        async with connected_client(server, headers) as one:
+            await one.until("response.output_audio_transcript.delta")
+            assert heard(one) == [RING]
 
 
 async def client_secret(server: SessionServer) -> str:

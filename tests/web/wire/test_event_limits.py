@@ -2,20 +2,15 @@
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
 from support.servers.session_server import (
     RecordingClient,
-    ScriptedEngineLoader,
     connected_client,
-    session_server,
-    settings_for,
+    scripted_server,
 )
-from websockets.exceptions import ConnectionClosed
 
 from web.wire.incoming.event_limits import (
     BURST_BYTES,
@@ -184,14 +179,6 @@ def test_normal_client_never_waits() -> None:
 # ---- over a socket ----
 
 
-def talk(folder: Path, main: "Coroutine[None, None, None]") -> None:
-    async def within() -> None:
-        async with asyncio.timeout(50):
-            await main
-
-    asyncio.run(within())
-
-
 def update(parameters: str) -> str:
     tool = f'{{"type":"function","name":"f","description":"d","parameters":{parameters}}}'
     return f'{{"type":"session.update","session":{{"type":"realtime","tools":[{tool}]}}}}'
@@ -206,47 +193,33 @@ def update(parameters: str) -> str:
         pytest.param("x" * 15_000_000, "message_too_large", id="15 MB of junk"),
     ],
 )
-def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-        ):
-            await caller.socket.send(text)
-            error = (await caller.until("error"))["error"]
-            assert error["code"] == code
-            assert any(limit in error["message"] for limit in ("1000000", "20000", "256000"))
-            await caller.request_reply("hello")
-            await caller.until("response.done")
-
-    talk(tmp_path, main())
+async def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
+    async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
+        await caller.socket.send(text)
+        error = (await caller.until("error"))["error"]
+        assert error["code"] == code
+        assert any(limit in error["message"] for limit in ("1000000", "20000", "256000"))
+        await caller.ask()
 
 
 @pytest.mark.parametrize("message", ["[" * 30_000, b"sound"], ids=["too many values", "binary"])
-def test_client_that_goes_on_with_refused_messages_is_closed_with_a_reason(
+async def test_client_that_goes_on_with_refused_messages_is_closed_with_a_reason(
     tmp_path: Path, message: str | bytes
 ) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-            connected_client(server) as other,
-        ):
-            for _ in range(MAX_REFUSED):
-                await caller.socket.send(message)
-            await caller.until("error", MAX_REFUSED)
-            await caller.request_reply("hello")
-            await caller.until("response.done")  # so many are no reason
+    async with (
+        scripted_server(tmp_path) as (server, _),
+        connected_client(server) as caller,
+        connected_client(server) as other,
+    ):
+        for _ in range(MAX_REFUSED):
             await caller.socket.send(message)
-            with pytest.raises(ConnectionClosed) as closed:
-                await caller.until("response.done", 2)
-            assert len(caller.events_of("error")) == MAX_REFUSED + 1
-            assert closed.value.rcvd is not None
-            assert (closed.value.rcvd.code, closed.value.rcvd.reason[:11]) == (1008, "21 messages")
-            await other.request_reply("hello")
-            await other.until("response.done")
-
-    talk(tmp_path, main())
+        await caller.until("error", MAX_REFUSED)
+        await caller.ask()  # so many are no reason
+        await caller.socket.send(message)
+        close = await caller.until_closed()
+        assert len(caller.events_of("error")) == MAX_REFUSED + 1
+        assert (close.code, close.reason[:11]) == (1008, "21 messages")
+        await other.ask()
 
 
 def test_bytes_of_refused_messages_are_limited() -> None:
@@ -261,23 +234,17 @@ def test_refused_messages_are_forgotten_after_a_minute() -> None:
     assert refused.problem(10, 101.0 + REFUSED_RESET_S) == "21 messages with 210 bytes were refused; see the errors"
 
 
-def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as caller,
-        ):
-            sound = "A" * 200_000
-            await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
-            await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')
-            assert (await caller.until("error"))["error"]["param"] == "type"
-            assert len(caller.events_of("error")) == 1
-
-    talk(tmp_path, main())
+async def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
+    async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
+        sound = "A" * 200_000
+        await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
+        await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')
+        assert (await caller.until("error"))["error"]["param"] == "type"
+        assert len(caller.events_of("error")) == 1
 
 
 @pytest.mark.parametrize("kind", ["large request", "large answer"])
-def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind: str) -> None:
+async def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind: str) -> None:
     text = "x" * 900_000
 
     async def costly(caller: RecordingClient) -> None:
@@ -291,22 +258,19 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
         await caller.send("conversation.item.retrieve", item_id="nothing")
         await caller.until("error")
 
-    async def main() -> None:
-        async with (
-            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            connected_client(server) as one,
-            connected_client(server) as other,
-            asyncio.TaskGroup() as tasks,
-        ):
-            work = tasks.create_task(costly(one))
-            await asyncio.sleep(0.3)
-            for _ in range(20):
-                await other.send("conversation.item.retrieve", item_id="nothing")
-            await other.until("error", 20)
-            assert not work.done(), "more than a second: 5.4 MB at 2 MB/s, 2 MB of it at once"
-            assert server.value("repartee_throttled_seconds_total") > 0
-
-    talk(tmp_path, main())
+    async with (
+        scripted_server(tmp_path) as (server, _),
+        connected_client(server) as one,
+        connected_client(server) as other,
+        asyncio.TaskGroup() as tasks,
+    ):
+        work = tasks.create_task(costly(one))
+        await asyncio.sleep(0.3)
+        for _ in range(20):
+            await other.send("conversation.item.retrieve", item_id="nothing")
+        await other.until("error", 20)
+        assert not work.done(), "more than a second: 5.4 MB at 2 MB/s, 2 MB of it at once"
+        assert server.value("repartee_throttled_seconds_total") > 0
 
 
 CREATE = '"type": "conversation.item.create"'
