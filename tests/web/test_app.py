@@ -18,6 +18,7 @@ from websockets.typing import Origin, Subprotocol
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
 from web.app import STATIC
+from web.limits import session_acceptor
 from web.limits.session_limits import LOADING
 from web.observation.health import EngineState, readiness
 
@@ -335,7 +336,8 @@ async def test_metrics_are_served_for_prometheus() -> None:
 # Limits
 
 
-async def test_full_server_refuses_until_a_session_ends() -> None:
+async def test_full_server_refuses_until_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_acceptor, "SLOT_TIMEOUT_S", 0.2)
     async with running_server(section=ServerSection(port=0, max_sessions=1), resumable="mine") as server:
         async with connect(server.ws, proxy=None) as first:
             await first.recv()

@@ -27,7 +27,7 @@ from websockets.typing import Origin
 
 from assistant.config.errors import ConfigError
 from assistant.config.server_settings import ServerSection
-from assistant.config.settings import DEFAULTS, KEYS
+from assistant.config.settings import KEYS
 from web.observation.server_log import LogFilter
 from web.serve import proxies_of, token_of
 from web.sockets.listening_sockets import listen
@@ -130,11 +130,6 @@ def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[st
 
 
 # Settings
-
-
-def test_server_settings_have_defaults() -> None:
-    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, "measured", 3600.0, 0.0, 60.0)
-    assert (DEFAULTS.server.hosts, DEFAULTS.server.origins) == ((), ())
 
 
 def test_list_settings_are_separated_by_blanks() -> None:
@@ -261,13 +256,11 @@ def test_command_line_mistakes_are_one_line(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         for arguments, environ, said in (
             (("--port", port), {}, f"--port {port}: in use"),
-            (("--host", "0.0.0.0", "--port", "0"), {}, "--insecure"),
             (  # encryption alone lets nobody in
                 ("--host", "0.0.0.0", "--port", "0", "--tls-self-signed"),
                 {"XDG_DATA_HOME": str(tmp_path)},
                 "REPARTEE_TOKEN",
             ),
-            (("--host", "0.0.0.0", "--port", "0"), {"REPARTEE_TOKEN": "short"}, "REPARTEE_TOKEN"),
             (("--port", "99999"), {}, '--port "99999": must be'),
         ):
             done = repartee(*arguments, **environ)
@@ -397,26 +390,23 @@ HANDSHAKE = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sent", "lines"),
-    [
-        (b"\x16\x03\x01\r\n\r\n", 1),
-        (HANDSHAKE + b"Sec-WebSocket-Protocol: realtime, \xe4\r\n\r\n", 0),
-        (HANDSHAKE + b"Sec-WebSocket-Extensions: ((\r\n\r\n", 0),
-    ],
-    ids=["TLS", "subprotocol", "extension"],
-)
-def test_malformed_requests_do_not_fill_the_log(sent: bytes, lines: int) -> None:
+def test_malformed_requests_do_not_fill_the_log() -> None:
+    """One line is about the request that begins like TLS; malformed handshakes are not logged."""
+    malformed = (
+        HANDSHAKE + b"Sec-WebSocket-Protocol: realtime, \xe4\r\n\r\n",
+        HANDSHAKE + b"Sec-WebSocket-Extensions: ((\r\n\r\n",
+        b"\x16\x03\x01\r\n\r\n",
+    )
     with process() as running:
         port = port_of(running)
-        for _ in range(50):
+        for sent in malformed * 50:
             with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
                 client.sendall(sent)
                 while client.recv(1000):
                     pass
         running.terminate()
         _, err = running.communicate(timeout=20)
-    assert len(err.splitlines()) == lines
+    assert len(err.splitlines()) == 1, err
 
 
 @pytest.mark.slow

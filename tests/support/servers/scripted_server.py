@@ -87,7 +87,6 @@ class Script:
         close_with: Error code and close code that a connection gets at once.
         token: Token that clients must send.
         language: Language of the conversation.
-        frozen: Whether nothing is read or sent, as by a stopped process.
         settings: The answer to GET /v1/repartee/settings; None: 404.
     """
 
@@ -100,7 +99,6 @@ class Script:
     close_with: tuple[str, int] | None = None
     token: str = ""
     language: str = "en"
-    frozen: bool = False
     settings: Mapping[str, Any] | None = field(default_factory=lambda: SETTINGS)
 
 
@@ -228,7 +226,6 @@ class Connection:
             self._answer = self._tasks.create_task(self._send_audio(float(query["received_ms"])))
         while True:
             event = json.loads(await self._websocket.receive_text())
-            await self._wait_while_frozen()
             if event["type"] != "input_audio_buffer.append":
                 self._server.events.append(event)
             await self._handle_event(event)
@@ -378,12 +375,7 @@ class Connection:
         await self._send("conversation.item.added", previous_item_id=None, item=item)
         await self._send("conversation.item.done", previous_item_id=None, item=item)
 
-    async def _wait_while_frozen(self) -> None:
-        while self._server.script.frozen:  # noqa: ASYNC110 - a test in another thread sets it
-            await asyncio.sleep(0.05)
-
     async def _send(self, kind: str, **fields: object) -> None:
-        await self._wait_while_frozen()
         await self._websocket.send_text(json.dumps({"type": kind, "event_id": uuid.uuid4().hex, **fields}))
 
     def _session(self, *, resumed: bool) -> Event:

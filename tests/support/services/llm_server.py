@@ -196,6 +196,12 @@ class Server:
         raise ConnectionError("the client has left")
 
 
+def calling(name: str, arguments: str) -> Script:
+    """Returns a script that calls a function."""
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return (HEAD, chunk(event(role="assistant", tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
+
+
 @asynccontextmanager
 async def serving(*scripts: Script, by_turn: bool = False) -> AsyncGenerator[Server]:
     """Serves scripts on a free loopback port."""

@@ -1,4 +1,7 @@
-"""Keys of services and of the server reach no client, trace, metric or log line, also if a service repeats them."""
+"""Keys of services and of the server reach no client, trace, metric or log line, also if a service repeats them.
+
+Clients learn no address of the operator's network either.
+"""
 
 import json
 import logging
@@ -10,6 +13,7 @@ from support.servers.session_server import SpokenEngineLoader, connected_client,
 from support.services.llm_server import serving
 
 from web.observation.server_log import LogFormatter
+from web.wire.outgoing.hidden_addresses import HIDDEN
 
 API_KEY = "sk-canary-of-the-service"
 QUERY_KEY = "canary-in-the-query"
@@ -56,7 +60,11 @@ async def test_secrets_reach_no_output(status: int, tmp_path: Path, caplog: pyte
             await caller.ask("explain photosynthesis to me please", until="repartee.trace")
             (done,) = caller.events_of("response.done")
             assert done["response"]["status"] == "failed"
+            notice = caller.events_of("repartee.notice")[-1]
             events = json.dumps(caller.events)
+            for text in (done["response"]["status_details"]["error"]["message"], notice["text"]):
+                assert status != 302 or ("llm endpoint 'near' answers HTTP 302" in text and HIDDEN in text)
+            assert "http://" not in events
         async with httpx.AsyncClient(trust_env=False, headers=header) as client:
             metrics = await client.get(f"http://127.0.0.1:{server.port}/metrics", timeout=20)
             ready = await client.get(f"http://127.0.0.1:{server.port}/readyz", timeout=20)

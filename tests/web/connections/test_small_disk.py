@@ -114,10 +114,6 @@ async def exchange(client: RecordingClient) -> None:
     assert client.events_of("response.done")[-1]["response"]["status"] == "completed"
 
 
-def notices(client: RecordingClient) -> list[str]:
-    return [event["text"] for event in client.events_of("repartee.notice")]
-
-
 def turns(server: SessionServer) -> list[int]:
     """Returns the turns on disk. A line that is not whole fails."""
     return [record["turn"] for record in server.records()]

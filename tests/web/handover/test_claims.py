@@ -103,11 +103,11 @@ async def test_client_that_returns_to_the_first_gateway_ends_a_claim(redis_url: 
 
 
 async def test_claim_that_is_never_confirmed_expires(redis_url: str) -> None:
-    lost, gateway = handovers(redis_url, claim_s=1.0), handovers(redis_url)
+    lost, gateway = handovers(redis_url, claim_s=0.3), handovers(redis_url)
     await gateway.save("token", "first", SNAPSHOT)
     assert await lost.claim("token", "killed meanwhile") == SNAPSHOT
     assert await gateway.claim("token", "next") == "in_progress"
-    await asyncio.sleep(1.1)
+    await asyncio.sleep(0.4)
     assert await gateway.claim("token", "next") == SNAPSHOT
     assert not await lost.confirm("token", "killed meanwhile")
     assert await gateway.confirm("token", "next")
@@ -117,11 +117,11 @@ async def test_claim_that_is_never_confirmed_expires(redis_url: str) -> None:
 
 async def test_claim_whose_first_answer_is_late_gets_the_conversation(tmp_path: Path) -> None:
     with running_redis(tmp_path) as redis:
-        gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=2.0)
+        gateway, hasty = handovers(redis.url), handovers(redis.url, timeout_s=0.5)
         await gateway.save("token", "first", SNAPSHOT)
         redis.freeze()
         claiming = asyncio.create_task(hasty.claim("token", "second"))
-        await asyncio.sleep(2.3)
+        await asyncio.sleep(0.8)
         assert not claiming.done(), "it is claimed again after the time limit"
         redis.thaw()
         assert await claiming == SNAPSHOT

@@ -1,4 +1,4 @@
-"""A gateway that is killed or stopped: what its clients had finished is known to the others."""
+"""A gateway that is killed: what its clients had finished is known to the others."""
 
 import asyncio
 import os
@@ -15,8 +15,6 @@ from support.servers.redis_process import running_redis
 from support.servers.session_server import RecordingClient, eventually
 from websockets.asyncio.client import connect
 
-TESTS = Path(__file__).parent.parent.parent
-QUESTION, ANSWER = "what time is it?", "It is ten o'clock."
 STARTS_WITHIN_S = 60.0
 WORD = "open-sesame"
 

@@ -1,7 +1,6 @@
 """Conversations that continue at another gateway: real servers, a real Redis, scripted engines."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,15 +41,7 @@ class HeldBegin:
 
 @pytest.fixture(autouse=True)
 def _renew_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
-
-
-def run(main: Coroutine[None, None, None]) -> None:
-    async def within() -> None:
-        async with asyncio.timeout(90):
-            await main
-
-    asyncio.run(within())
+    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.1)
 
 
 async def ask(client: RecordingClient, turns: int = 1) -> None:
@@ -352,7 +343,7 @@ async def test_conversations_continue_here_while_redis_is_gone(
 async def test_redis_that_does_not_answer_delays_no_turn(tmp_path: Path) -> None:
     with running_redis(tmp_path) as redis:
         engines = loader(tmp_path / "a")
-        async with gateway(engines, redis.url, timeout_s=5.0) as a, connected_client(a) as first:
+        async with gateway(engines, redis.url, timeout_s=2.0) as a, connected_client(a) as first:
             await ask(first)
             await eventually(lambda: stored(SharedRedis(redis.url), first.token))
             redis.freeze()

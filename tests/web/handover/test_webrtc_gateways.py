@@ -30,7 +30,7 @@ def texts_of(caller: WebRtcCaller) -> list[str]:
 async def test_call_continues_at_another_gateway(
     redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.1)
     redis = SharedRedis(redis_url)
     async with (
         asyncio.timeout(90),

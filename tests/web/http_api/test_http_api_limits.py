@@ -188,7 +188,7 @@ async def test_slow_bodies_of_one_address_do_not_stop_the_others() -> None:
 
 
 async def test_slow_bodies_time_out_and_do_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "STALL_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(bodies, "STALL_TIMEOUT_S", 0.6)
     monkeypatch.setattr(bodies, "BODY_TIMEOUT_S", 2.0)
     async with served(tmp_path) as (server, client, _loader):
         head = f"POST {TRANSCRIPTIONS_PATH} HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 1000\r\n"
@@ -212,7 +212,7 @@ async def test_slow_bodies_time_out_and_do_not_block_others(tmp_path: Path, monk
 
 
 async def test_body_that_trickles_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(bodies, "BODY_TIMEOUT_S", 0.4)
     async with served(tmp_path) as (_server, client, _loader):
 
         async def trickle() -> AsyncGenerator[bytes]:
@@ -259,7 +259,7 @@ async def test_recording_of_a_client_that_left_is_not_transcribed_further(tmp_pa
     async with served(tmp_path, slow_ms=30_000.0) as (_server, client, loader):
         files = {"file": ("a.wav", recording())}
         with pytest.raises(httpx.ReadTimeout):
-            await client.post(TRANSCRIPTIONS_PATH, files=files, timeout=httpx.Timeout(30, read=3))
+            await client.post(TRANSCRIPTIONS_PATH, files=files, timeout=httpx.Timeout(30, read=1))
         await eventually(lambda: [one.closed for one in loader.recognizers_made] == [True])
 
 

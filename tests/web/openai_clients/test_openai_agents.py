@@ -17,19 +17,13 @@ from support.servers.session_server import (
     recording,
     session_server,
 )
-from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
+from support.services.llm_server import answer, calling, serving
 
 from audio.units import REPLY_RATE_HZ, Pcm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, with one retry
 
 PIECE = 480
-
-
-def called(name: str, arguments: str) -> Script:
-    """Returns a script of a model that calls a function."""
-    call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
 class Listener:
@@ -89,7 +83,7 @@ def test_spoken_turn_and_tool_call_work(tmp_path: Path) -> None:
 
     async def main(pace: Pace, folder: Path) -> None:
         lamps.clear()
-        scripts = (called("set_lamp", '{"on": true}'), answer("The lamp is on."))
+        scripts = (calling("set_lamp", '{"on": true}'), answer("The lamp is on."))
         async with serving(*scripts) as llm, session_server(real_engines(folder, llm.url)) as server:
             agent = RealtimeAgent(name="butler", instructions="Be brief.", tools=[set_lamp])
             runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config={"tracing_disabled": True})

@@ -24,7 +24,7 @@ from support.servers.session_server import (
     session_server,
     settings_for,
 )
-from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
+from support.services.llm_server import answer, serving
 
 from audio.formats import g711
 from audio.resample import StreamResampler
@@ -40,12 +40,6 @@ LAMP = {
     "description": "Switches the lamp.",
     "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]},
 }
-
-
-def called(name: str, arguments: str) -> Script:
-    """Returns a script of a model that calls a function."""
-    call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
 @dataclass

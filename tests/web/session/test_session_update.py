@@ -42,7 +42,6 @@ pytestmark = pytest.mark.virtual_time
 OFFER = SessionOffer(
     prompts={"support": "You help customers of {{company}}.", "plain": "Be kind."}, max_history_tokens=2000
 )
-DETECTION = "session.audio.input.turn_detection"
 
 
 def harness_with(offer: SessionOffer = OFFER, **parts: object) -> SessionHarness:

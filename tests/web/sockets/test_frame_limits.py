@@ -73,7 +73,7 @@ async def test_little_is_read_after_the_close_frame(
 
     monkeypatch.setattr(BackpressureProtocol, "data_received", counted)
     async with scripted_server(tmp_path) as (server, _), connected_client(server) as caller:
-        caller.socket.transport.write(first + b"x" * (64 << 20))
+        caller.socket.transport.write(first + b"x" * (16 << 20))
         async with asyncio.timeout(20):
             await caller.socket.wait_closed()
         assert received < 4 * LINGER_BYTES

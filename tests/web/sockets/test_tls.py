@@ -26,8 +26,6 @@ from web.sockets import acceptor
 from web.sockets.tls import ServerTls, server_tls
 from web.startup_banner import StartupBanner, qr_lines
 
-TOKEN = "a-token-of-enough-characters"
-
 
 def tls_of(cert_file: Path, key_file: Path) -> ServerTls:
     found = server_tls(ServerSection(tls_cert=str(cert_file), tls_key=str(key_file)), {})

@@ -1,8 +1,7 @@
-"""Tools in the background for a client of the Realtime protocol: in virtual time, and once in real time."""
+"""Tools in the background for a client of the Realtime protocol."""
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.conversations.session_harness import SessionHarness
@@ -11,7 +10,6 @@ from support.engines.scripted_tools import WEATHER, ScriptedTools
 from llm.chat import FunctionCall
 
 CALL = FunctionCall("call_1", "home_report", "{}")
-PROGRAM = Path(__file__).parents[2] / "support" / "mcp" / "mcp_program.py"
 
 
 def harness_with_tool(takes_s: float) -> tuple[SessionHarness, ScriptedTools]:

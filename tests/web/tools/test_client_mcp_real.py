@@ -10,16 +10,11 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 from support.servers.session_server import real_engines, session_server
-from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
+from support.services.llm_server import answer, calling, serving
 
 pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).parents[2] / "support" / "mcp" / "mcp_program.py"
-
-
-def calling(name: str, arguments: str) -> Script:
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return (HEAD, chunk(event(role="assistant", tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
 def test_sdk_client_approves_a_call(tmp_path: Path) -> None:
@@ -54,16 +49,12 @@ def test_sdk_client_approves_a_call(tmp_path: Path) -> None:
         return events
 
     async def test() -> None:
-        llm = Server([calling("home_weather", '{"place": "Rome"}'), answer("It is sunny in Rome.")])
-        listener = await asyncio.start_server(llm.handle, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
         hosts = f"tools.client_mcp_hosts=127.0.0.1:{port}"
-        try:
-            async with session_server(real_engines(tmp_path, url, hosts, "skills.before_llm=false")) as server:
-                events = await asyncio.wait_for(talk(server.openai), 40)
-        finally:
-            listener.close()
-            await llm.hang_up()
+        async with (
+            serving(calling("home_weather", '{"place": "Rome"}'), answer("It is sunny in Rome.")) as llm,
+            session_server(real_engines(tmp_path, llm.url, hosts, "skills.before_llm=false")) as server,
+        ):
+            events = await asyncio.wait_for(talk(server.openai), 40)
         (call,) = [one.item for one in events if one.type == "conversation.item.done" and one.item.type == "mcp_call"]
         assert call.output == "In Rome it is sunny."
         assert events[-1].response.output[0].content[0].text == "It is sunny in Rome."

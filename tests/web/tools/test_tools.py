@@ -5,9 +5,6 @@ import io
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import pytest
 from rich.console import Console
 from support.engines.scripted_engines import script_recognizer
 from support.servers.session_server import WHAT_TIME, connected_client, real_engines, session_server
-from support.services.llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
+from support.services.llm_server import answer, calling, serving
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
@@ -27,42 +24,9 @@ PROGRAM = Path(__file__).parents[2] / "support" / "mcp" / "mcp_program.py"
 SERVERS = f"""tools.servers=[{{name = "home", command = "'{sys.executable}' '{PROGRAM}'", only = "weather wait"}}]"""
 
 
-def calls(name: str, arguments: str) -> Script:
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    body = event(role="assistant", tool_calls=[call]) + event(finish="tool_calls") + DONE
-    return (HEAD, chunk(body), LAST_CHUNK)
-
-
-@dataclass
-class CallingServer(Server):
-    """Calls a tool for each user message and answers with its result."""
-
-    call: Script = ()
-
-    def _next_script(self) -> Script:
-        last = json.loads(self.seen[-1].body)["messages"][-1]
-        return answer("It is sunny in Rome.") if last["role"] == "tool" else self.call
-
-    @property
-    def bodies(self) -> list[dict[str, Any]]:
-        return [json.loads(post.body) for post in self.posts]
-
-
-@asynccontextmanager
-async def model_that_calls(name: str, arguments: str) -> AsyncGenerator[CallingServer]:
-    server = CallingServer([()], call=calls(name, arguments))
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
-    try:
-        yield server
-    finally:
-        listener.close()
-        await server.hang_up()
-
-
 async def test_client_hears_the_tool_result(tmp_path: Path) -> None:
     async with (
-        model_that_calls("home_weather", '{"place": "Rome"}') as llm,
+        serving(calling("home_weather", '{"place": "Rome"}'), answer("It is sunny in Rome.")) as llm,
         session_server(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
         connected_client(server) as caller,
     ):
@@ -73,7 +37,7 @@ async def test_client_hears_the_tool_result(tmp_path: Path) -> None:
         assert item["content"][0]["transcript"] == "It is sunny in Rome."
         assert caller.sound_ms > 500
 
-        first, second = llm.bodies
+        first, second = (json.loads(post.body) for post in llm.posts)
         assert [tool["function"]["name"] for tool in first["tools"]] == ["home_wait", "home_weather"]
         assert second["tools"] == first["tools"]
         assert second["messages"][: len(first["messages"])] == first["messages"]
@@ -90,7 +54,7 @@ def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path, monkeypatc
     script_recognizer(monkeypatch, "what time is it")
 
     async def test() -> list[dict[str, Any]]:
-        async with model_that_calls("home_wait", '{"seconds": 2}') as llm:
+        async with serving(calling("home_wait", '{"seconds": 2}'), answer("It has waited.")) as llm:
             endpoint = f'llm.endpoints=[{{name = "near", url = "{llm.url}", model = "m"}}]'
             overrides = [f"trace.dir={tmp_path}", "tts.engine=espeak-ng", endpoint, SERVERS]
             loaded = load_settings(Path(os.devnull), {}, [*overrides, "skills.before_llm=false"])
