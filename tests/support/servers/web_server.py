@@ -24,10 +24,14 @@ from web.sockets.tls import ServerTls
 
 
 class InProcessServer(Server):
-    """A server that leaves the signal handlers of the tests in place.
+    """A server that leaves the signal handlers of the tests in place, and notices at once that it is to end.
 
     Servers of one test do not end in reverse order of their start: each would restore the handler of the other.
     """
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):
+            await asyncio.sleep(0.01)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
