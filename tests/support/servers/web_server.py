@@ -30,7 +30,7 @@ class InProcessServer(Server):
     """
 
     async def main_loop(self) -> None:
-        while not await self.on_tick(0):
+        while not await self.on_tick(0):  # noqa: ASYNC110 - it is uvicorn's way
             await asyncio.sleep(0.01)
 
     @contextmanager

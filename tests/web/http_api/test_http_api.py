@@ -1,6 +1,5 @@
 """Client secrets, models, speech and transcriptions over HTTP: with the unmodified openai SDK, and each refusal."""
 
-import asyncio
 import io
 import json
 from collections.abc import AsyncGenerator
@@ -12,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
-from openai import APIStatusError, AsyncOpenAI, OpenAI
+from openai import APIStatusError, AsyncOpenAI
 from openai.types.realtime import RealtimeSessionCreateRequest
 from support.servers.session_server import (
     ScriptedEngineLoader,
@@ -22,11 +21,9 @@ from support.servers.session_server import (
     settings_for,
 )
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from audio.units import REPLY_RATE_HZ
-from web.http_api.speech import wav_header
 
 TOKEN = "a-token-of-enough-characters"
 SECRETS = "/v1/realtime/client_secrets"
@@ -93,44 +90,6 @@ async def test_token_in_the_handshake_opens_the_servers_own_session(tmp_path: Pa
     ):
         session = client.events_of("session.created")[0]["session"]
         assert session["instructions"] == loader.settings.assistant.instructions
-
-
-@pytest.mark.parametrize("token", [TOKEN, None])
-@pytest.mark.parametrize("place", ["header", "subprotocol"])
-async def test_unknown_client_secret_is_refused(tmp_path: Path, token: str | None, place: str) -> None:
-    async with served(tmp_path, token=token) as (server, _):
-        header = {"Authorization": "Bearer ek_unknown"} if place == "header" else {}
-        offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.ek_unknown")]
-        with pytest.raises(InvalidStatus) as refused:
-            async with connect(
-                server.url(),
-                additional_headers=header,
-                subprotocols=offered if place == "subprotocol" else None,
-                proxy=None,
-            ):
-                pass
-        assert refused.value.response.status_code == 401
-        assert json.loads(refused.value.response.body or b"")["error"]["code"] == "client_secret_invalid"
-
-
-async def test_client_secret_opens_nothing_but_the_websocket(tmp_path: Path) -> None:
-    async with served(tmp_path, token=TOKEN) as (server, _):
-        made = await asked(server, "POST", SECRETS, headers={"Authorization": f"Bearer {TOKEN}"}, json={})
-        key = {"Authorization": f"Bearer {made.json()['value']}"}
-        for method, path in (
-            ("POST", SECRETS), ("GET", "/v1/models"), ("GET", "/metrics"), ("GET", "/traces"), ("POST", SPEECH),
-        ):  # fmt: skip
-            assert error_of(await asked(server, method, path, headers=key)) == (401, "token_wrong", None)
-
-
-async def test_older_sessions_path_makes_client_secrets(tmp_path: Path) -> None:
-    async with served(tmp_path) as (server, _):
-        made = await asked(server, "POST", "/v1/realtime/sessions", json={"instructions": "Whisper."})
-        secret = made.json()["client_secret"]
-        async with connected_client(server, {"Authorization": f"Bearer {secret['value']}"}) as client:
-            assert client.events_of("session.created")[0]["session"]["instructions"] == "Whisper."
-        refused = await asked(server, "POST", "/v1/realtime/sessions", json={"temperature": "hot"})
-        assert error_of(refused) == (400, "invalid_type", "session.temperature")
 
 
 WRONG_SECRETS: list[tuple[object, str, str]] = [
@@ -244,22 +203,6 @@ async def test_failed_voice_is_loaded_again(tmp_path: Path) -> None:
         body = {"input": "Hello.", "voice": "alloy", "response_format": "pcm"}
         assert (await asked(server, "POST", SPEECH, json=body)).status_code == 200
         assert loader.speech.loads == 1
-
-
-async def test_blocking_sdk_streams_speech_and_transcribes_it(tmp_path: Path) -> None:
-    async with served(tmp_path) as (server, _):
-
-        def use() -> tuple[bytes, str]:
-            with OpenAI(base_url=server.openai, api_key="none", max_retries=0) as client:
-                with client.audio.speech.with_streaming_response.create(
-                    model="repartee", voice="alloy", input="Hello there.", response_format="wav"
-                ) as answer:
-                    sound = b"".join(answer.iter_bytes())
-                return sound, client.audio.transcriptions.create(model="repartee", file=("a.wav", sound)).text
-
-        sound, words = await asyncio.to_thread(use)
-        assert len(sound) == len(wav_header()) + 2 * 2 * REPLY_RATE_HZ // 5
-        assert words == "what time is it"
 
 
 # Transcriptions

@@ -102,7 +102,7 @@ class WaitingVoice(ScriptedVoice):
             yield chunk
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ["mp3", "flac"])
 async def test_file_begins_before_the_whole_is_made(tmp_path: Path, form: FileFormat) -> None:
     voice = WaitingVoice()
     async with served(tmp_path, speech=voice) as client:

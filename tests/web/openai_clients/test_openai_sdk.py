@@ -15,31 +15,21 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from support.servers.session_server import (
     WHAT_TIME,
     Pace,
-    ScriptedEngineLoader,
     SessionServer,
+    encoded,
     eventually,
     in_real_time,
     real_engines,
     recording,
     session_server,
-    settings_for,
 )
 from support.services.llm_server import answer, serving
 
-from audio.formats import g711
-from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
-from llm.chat import NO_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, with one retry
 
 STORY = " ".join(["Once upon a time there was a very long story that nobody has ever heard to its end."] * 4)
-LAMP = {
-    "type": "function",
-    "name": "set_lamp",
-    "description": "Switches the lamp.",
-    "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]},
-}
 
 
 @dataclass
@@ -53,7 +43,6 @@ class SdkUser:
     connection: AsyncRealtimeConnection
     pace: Pace
     events: list[Any] = field(default_factory=list)
-    ulaw: bool = False
     _to_say: list[Pcm] = field(default_factory=list)
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,11 +53,9 @@ class SdkUser:
     async def speak(self) -> None:
         loop = asyncio.get_running_loop()
         due_s = loop.time()
-        narrow = StreamResampler(REPLY_RATE_HZ, 8000)
         while True:
             pcm = self._to_say.pop(0) if self._to_say else np.zeros(480, np.int16)
-            sound = g711.encode_ulaw(narrow.push(pcm)) if self.ulaw else pcm.astype("<i2").tobytes()
-            await self.connection.input_audio_buffer.append(audio=base64.b64encode(sound).decode())
+            await self.connection.input_audio_buffer.append(audio=encoded(pcm))
             due_s += 0.02
             await self.pace.until(due_s)
 
@@ -154,52 +141,5 @@ def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
             assert spoken["response_latency_ms"] == pytest.approx(
                 sum(stage["ms"] for stage in spoken["stages"].values()), abs=20
             )
-
-    in_real_time(tmp_path, main)
-
-
-def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
-    async def main(pace: Pace, folder: Path) -> None:
-        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
-        async with session_server(engine_loader) as server, talking(server, pace) as user:
-            assert user.events_of("session.created")[0].session.max_output_tokens == "inf"
-            detection: Any = {"type": "server_vad", "idle_timeout_ms": 600, "silence_duration_ms": 50000}
-            audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
-            tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
-            await user.connection.session.update(
-                session={"type": "realtime", "instructions": "Greet the user first.", "audio": audio, "tools": tools,
-                         "output_modalities": ["text"]},
-                event_id="mine",
-            )  # fmt: skip
-            session = (await user.until("session.updated")).session
-            assert {one.error.param for one in user.events_of("error")} == {
-                "session.audio.input.transcription.language",
-                "session.tools[0].server_url",
-                "session.audio.input.turn_detection.idle_timeout_ms",
-                "session.audio.input.turn_detection.silence_duration_ms",
-            }
-            assert {one.error.event_id for one in user.events_of("error")} == {"mine"}
-            assert session.instructions == "Greet the user first."
-            assert [tool.name for tool in session.tools] == ["set_lamp"]
-            assert session.audio.input.turn_detection.type == "server_vad"
-
-            # Without user speech the model is still asked, without a token limit.
-            await user.connection.response.create()
-            done = (await user.until("response.done")).response
-            assert done.output[0].content[0].text == "Hello, how may I help?"
-            assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
-            (model,) = engine_loader.models
-            assert [message.content for message in model.asked[0]] == ["Greet the user first."]
-            assert model.options[0].max_tokens == NO_LIMIT
-
-            # A request directly after it does not wait, and a cancelled response has its usage, too.
-            await user.connection.response.create(response={"output_modalities": ["audio"]})
-            created = await user.until("response.created", 2)
-            await user.connection.response.cancel(response_id=created.response.id)
-            assert (await user.until("response.done", 2)).response.usage.total_tokens >= 0
-            await user.connection.response.cancel()
-            error = (await user.until("error", 5)).error
-            assert error.code == "response_cancel_not_active"
-            assert error.message.startswith("Cancellation failed")
 
     in_real_time(tmp_path, main)

@@ -98,21 +98,6 @@ async def test_several_responses_run_beside_the_spoken_reply() -> None:
     assert model.cancelled == 0
 
 
-async def test_response_in_the_conversation_may_be_requested_meanwhile() -> None:
-    harness, _ = beside(LONG)
-    async with harness.running():
-        await ask(harness, metadata={"mine": "1"})
-        await harness.type_text("hello")
-        await harness.send("response.create", response={"metadata": {"mine": "2"}})
-        await harness.until("response.done", 2)
-        await harness.until_idle()
-    assert harness.errors == []
-    assert {(one["metadata"]["mine"], one["conversation_id"] is None) for one in harness.done} == {
-        ("1", True),
-        ("2", False),
-    }
-
-
 async def test_spoken_response_is_sent_and_not_heard_by_turn_taking() -> None:
     harness, _ = beside(LONG)
     async with harness.running():
