@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.thorough,  # test_stored_before_told.py kills the program, too
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
 ]
 

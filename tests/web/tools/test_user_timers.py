@@ -20,7 +20,7 @@ from web.access.client_secrets import PREFIX
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(180)]
 
-RING = "Your 2 second timer is done."
+RING = "Your 1 second timer is done."
 
 
 @asynccontextmanager
@@ -41,7 +41,7 @@ async def serving_timers(folder: Path, token: str | None = None) -> AsyncGenerat
     assert problems == []
 
 
-async def set_timer(client: RecordingClient, said: str = "set a timer for two seconds") -> None:
+async def set_timer(client: RecordingClient, said: str = "set a timer for one second") -> None:
     await client.ask(said)
 
 
@@ -64,7 +64,7 @@ async def listen(client: RecordingClient, seconds: float) -> None:
 async def test_timer_rings_in_one_of_two_sessions(tmp_path: Path) -> None:
     async with serving_timers(tmp_path) as server, connected_client(server) as one, connected_client(server) as other:
         await set_timer(one)
-        await asyncio.gather(listen(one, 5), listen(other, 5))
+        await asyncio.gather(listen(one, 3.5), listen(other, 3.5))
         assert [text for client in (one, other) for text in heard(client) if text == RING] == [RING]
         assert heard(one)[-1] == RING
 
@@ -90,7 +90,7 @@ async def test_timer_rings_in_another_session_while_a_client_is_disconnected(tmp
         async with connected_client(server) as one:
             await set_timer(one)
             one.break_connection()
-        await listen(other, 5)
+        await listen(other, 3.5)
         assert heard(other) == [RING]
 
 
@@ -100,10 +100,10 @@ async def test_timers_do_not_ring_for_a_visitor_or_in_a_transcription(tmp_path: 
         headers = {"Authorization": "Bearer token"}
         async with connected_client(server, headers) as one:
             await set_timer(one)
-        await asyncio.sleep(2.5)
+        await asyncio.sleep(1.5)
         if query == "intent":
             async with connected_client(server, headers, intent="transcription") as other:
-                await listen(other, 3)
+                await listen(other, 2)
                 assert other.events_of("response.created") == []
         else:
             secret = await client_secret(server)
