@@ -15,6 +15,7 @@ from support.servers.session_server import (
     RecordingClient,
     SessionServer,
     connected_client,
+    eventually,
     real_engines,
     session_server,
 )
@@ -90,9 +91,7 @@ async def used(client: RecordingClient, server: SessionServer, voice: str) -> No
     """Waits until the conversation speaks with this engine."""
     (conversation,) = server.connections._conversations.values()
     engines = conversation.realtime_session.session.engines
-    async with asyncio.timeout(10):
-        while engines.voice.name != voice:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await eventually(lambda: engines.voice.name == voice)
 
 
 async def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed: list[str]) -> None:
@@ -159,9 +158,7 @@ async def test_line_decides_on_the_recognizer(tmp_path: Path, monkeypatch: pytes
 
         async def change(kind: str, name: str) -> None:
             await update(client, audio={"input": {"format": {"type": kind}}})
-            async with asyncio.timeout(10):
-                while session.engines.recognizer.name != name:  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+            await eventually(lambda: session.engines.recognizer.name == name)
 
         await change("audio/pcmu", "by telephone")
         assert session.recorder.engines["stt_model"] == "auto: base on a telephone line"
@@ -240,9 +237,7 @@ async def test_endpoint_is_asked_by_its_name(tmp_path: Path) -> None:
             assert found["repartee"]["endpoint"] == "two"  # type: ignore[index]
             (conversation,) = server.connections._conversations.values()
             session = conversation.realtime_session.session
-            async with asyncio.timeout(10):
-                while session.engines.model.name != "two":  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+            await eventually(lambda: session.engines.model.name == "two")
             assert await answered(client, "hello again") == "From two."
             await update(client, repartee={"endpoint": "three"})
             assert errors_of(client) == [("session.repartee.endpoint", "invalid_value")]
@@ -333,9 +328,7 @@ async def test_voice_is_closed_if_nobody_waits_for_its_loading(
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=3) as http:
             with suppress(httpx.ReadTimeout):  # the client leaves
                 await http.get(f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de")
-        async with asyncio.timeout(5):
-            while not closed:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await eventually(lambda: bool(closed))
         assert not server.connections.engine_pool.choices._voices
 
 

@@ -9,6 +9,7 @@ import socket
 import httpx
 import pytest
 from support.clocks.virtual_time import run_virtual
+from support.servers.session_server import eventually
 from support.servers.web_server import running_server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from websockets.asyncio.client import connect
@@ -42,9 +43,7 @@ async def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest
     monkeypatch.setattr("web.app.MAX_REQUESTS", 2)
     async with running_server() as server, asyncio.TaskGroup() as tasks:
         following = [tasks.create_task(status(server.http + "/traces")) for _ in range(2)]
-        async with asyncio.timeout(20):
-            while server.traces.followers < 2:  # noqa: ASYNC110 - the server's own state
-                await asyncio.sleep(0.01)
+        await eventually(lambda: server.traces.followers >= 2)
         paths = ("/", "/metrics", "/healthz", "/readyz")
         assert [await status(server.http + path) for path in paths] == [503, 503, 200, 200]
         server.traces.end()
