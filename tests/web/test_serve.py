@@ -1,6 +1,8 @@
-"""The server as a process: start, refused settings, and shutdown."""
+"""The server from its start to its shutdown, in this process and in one of its own; refused settings."""
 
+import asyncio
 import contextlib
+import io
 import json
 import logging
 import os
@@ -14,22 +16,35 @@ import textwrap
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import pytest
+from rich.console import Console
 from support.clocks.stopwatch import Stopwatch
 from support.programs import program
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from support.servers.session_server import close_frame, eventually
+from support.servers.web_server import ScriptedConversations, ScriptedEnginePool, echo
+from websockets.asyncio.client import connect as client_connect
+from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from assistant.config.errors import ConfigError
+from assistant.config.loading import load_settings
 from assistant.config.server_settings import ServerSection
-from assistant.config.settings import KEYS
+from assistant.config.settings import KEYS, Settings
+from audio.errors import EngineLoadError
+from audio.queue_wait import QueueWait
+from web import serve
+from web.limits import admission
+from web.observation.metrics import Metrics
 from web.observation.server_log import LogFilter
 from web.serve import proxies_of, token_of
+from web.services import Services
 from web.sockets.listening_sockets import listen
 
 ROOT = Path(__file__).parent.parent.parent
@@ -41,8 +56,6 @@ SCRIPTED = textwrap.dedent(
     from pathlib import Path
     from rich.console import Console
     from assistant.config.loading import load_settings
-    from audio.errors import EngineLoadError
-    from audio.queue_wait import QueueWait
     from web.services import Services
     from web.serve import serve
     from support.servers.web_server import ScriptedConversations, ScriptedEnginePool, echo
@@ -61,37 +74,27 @@ SCRIPTED = textwrap.dedent(
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-    def long_waits():
-        waits = QueueWait()
-        for _ in range(8):
-            waits.record(9.0)
-        return {"stt": waits}
-
     def create_services(settings, environ, metrics):
-        if "overloaded" in sys.argv:
-            metrics.load.queue_waits = long_waits
         engine_pool = ScriptedEnginePool()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, engine_pool.may_load.set)
-        engine_pool.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
         return Services(engine_pool, ScriptedConversations(stubborn if "stubborn" in sys.argv else echo))
 
-    given = [one for one in sys.argv[1:] if "=" in one]
-    loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])
+    loaded = load_settings(Path(os.devnull), {}, ["server.port=0"])
     asyncio.run(serve(loaded, os.environ, Console(highlight=False), create_services=create_services))
     """
 )
 
 
 @contextmanager
-def process(*arguments: str, **environ: str) -> Generator["subprocess.Popen[str]"]:
-    """A server with scripted engines."""
+def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
+    """Runs a server with scripted engines in a process of its own."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPTED, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **environ},
+        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
     ) as running:
         try:
             yield running
@@ -105,24 +108,77 @@ def environment() -> Mapping[str, str]:
 
 def port_of(running: "subprocess.Popen[str]") -> int:
     """Reads the output until the server is ready; returns its port."""
-    return port_in(banner_of(running))
-
-
-def banner_of(running: "subprocess.Popen[str]") -> str:
-    """Returns the output until the server is ready."""
     assert running.stdout is not None
-    said = ""
-    while not said.endswith("ready\n"):
+    printed = ""
+    while not printed.endswith("ready\n"):
         line = running.stdout.readline()
         assert line, running.stderr.read() if running.stderr else ""
-        said += line
-    return said
+        printed += line
+    return port_in(printed)
 
 
-def port_in(said: str) -> int:
-    found = re.search(r"page  http://127\.0\.0\.1:(\d+)\n", said)
-    assert found is not None, said
+def port_in(printed: str) -> int:
+    found = re.search(r"page  http://127\.0\.0\.1:(\d+)\n", printed)
+    assert found is not None, printed
     return int(found[1])
+
+
+@dataclass
+class Serving:
+    """`serve` with scripted engines in this process.
+
+    Attributes:
+        output: What it prints.
+        metrics: Its metrics, as soon as it has made them.
+        error: Why its engines cannot be loaded.
+    """
+
+    output: io.StringIO = field(default_factory=io.StringIO)
+    metrics: Metrics = field(default_factory=Metrics)
+    error: Exception | None = None
+    _is_ending: bool = False
+
+    @property
+    def port(self) -> int:
+        return port_in(self.output.getvalue())
+
+    @property
+    def ws(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/v1/realtime"
+
+    @asynccontextmanager
+    async def running(self, *settings: str, **environ: str) -> AsyncGenerator[Self]:
+        """Serves while the block runs, or until a signal in it."""
+        loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *settings])
+        console = Console(file=self.output, width=200, highlight=False)
+        serving = asyncio.create_task(serve.serve(loaded, environ, console, create_services=self._services))
+        await eventually(lambda: serving.done() or self.output.getvalue().endswith("ready\n"))
+        if not serving.done():
+            yield self
+        if not serving.done() and not self._is_ending:
+            self.send_signal(signal.SIGTERM)
+        await serving
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Sends this process a signal that ends the server."""
+        self._is_ending = True
+        os.kill(os.getpid(), number)
+
+    def _services(self, _settings: Settings, _environ: Mapping[str, str], metrics: Metrics) -> Services:
+        self.metrics = metrics
+        engine_pool = ScriptedEnginePool(error=self.error)
+        engine_pool.may_load.set()
+        return Services(engine_pool, ScriptedConversations(echo))
+
+
+@pytest.fixture(autouse=True)
+def _process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets this process outlive a server that runs in it, and keeps its logging."""
+    monkeypatch.setattr(serve, "_exit_after", lambda _end, _seconds: None)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
 
 
 def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -271,49 +327,40 @@ def test_command_line_mistakes_are_one_line(tmp_path: Path) -> None:
             assert done.stdout == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
-def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
-    with process() as running:
-        port = port_of(running)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
-            assert ready.status == 200
+async def test_signal_ends_the_server_in_order(how: signal.Signals, capfd: pytest.CaptureFixture[str]) -> None:
+    async with Serving().running() as server:
         with pytest.raises(InvalidStatus):  # a refusal is not logged
-            connect(f"ws://127.0.0.1:{port}/v1/realtime", origin=Origin("https://evil.example"), proxy=None)
-        with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as client:
-            assert client.recv(20) == ""
-            running.send_signal(how)
-            assert json.loads(client.recv(20))["error"]["code"] == "server_draining"
-            with pytest.raises(ConnectionClosed):
-                client.recv(20)
-        out, err = running.communicate(timeout=20)
-        assert (running.returncode, err) == (0, "")
-        assert out.endswith("ended\n")
+            await client_connect(server.ws, origin=Origin("https://evil.example"), proxy=None)
+        async with client_connect(server.ws, proxy=None) as client:
+            assert await client.recv() == ""
+            server.send_signal(how)
+            assert json.loads(await client.recv())["error"]["code"] == "server_draining"
+            assert (await close_frame(client)).code == 1012
+    assert server.output.getvalue().endswith("ended\n")
+    assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("admission", ["measured", "fixed"])
-def test_overloaded_server_refuses_the_third_conversation_if_it_measures(admission: str) -> None:
-    with process("overloaded", f"server.admission={admission}") as running, ExitStack() as clients:
-        port = port_of(running)
+@pytest.mark.parametrize("setting", ["measured", "fixed"])
+async def test_overloaded_server_refuses_the_third_conversation_if_it_measures(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "UPDATE_EVERY_S", 0.02)
+    waits = QueueWait()
+    for _ in range(8):
+        waits.record(9.0)
+    async with Serving().running(f"server.admission={setting}") as server, AsyncExitStack() as clients:
+        server.metrics.load.queue_waits = lambda: {"stt": waits}
+        await asyncio.sleep(0.2)
 
-        def answer() -> str:
-            client = clients.enter_context(connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None))
-            return str(client.recv(20))
+        async def answer() -> str:
+            return str(await (await clients.enter_async_context(client_connect(server.ws, proxy=None))).recv())
 
-        def refusing() -> str | None:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
-                reason: str | None = json.load(ready)["refusing"]
-                return reason
-
-        assert [answer(), answer()] == ["", ""]
-        if admission == "fixed":
-            assert (answer(), refusing()) == ("", None)
+        assert [await answer(), await answer()] == ["", ""]
+        if setting == "fixed":
+            assert await answer() == ""
             return
-        until_s = time.monotonic() + 60
-        while refusing() is None and time.monotonic() < until_s:
-            time.sleep(0.05)
-        error = json.loads(answer())["error"]
+        error = json.loads(await answer())["error"]
         assert (error["code"], error["retry_after_s"]) == ("server_busy", 10)
         assert "the wait for stt is 9000 ms at p95, limit 300 ms" in error["message"]
 
@@ -389,34 +436,30 @@ HANDSHAKE = (
 )
 
 
-@pytest.mark.slow
-def test_malformed_requests_do_not_fill_the_log() -> None:
+async def test_malformed_requests_do_not_fill_the_log(capfd: pytest.CaptureFixture[str]) -> None:
     """One line is about the request that begins like TLS; malformed handshakes are not logged."""
     malformed = (
         HANDSHAKE + b"Sec-WebSocket-Protocol: realtime, \xe4\r\n\r\n",
         HANDSHAKE + b"Sec-WebSocket-Extensions: ((\r\n\r\n",
         b"\x16\x03\x01\r\n\r\n",
     )
-    with process() as running:
-        port = port_of(running)
-        for sent in malformed * 50:
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-                client.sendall(sent)
-                while client.recv(1000):
-                    pass
-        running.terminate()
-        _, err = running.communicate(timeout=20)
-    assert len(err.splitlines()) == 1, err
+    async with Serving().running() as server:
+        for data in malformed * 50:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(data)
+            await reader.read()  # until the server closes the connection
+            writer.close()
+        logging.getLogger().handlers[0].flush()
+    logged = capfd.readouterr().err
+    assert len(logged.splitlines()) == 1, logged
 
 
-@pytest.mark.slow
-def test_start_and_broken_handshakes_print_no_token() -> None:
+async def test_start_and_broken_handshakes_print_no_token(capfd: pytest.CaptureFixture[str]) -> None:
     upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     protocol = f"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.{TOKEN}\r\n"
-    with process(REPARTEE_TOKEN=TOKEN) as running:
-        said = banner_of(running)
-        port = port_in(said)
+    async with Serving().running(REPARTEE_TOKEN=TOKEN) as server:
+        assert "REPARTEE_TOKEN" in server.output.getvalue()
         for path in ("/v1/realtime", f"/v1/phone?token={TOKEN}", "/nothing"):
             for headers in (
                 upgrade + key + protocol,
@@ -425,28 +468,30 @@ def test_start_and_broken_handshakes_print_no_token() -> None:
                 upgrade + key + f"Authorization: Bearer {TOKEN}\r\nbad header {TOKEN}\r\n",
                 f"Authorization: Bearer {TOKEN}\r\nContent-Length: x\r\n",
             ):
-                with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-                    client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n".encode())
-                    client.recv(1000)
-                    with contextlib.suppress(OSError):  # the server has closed the connection
-                        client.sendall(b"\xff" * 100)  # no frame
-        running.terminate()
-        out, err = running.communicate(timeout=20)
-    assert "REPARTEE_TOKEN" in said
-    assert TOKEN not in said + out + err
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{headers}\r\n".encode())
+                await reader.read(1000)
+                writer.write(b"\xff" * 100)  # no frame
+                await asyncio.sleep(0.01)
+                writer.close()
+        logging.getLogger().handlers[0].flush()
+    assert TOKEN not in server.output.getvalue() + capfd.readouterr().err
 
 
-@pytest.mark.slow
-def test_unwritable_trace_folder_is_reported_at_start(tmp_path: Path) -> None:
+async def test_unwritable_trace_folder_is_reported_at_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    with process(f"trace.dir={tmp_path}/file/traces") as running:
-        port_of(running)
-        running.send_signal(signal.SIGTERM)
-        _, err = running.communicate(timeout=20)
-    assert err == (
+    async with Serving().running(f"trace.dir={tmp_path}/file/traces"):
+        logging.getLogger().handlers[0].flush()
+    assert capfd.readouterr().err == (
         f"repartee: {tmp_path}/file is a file: no traces will be written; "
         "make it writable, or name another folder: --set trace.dir=FOLDER\n"
     )
+
+
+async def test_server_without_engines_ends_with_the_reason() -> None:
+    with pytest.raises(EngineLoadError, match="the model is not there"):
+        async with Serving(error=EngineLoadError("the model is not there.")).running():
+            pass
 
 
 @pytest.mark.slow
@@ -488,14 +533,6 @@ def test_exhausted_descriptors_keep_conversations_and_health() -> None:
         _, errors = server.communicate(timeout=30)
     assert len(errors.splitlines()) <= 4, errors
     assert "Traceback" not in errors
-
-
-@pytest.mark.slow
-def test_server_without_engines_ends_with_the_reason() -> None:
-    with process("broken") as running:
-        _, err = running.communicate(timeout=50)
-        assert running.returncode == 1  # of the function itself; the program prints one line and exits with 2
-        assert err.splitlines()[-1].endswith("EngineLoadError: the model is not there.")
 
 
 @pytest.mark.slow
