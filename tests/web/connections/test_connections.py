@@ -54,8 +54,8 @@ TEN = "One two three. Four five six. Seven eight nine. Ten."
 """2 s."""
 
 
-def engine_loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
-    return ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ)
+def engine_loader(folder: Path, *assignments: str, **engines: Any) -> ScriptedEngineLoader:
+    return ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ, **engines)
 
 
 async def gone(server: SessionServer) -> None:
@@ -116,8 +116,7 @@ async def test_conversation_problems_are_logged_without_words(tmp_path: Path, ca
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None:
-    script = engine_loader(tmp_path)
-    script.answers = (TEN, "Yes.")
+    script = engine_loader(tmp_path, answers=(TEN, "Yes."))
     async with session_server(script) as server:
         async with connected_client(server) as first:
             await first.send("session.update", session=TRACED)
@@ -237,8 +236,7 @@ async def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("code", [1000, None], ids=["normal close", "aborted"])
 async def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code: int | None) -> None:
-    script = engine_loader(tmp_path, "server.max_sessions=1")
-    script.answers = (TEN,)
+    script = engine_loader(tmp_path, "server.max_sessions=1", answers=(TEN,))
     async with session_server(script) as server:
         async with connected_client(server) as caller:
             await caller.ask("count", until="response.output_audio.delta")
@@ -255,8 +253,7 @@ async def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path,
 
 
 async def test_shutdown_traces_turn_in_progress_and_tells_client(tmp_path: Path) -> None:
-    script = engine_loader(tmp_path)
-    script.answers = (TEN,)
+    script = engine_loader(tmp_path, answers=(TEN,))
     async with session_server(script) as server:
         async with connected_client(server) as caller:
             await caller.ask("count", until="response.output_audio.delta")
@@ -681,8 +678,7 @@ async def told_and_closed(caller: RecordingClient) -> None:
 async def test_signal_lets_reply_finish_and_refuses_new_sessions(
     tmp_path: Path, signalled: Signalled, how: signal.Signals
 ) -> None:
-    script = engine_loader(tmp_path)
-    script.answers = (TEN,)
+    script = engine_loader(tmp_path, answers=(TEN,))
     async with session_server(script) as server:
         async with connected_client(server) as caller, connected_client(server) as idle:
             await caller.ask("count", until="response.output_audio.delta")
@@ -702,8 +698,7 @@ async def test_signal_lets_reply_finish_and_refuses_new_sessions(
 
 
 async def test_sigterm_lets_reply_of_resumed_client_finish(tmp_path: Path, signalled: Signalled) -> None:
-    script = engine_loader(tmp_path)
-    script.answers = (TEN,)
+    script = engine_loader(tmp_path, answers=(TEN,))
     async with session_server(script) as server, connected_client(server) as first:
         await first.ask("count", until="response.output_audio.delta")
         first.break_connection()
@@ -720,8 +715,7 @@ async def test_sigterm_lets_reply_of_resumed_client_finish(tmp_path: Path, signa
 @pytest.mark.parametrize("how", ["no time", "too little time", "ctrl-c", "second sigterm", "ctrl-c after sigterm"])
 async def test_reply_is_cut_if_it_has_no_time_to_finish(tmp_path: Path, signalled: Signalled, how: str) -> None:
     drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)
-    script = engine_loader(tmp_path, f"server.drain_s={drain_s}")
-    script.answers = (" ".join([TEN] * 20),)  # 40 s
+    script = engine_loader(tmp_path, f"server.drain_s={drain_s}", answers=(" ".join([TEN] * 20),))  # 40 s
     async with session_server(script) as server:
         async with connected_client(server) as caller:
             await caller.ask("count", until="response.output_audio.delta")

@@ -91,6 +91,13 @@ class ClientHarness:
         self.talk.wire._waiting_sound = 0
         return [text for text in texts if text["type"] != "input_audio_buffer.append"]
 
+    async def hold_key(self, seconds: float) -> None:
+        """Holds the key of push-to-talk, and gives the client time to end the turn."""
+        self.talk.set_push_to_talk(True)
+        await self.feed_frames(seconds)
+        self.talk.set_push_to_talk(False)
+        await self.feed_frames(0.06)
+
     async def feed_frames(self, seconds: float) -> None:
         """Passes microphone frames to the client in real time."""
         for _ in range(round(seconds * 50)):
@@ -277,10 +284,7 @@ async def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
     harness = ClientHarness(push_to_talk=True)
     harness.connect()
     harness.lose_connection()
-    harness.talk.set_push_to_talk(True)
-    await harness.feed_frames(1.0)
-    harness.talk.set_push_to_talk(False)
-    await harness.feed_frames(0.1)
+    await harness.hold_key(1.0)
     assert harness.problems[-1] == NOT_CONNECTED
     assert TOO_SHORT not in harness.problems
     assert not harness.talk.conversation.awaiting
@@ -324,10 +328,7 @@ async def test_quick_key_release_and_press_continues_the_turn() -> None:
     harness.talk.set_push_to_talk(True)
     await harness.feed_frames(1.0)
     harness.talk.set_push_to_talk(False)
-    harness.talk.set_push_to_talk(True)
-    await harness.feed_frames(0.06)
-    harness.talk.set_push_to_talk(False)
-    await harness.feed_frames(0.06)
+    await harness.hold_key(0.06)
     assert kinds(harness.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
     assert harness.problems == []
 
@@ -336,10 +337,7 @@ async def test_quick_key_release_and_press_continues_the_turn() -> None:
 async def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
     harness = ClientHarness(push_to_talk=True)
     harness.connect()
-    harness.talk.set_push_to_talk(True)
-    await harness.feed_frames(1.0)
-    harness.talk.set_push_to_talk(False)
-    await harness.feed_frames(0.06)
+    await harness.hold_key(1.0)
     assert kinds(harness.sent())[-1] == "response.create"
     harness.talk.set_push_to_talk(pressed_again)
     harness.send_reply()
@@ -352,10 +350,7 @@ async def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
     """Otherwise an old question would be answered again."""
     harness = ClientHarness(push_to_talk=True)
     harness.connect()
-    harness.talk.set_push_to_talk(True)
-    await harness.feed_frames(1.0)
-    harness.talk.set_push_to_talk(False)
-    await harness.feed_frames(0.06)
+    await harness.hold_key(1.0)
     assert kinds(harness.sent())[-1] == "response.create"
     if not heard:
         harness.receive("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
@@ -377,10 +372,7 @@ async def test_unrequested_reply_may_play_while_key_is_down() -> None:
 async def test_short_key_press_is_not_a_turn(seconds: float) -> None:
     harness = ClientHarness(push_to_talk=True)
     harness.connect()
-    harness.talk.set_push_to_talk(True)
-    await harness.feed_frames(seconds)
-    harness.talk.set_push_to_talk(False)
-    await harness.feed_frames(0.06)
+    await harness.hold_key(seconds)
     assert kinds(harness.sent())[-1] == "input_audio_buffer.clear"
     assert harness.problems == [TOO_SHORT]
 
