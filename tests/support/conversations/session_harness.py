@@ -20,6 +20,7 @@ from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.trace.record import TurnRecord
+from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.units import REPLY_RATE_HZ, Pcm
@@ -150,9 +151,20 @@ class SessionHarness:
             await asyncio.sleep(max(0.0, began_s + at_s - loop.time()))
             await self.send("input_audio_buffer.append", audio=base64.b64encode(encode(pcm)).decode())
 
-    async def speak(self, ms: int = 600) -> None:
+    async def speak(self, ms: int = 600, until: str = "", count: int = 1) -> None:
+        """Speaks and pauses, and waits until this many events of a type have arrived, if one is named."""
         await self.sound(ms, loud=True)
         await self.sound(800, loud=False)
+        if until:
+            await self.until(until, count)
+
+    def resume(self, reply: ReplyId | None = None, received_ms: float | None = None) -> None:
+        """Resumes on another connection, whose log begins anew."""
+        self.log = []
+        self.client.comes_back()
+        self.talk.resume(None, reply, received_ms)
+        self.talk.changed = self._fetch
+        self._fetch()
 
     async def type_text(self, text: str, **item: Any) -> None:
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from support.clocks.virtual_time import VirtualLoop
 
 from audio.frame import Frame
 from audio.microphone import MicrophoneLine
@@ -229,6 +230,18 @@ async def test_nothing_follows_audio_that_is_dropped_at_the_end() -> None:
         listener.microphone.end(at_once=True)  # drops the last, incomplete frame
         await asyncio.sleep(1)
     assert len(listener.frames) == 7
+
+
+async def test_silence_is_not_inserted_after_queued_frames_were_dropped() -> None:
+    async with listening() as listener:  # which checks that the frames are gapless
+        await listener.microphone.deliver(loud(5 * FRAME), REPLY_RATE_HZ)
+        listener.microphone.on_disconnect()
+        await asyncio.sleep(0.3)
+        await listener.microphone.deliver(loud(5 * FRAME), REPLY_RATE_HZ)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.stall(1.5)  # silence is due when the conversation is woken
+        listener.microphone.end(at_once=True)
 
 
 async def test_waiting_delivery_returns_at_the_end() -> None:

@@ -437,8 +437,7 @@ async def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> 
     async with ItemHarness().running() as harness:
         harness.model.token_ms = 200
         for count in (1, 2):
-            await harness.speak()
-            await harness.until(TRANSCRIBED, count)
+            await harness.speak(until=TRANSCRIBED, count=count)
             if count == 2:  # as openai-agents does at every transcript
                 await harness.send("conversation.item.retrieve", item_id=harness.client.items[1])
                 assert harness.events("conversation.item.retrieved") == []

@@ -198,8 +198,7 @@ async def test_response_in_the_conversation_may_have_its_own_input() -> None:
         await harness.send("response.create", response=given)
         await harness.until("response.done")
         await harness.until_idle()
-        await harness.speak()
-        await harness.until("response.done", 2)
+        await harness.speak(until="response.done", count=2)
         await harness.until_idle()
     assert harness.model.asked[0] == (Message("system", "Translate."), Message("user", "translate: cat"))
     # The answer belongs to the conversation, the input does not; the next turn sees the conversation.
@@ -214,8 +213,7 @@ async def test_empty_input_does_not_stay_for_the_next_turn() -> None:
         await harness.send("response.create", response={"input": [], "instructions": ""})
         await harness.until("response.done")
         await harness.until_idle()
-        await harness.speak()
-        await harness.until("response.done", 2)
+        await harness.speak(until="response.done", count=2)
         await harness.until_idle()
     assert harness.model.asked[0] == ()
     assert harness.model.asked[-1][0] == SYSTEM
@@ -480,11 +478,7 @@ async def test_lost_connection_cancels_the_responses() -> None:
         await harness.until("response.output_text.delta")
         harness.talk.on_disconnect()
         await asyncio.sleep(1)
-        harness.log.clear()
-        harness.client.comes_back()
-        harness.talk.resume(None, ReplyId(0, 1), 0.0)
-        harness.talk.changed = harness._fetch
-        harness._fetch()
+        harness.resume(ReplyId(0, 1), 0.0)
         await asyncio.sleep(5)
         await ask(harness)
         await harness.until("response.done")

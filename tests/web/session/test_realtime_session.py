@@ -183,11 +183,9 @@ async def test_speech_after_a_reply_was_sent_cuts_what_the_stock_client_played()
 async def test_speech_cuts_reply_at_heard_position() -> None:
     async with SessionHarness((LONG, "Fine."), ("count", "stop")).running() as harness:
         await harness.update(repartee={"duck": True})
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await harness.sound(1000, loud=False)
-        await harness.speak()
-        await harness.until("response.created", 2)
+        await harness.speak(until="response.created", count=2)
     first = harness.done[0]
     assert (first["status"], first["status_details"]["reason"]) == ("cancelled", "turn_detected")
     (cut,) = harness.events("conversation.item.truncated")
@@ -217,8 +215,7 @@ async def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: i
         (LONG, "Fine."), said, base=TurnSettings(interrupt_after_ms=server_ms)
     ).running() as harness:
         await harness.update(repartee={"duck": True, "interrupt_after_ms": asked_ms})
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await harness.sound(600, loud=False)
         await harness.sound(180, loud=True)
         await harness.sound(2000, loud=False)
@@ -308,8 +305,7 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
 async def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
     async with SessionHarness((LONG, "Fine.")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await harness.sound(600, loud=False)
         await harness.sound(600, loud=True)
         await harness.sound(5000, loud=False)
@@ -336,8 +332,7 @@ async def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
 async def test_client_interrupt_does_not_end_the_user_turn() -> None:
     async with SessionHarness((LONG, "Fine.")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await harness.sound(600, loud=False)
         await harness.sound(400, loud=True)
         assert len(harness.events("input_audio_buffer.speech_started")) == 2
@@ -590,8 +585,7 @@ async def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> No
 async def test_noise_is_not_a_turn() -> None:
     async with SessionHarness(transcripts=("",)).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
-        await harness.speak()
-        await harness.until("repartee.nothing_said")
+        await harness.speak(until="repartee.nothing_said")
     assert harness.events("input_audio_buffer.committed") == []
     assert harness.session.history.items == ()
 
@@ -712,8 +706,7 @@ async def test_client_sets_speed_and_instructions() -> None:
 async def test_function_output_continues_the_reply() -> None:
     async with SessionHarness((LAMP, "The lamp is on."), ("turn on the lamp",)).running() as harness:
         await harness.update(tools=[LAMP_TOOL])
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
         output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
         await harness.send("conversation.item.create", item=output)
         await harness.send("response.create")
@@ -936,8 +929,7 @@ async def stop(harness: SessionHarness, what: str, *, named: bool = False) -> No
 async def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, heard_ms: int) -> None:
     async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": not heard_ms})  # nothing counts as heard without a report
-        await harness.speak()
-        await harness.until("response.output_audio.delta")
+        await harness.speak(until="response.output_audio.delta")
         await harness.sound(heard_ms, loud=False)
         await harness.sound(600, loud=True)
         await harness.until("response.done")
@@ -954,8 +946,7 @@ async def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, h
 async def test_commands_about_retracted_item_are_not_errors() -> None:
     async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": True})  # nothing counts as heard without a report
-        await harness.speak()
-        await harness.until("response.output_audio.delta")
+        await harness.speak(until="response.output_audio.delta")
         item = harness.events("response.output_item.added")[0]["item"]["id"]
         await harness.sound(600, loud=True)
         await harness.until("conversation.item.deleted")
@@ -1062,8 +1053,7 @@ async def follows(harness: SessionHarness, modality: str = "audio") -> None:
 async def test_speech_cuts_reply_that_is_followed_by_another(modality: str) -> None:
     async with SessionHarness(("one two three four five six", "Fine.", "Yes?"), ("wait",)).running() as harness:
         await follows(harness, modality)
-        await harness.speak()
-        await harness.until("response.done", 3)
+        await harness.speak(until="response.done", count=3)
     assert harness.errors == []
     cut = harness.events("conversation.item.truncated")[0]
     assert cut["item_id"] == harness.done[0]["output"][0]["id"]
@@ -1129,7 +1119,7 @@ async def test_lost_connection_keeps_heard_part_of_earlier_reply() -> None:
     async with SessionHarness(("one two three four five six", "Fine.")).running() as harness:
         await follows(harness)
         harness.talk.on_disconnect()
-        resumed(harness, ReplyId(2, 1), 0)
+        harness.resume(ReplyId(2, 1), 0)
         await harness.until_idle()
     assert harness.errors == []
     texts = [item.text for item in harness.session.history.items if isinstance(item, AssistantMessage)]
@@ -1161,8 +1151,7 @@ async def test_each_request_gets_its_own_metadata_back() -> None:
         await harness.send("response.create", response={"metadata": {"k": "b"}})
         await harness.until("response.done", 2)
         await harness.until_idle()
-        await harness.speak()
-        await harness.until("response.done", 3)
+        await harness.speak(until="response.done", count=3)
     assert [response["metadata"] for response in harness.done] == [{"k": "a"}, {"k": "b"}, None]
 
 
@@ -1294,8 +1283,7 @@ def test_retrieved_reply_in_progress_has_text_so_far() -> None:
 async def test_playout_reports_set_heard_text_and_latency() -> None:
     async with SessionHarness((LONG,)).running() as harness:
         await harness.update(repartee={"playout": True})
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await asyncio.sleep(0.4)
         report = {"response_id": "resp_1_1", "played_ms": 0}
         await harness.send("repartee.playout", **report, latency_ms=987, device_ms=60)
@@ -1312,25 +1300,15 @@ async def test_playout_reports_set_heard_text_and_latency() -> None:
 # ---- resuming ----
 
 
-def resumed(harness: SessionHarness, reply: ReplyId | None, received_ms: float | None) -> None:
-    """Resumes on another connection."""
-    harness.log = []
-    harness.client.comes_back()
-    harness.talk.resume(None, reply, received_ms)
-    harness.talk.changed = harness._fetch
-    harness._fetch()
-
-
 async def test_resume_within_reply_continues_it() -> None:
     before_ms: list[float] = []
     async with SessionHarness(("One two three. Four five six. Seven eight nine. Ten.",)).running() as harness:
-        await harness.speak()
-        await harness.until("response.created")
+        await harness.speak(until="response.created")
         await asyncio.sleep(0.7)
         received_ms = harness.sound_ms()
         harness.talk.on_disconnect()
         await asyncio.sleep(12)  # longer than the limit for a stuck reply
-        resumed(harness, ReplyId(1, 1), received_ms - 200)
+        harness.resume(ReplyId(1, 1), received_ms - 200)
         assert harness.kinds[:5] == [
             "session.created", "conversation.item.added", "conversation.item.done", "response.created",
             "response.output_item.added",
@@ -1359,7 +1337,7 @@ async def test_resume_keeps_deleted_message_deleted() -> None:
         await harness.send("conversation.item.delete", item_id=item)
         assert [part["id"] for part in harness.done[0]["output"]] == [item], "the response has it all the same"
         harness.talk.on_disconnect()
-        resumed(harness, ReplyId(1, 1), 0)
+        harness.resume(ReplyId(1, 1), 0)
         await harness.until_idle()
         assert harness.kinds.count("conversation.item.added") == 1, "what was typed"
         assert harness.done == []
@@ -1373,7 +1351,7 @@ async def test_resume_before_end_of_playback_sends_the_rest() -> None:
         await asyncio.sleep(0.1)
         harness.talk.on_disconnect()
         await asyncio.sleep(20)
-        resumed(harness, ReplyId(1, 1), 700)
+        harness.resume(ReplyId(1, 1), 700)
         assert harness.sound_ms() == 500
         assert [response["status"] for response in harness.done] == ["completed"]
         assert not harness.session.idle
@@ -1386,7 +1364,7 @@ async def test_resume_after_reply_sends_it_in_the_history() -> None:
         await harness.ask("hello")
         await harness.until_idle()
         harness.talk.on_disconnect()
-        resumed(harness, ReplyId(1, 1), 1200)
+        harness.resume(ReplyId(1, 1), 1200)
         roles = [event["item"]["role"] for event in harness.events("conversation.item.added")]
         assert roles == ["user", "assistant"]
         assert harness.events("response.created") == []
@@ -1398,7 +1376,7 @@ async def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> N
         await harness.ask("hello", lost_after)
         await harness.type_text("and this")
         harness.talk.on_disconnect()
-        resumed(harness, None, None)
+        harness.resume()
         await harness.until_idle()
         assert [type(item) for item in harness.session.history.items] == [
             UserMessage,
@@ -1424,7 +1402,7 @@ async def test_resume_keeps_requested_response_options() -> None:
         session = harness.events("session.updated")[-1]["session"]["id"]
         harness.talk.on_disconnect()
         await asyncio.sleep(0.3)
-        resumed(harness, ReplyId(2, 1), 0)
+        harness.resume(ReplyId(2, 1), 0)
         assert harness.events("response.created")[0]["response"] == created
         assert harness.events("session.created")[0]["session"]["id"] == session
         written = harness.events("conversation.item.added")[1]["item"]["content"]
@@ -1437,7 +1415,7 @@ async def test_resume_within_speech_sends_its_end() -> None:
     async with SessionHarness().running() as harness:
         await harness.sound(600, loud=True)
         harness.talk.on_disconnect()
-        resumed(harness, None, None)
+        harness.resume()
         await harness.sound(1000, loud=False)
         stopped = harness.events("input_audio_buffer.speech_stopped")
         committed = harness.events("input_audio_buffer.committed")
@@ -1451,7 +1429,7 @@ async def test_resume_after_unknown_reply_has_begun() -> None:
         await harness.sound(600, loud=True)
         harness.talk.on_disconnect()
         await asyncio.sleep(5)
-        resumed(harness, None, None)
+        harness.resume()
         await harness.until_idle()
         assert harness.sound_ms() == 1200
         assert harness.events("session.created")[0]["session"]["instructions"] == "Sing."
@@ -1464,7 +1442,6 @@ async def test_mistake_is_reported_and_conversation_continues() -> None:
     async with SessionHarness().running() as harness:
         await harness.talk.receive("{", harness.unpaced)
         await harness.send("no.such.event", event_id="mine")
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     assert harness.errors == ["invalid_json", "invalid_value"]
     assert harness.done[0]["status"] == "completed"

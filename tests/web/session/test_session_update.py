@@ -60,8 +60,7 @@ async def test_assistant_prompts_a_silent_user_with_events_of_the_protocol() -> 
     async with harness_with(answers=("It is ten.", "Are you still there?")).running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
         await harness.sound(6000, loud=False)  # nothing was heard yet
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
         await harness.sound(7000, loud=False)
         await harness.until("response.done", 2)
     (timeout,) = harness.events("input_audio_buffer.timeout_triggered")
@@ -88,8 +87,7 @@ async def test_idle_timeout_can_be_switched_off() -> None:
     async with harness_with().running() as harness:
         await harness.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
         await harness.update(audio={"input": {"turn_detection": {"idle_timeout_ms": None}}})
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
         await harness.sound(8000, loud=False)
     assert harness.errors == []
     assert harness.events("input_audio_buffer.timeout_triggered") == []
@@ -104,10 +102,8 @@ async def test_idle_timeout_can_be_switched_off() -> None:
 async def test_transcription_session_asks_no_language_model() -> None:
     async with harness_with(transcripts=("what time is it", "thank you very much")).running() as harness:
         await harness.send("session.update", session={"type": "transcription"})
-        await harness.speak()
-        await harness.until(TRANSCRIBED)
-        await harness.speak()
-        await harness.until(TRANSCRIBED, 2)
+        await harness.speak(until=TRANSCRIBED)
+        await harness.speak(until=TRANSCRIBED, count=2)
     assert harness.errors == []
     assert harness.model.asked == []
     assert harness.voice.spoken == []
@@ -291,8 +287,7 @@ async def test_noise_that_cannot_be_removed_is_reported_and_the_sound_goes_on(mo
     monkeypatch.setattr(asyncio, "to_thread", at_once)
     async with harness_with().running() as harness:
         await harness.update(audio={"input": {"noise_reduction": {"type": "far_field"}}})
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     (error,) = harness.events("error")
     assert (error["error"]["code"], error["error"]["param"]) == (
         "noise_reduction_failed",
@@ -369,8 +364,7 @@ async def test_probabilities_of_a_transcript_are_sent_where_they_are_included() 
     knowing = Knowing(["what now"])
     async with harness_with(engines=lambda engines: replace(engines, recognizer=knowing)).running() as harness:
         await harness.update(include=["item.input_audio_transcription.logprobs"])
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     (completed,) = harness.events(TRANSCRIBED)
     assert completed["logprobs"] == [
         {"token": " what", "bytes": list(b" what"), "logprob": -0.25},
@@ -402,8 +396,7 @@ async def test_change_to_a_transcription_session_stops_all_speech() -> None:
         await harness.update(audio={"input": {"turn_detection": detection}})
         await harness.send("session.update", session={"type": "transcription"})
         await harness.until("response.done")
-        await harness.speak()
-        await harness.until(TRANSCRIBED)
+        await harness.speak(until=TRANSCRIBED)
         await harness.sound(7000, loud=False)
     assert [response["status"] for response in harness.done] == ["cancelled"]
     assert effects.timers is not users

@@ -25,8 +25,7 @@ async def test_only_addressed_speech_is_answered() -> None:
         await harness.update(repartee=PHRASE)
         await harness.speak()
         await harness.sound(2000, loud=False)
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     assert harness.errors == []
     assert harness.events("session.updated")[0]["session"]["repartee"]["wake_phrase"] == "hey computer"
     assert [event["why"] for event in harness.events("repartee.nothing_said")] == ["overheard"]
@@ -43,11 +42,9 @@ async def test_only_addressed_speech_is_answered() -> None:
 async def test_phrase_is_not_needed_right_after_a_reply() -> None:
     async with harness_of("hey computer what time is it", "and in Rome").running() as harness:
         await harness.update(repartee=PHRASE)
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
         await harness.sound(2000, loud=False)
-        await harness.speak()
-        await harness.until("response.done", 2)
+        await harness.speak(until="response.done", count=2)
     transcripts = harness.events("conversation.item.input_audio_transcription.completed")
     assert [event["transcript"] for event in transcripts] == ["what time is it", "and in Rome"]
 
@@ -57,8 +54,7 @@ async def test_phrase_alone_opens_the_window() -> None:
         await harness.update(repartee=PHRASE)
         await harness.speak()
         await harness.sound(500, loud=False)
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     assert [event["why"] for event in harness.events("repartee.nothing_said")] == ["called"]
     assert len(harness.done) == 1
 
@@ -70,8 +66,7 @@ async def test_null_switches_the_wake_phrase_off() -> None:
         assert harness.session.wake_phrase.phrase is not None
         await harness.update(repartee={"wake_phrase": None})
         assert harness.session.wake_phrase.phrase is None
-        await harness.speak()
-        await harness.until("response.done")
+        await harness.speak(until="response.done")
     assert len(harness.done) == 1
 
 
