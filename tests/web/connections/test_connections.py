@@ -527,6 +527,13 @@ async def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
             assert close.reason.startswith("session_resumed: ")
 
 
+async def test_disconnect_of_a_throttled_client_is_noticed(tmp_path: Path) -> None:
+    async with session_server(engine_loader(tmp_path)) as server:
+        async with connected_client(server) as caller:
+            await caller.send_audio(np.zeros(24_000 * 60, np.int16))
+        await gone(server)
+
+
 def minute_of_sound(seconds: float = 60.0) -> Pcm:
     return np.zeros(round(24_000 * seconds), np.int16)
 

@@ -16,6 +16,7 @@ from assistant.history.history import HistorySnapshot
 from assistant.skills.answers import PauseTimers, SetTimer
 from assistant.skills.timers.timers import Timer, Timers
 from audio.errors import EngineLoadError
+from web.handover import handovers as handovers_module
 from web.handover import session_snapshot
 from web.handover.claims import Claimed
 from web.handover.keeper import REACHABLE, UNREACHABLE
@@ -42,6 +43,7 @@ class HeldBegin:
 @pytest.fixture(autouse=True)
 def _renew_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_snapshot, "RENEW_EVERY_S", 0.1)
+    monkeypatch.setattr(handovers_module, "WATCH_EVERY_S", 0.2)
 
 
 async def ask(client: RecordingClient, turns: int = 1) -> None:
@@ -149,6 +151,27 @@ async def test_of_two_connections_that_resume_at_once_one_is_asked_to_try_again(
             held_begin.go_on.set()
         assert b.value("repartee_sessions_refused_total", reason="session_resuming") == 1
         assert b.value("repartee_handovers_total", outcome="continued") == 1
+
+
+async def test_client_that_returns_to_the_first_gateway_meanwhile_stays_there(
+    redis_url: str, tmp_path: Path, held_begin: HeldBegin
+) -> None:
+    redis = SharedRedis(redis_url)
+    async with gateway(loader(tmp_path / "a"), redis_url) as a, gateway(loader(tmp_path / "b"), redis_url) as b:
+        async with connected_client(a) as first:
+            await ask(first)
+            await eventually(lambda: stored(redis, first.token))
+            first.break_connection()
+        async with asyncio.TaskGroup() as tasks:
+            elsewhere = tasks.create_task(refused(b, first.token))
+            await held_begin.reached.wait()
+            async with connected_client(a, resume=first.token) as again:
+                assert repartee_of(again)["resumed"] is True
+                held_begin.go_on.set()
+                assert await elsewhere == "session_resuming 1013"
+                await ask(again)
+                await eventually(lambda: stored(redis, first.token, 2))
+        await eventually(lambda: b.limits.current == 0)
 
 
 async def test_reply_in_progress_is_cut_at_the_words_heard(redis_url: str, tmp_path: Path) -> None:
