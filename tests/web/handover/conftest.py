@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-import redis
+from support.servers.gateways import SharedRedis
 from support.servers.redis_process import redis_process
 
 
@@ -16,6 +16,5 @@ def _redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def redis_url(_redis: str) -> str:
     """Returns the address of an empty Redis."""
-    with redis.Redis.from_url(_redis) as client:
-        client.flushall()
+    SharedRedis(_redis).client.flushall()
     return _redis
