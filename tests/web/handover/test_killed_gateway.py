@@ -47,7 +47,6 @@ async def serving(folder: Path, url: str) -> AsyncGenerator[tuple[int, asyncio.s
         await process.wait()
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_servers_of_the_command_continue_each_others_conversations(tmp_path: Path) -> None:
