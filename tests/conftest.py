@@ -17,7 +17,7 @@ import signal
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 
 import pytest
@@ -99,9 +99,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    test = pyfuncitem.obj(**arguments)
+    if pyfuncitem.get_closest_marker("leaves_no_tasks") is not None:
+        test = leaves_no_tasks(test)
     run = run_virtual if pyfuncitem.get_closest_marker("virtual_time") is not None else asyncio.run
-    run(pyfuncitem.obj(**arguments))
+    run(test)
     return True
+
+
+async def leaves_no_tasks(test: Coroutine[None, None, None]) -> None:
+    """Runs a test, and fails if tasks of it are still running a second later."""
+    await test
+    current = asyncio.current_task()
+    if left := {task for task in asyncio.all_tasks() if task is not current}:
+        _, left = await asyncio.wait(left, timeout=1)
+    assert not left, f"tasks were left running: {', '.join(task.get_name() for task in left)}"
 
 
 def pytest_unconfigure() -> None:

@@ -46,6 +46,8 @@ from web.process import garbage
 from web.session.realtime_session import RealtimeSession
 from web.wire.incoming.commands import Command
 
+pytestmark = pytest.mark.leaves_no_tasks
+
 TRACED = {"type": "realtime", "repartee": {"events": True}}
 
 LACKING = "the Whisper model tiny.en is not downloaded; fetch it: repartee models pull tiny.en"
