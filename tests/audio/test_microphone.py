@@ -1,12 +1,11 @@
 """The microphone line: any input becomes gapless frames."""
 
 import tracemalloc
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.frame import Frame
@@ -31,7 +30,6 @@ def kept(frames: list[Frame]) -> list[Frame]:
     return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]
 
 
-@settings(max_examples=60)
 @given(
     rate_hz=st.sampled_from(RATES),
     channels=st.sampled_from([0, 1, 2, 6]),
@@ -55,7 +53,6 @@ def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, s
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
 
 
-@settings(max_examples=40)
 @given(sizes=st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
     line = MicrophoneLine(16_000)
@@ -123,7 +120,7 @@ def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> 
     block = np.full(rate_hz * block_ms // 1000, 1000, np.int16)
     per_second = 1000 // block_ms
     cut = 0
-    for k in range(30 * per_second):
+    for k in range(10 * per_second):
         now_s = 100 + (k + 1) * block_ms / 1000
         came = len(line.push(block, now_s))
         if block_ms % 20 == 0:
@@ -137,7 +134,7 @@ def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> 
     if block_ms % 20 == 0:
         assert line.inserted_silence.before(Samples(cut * FRAME_SAMPLES)) == line.leading_silence
     cut += len(line.finish())
-    assert line.received == 30 * per_second * block_ms * 16
+    assert line.received == 10 * per_second * block_ms * 16
 
 
 def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
@@ -195,12 +192,12 @@ def test_returning_audio_keeps_its_position() -> None:
     line = MicrophoneLine(16_000)
     frames: list[Frame] = []
     now_s = 10.0
-    for _ in range(20):  # repeated push to talk
+    for _ in range(5):  # repeated push to talk
         for _ in range(25):
             now_s += 0.02
             frames += kept(line.push(np.full(320, 7, np.int16), now_s))
-        frames += tick(line, now_s + 0.02, now_s + 30.0)
-        now_s += 30.0
+        frames += tick(line, now_s + 0.02, now_s + 10.0)
+        now_s += 10.0
     check_gapless(frames)
     assert line.clock.steps == 0
     assert line.clock.offset_s == pytest.approx(10.0, abs=0.001)
@@ -263,29 +260,10 @@ def test_one_idle_call_gives_at_most_one_second() -> None:
     assert len(frames) == pytest.approx(10.0 / 0.02, abs=3)
 
 
-@settings(max_examples=40)
-@given(
-    rate_hz=st.sampled_from(RATES),
-    events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.booleans()), max_size=40),
-)
-def test_audio_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[tuple[float, int, bool]]) -> None:
-    line = MicrophoneLine(rate_hz)
-    frames: list[Frame] = []
-    now_s = 100.0
-    for wait_s, size, idle in events:
-        now_s += wait_s
-        frames += kept(line.idle(now_s) if idle else line.push(np.zeros(size, np.int16), now_s))
-    check_gapless(frames)
-    for one, other in pairwise(frames):
-        assert one.end == other.start
-
-
-@pytest.mark.parametrize(
-    ("rate_hz", "silent"), [(16_000, False), (48_000, False), (16_000, True)], ids=["16 kHz", "48 kHz", "silence"]
-)
-def test_memory_does_not_grow_over_ten_thousand_frames(rate_hz: int, silent: bool) -> None:
-    line = MicrophoneLine(rate_hz)
-    block = np.zeros(rate_hz // 50, np.int16)
+@pytest.mark.parametrize("silent", [False, True], ids=["sound", "silence"])
+def test_memory_does_not_grow(silent: bool) -> None:
+    line = MicrophoneLine(48_000)
+    block = np.zeros(960, np.int16)
 
     def some(first: int, count: int) -> None:
         for n in range(first, first + count):
@@ -297,7 +275,7 @@ def test_memory_does_not_grow_over_ten_thousand_frames(rate_hz: int, silent: boo
     try:
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        some(500, 10_000)
+        some(500, 1500)
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -305,16 +283,16 @@ def test_memory_does_not_grow_over_ten_thousand_frames(rate_hz: int, silent: boo
     assert peak - before < 65_536
 
 
-@settings(max_examples=40)
 @given(
-    rate_hz=st.sampled_from([16_000, 24_000, 44_100]),
+    rate_hz=st.sampled_from(RATES),
     events=st.lists(
         st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "settle", "finish"]))
     ),
 )
-def test_received_and_inserted_samples_add_up(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
+def test_frames_are_gapless_and_samples_add_up(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
     line = MicrophoneLine(rate_hz)
     now_s, cut, came = 100.0, 0, 0
+    every: list[Frame] = []
     for wait_s, size, what in events:
         now_s += wait_s
         if what == "push":
@@ -322,10 +300,13 @@ def test_received_and_inserted_samples_add_up(rate_hz: int, events: list[tuple[f
             came += size
         else:
             frames = line.idle(now_s) if what == "idle" else line.settle() if what == "settle" else line.finish()
+        every += frames
         cut += sum(len(frame.pcm) for frame in frames)
         assert abs(line.received - came * 16_000 / rate_hz) <= 1 + len(events)  # half a sample for each flush
         assert line.inserted_silence.before(Samples(cut)) <= cut
-    cut += sum(len(frame.pcm) for frame in line.finish())
+    every += line.finish()
+    check_gapless(every)
+    cut = len(every) * FRAME_SAMPLES
     assert line.received + line.inserted_silence.before(Samples(cut)) == cut
 
 
@@ -441,7 +422,6 @@ def test_audio_batched_in_silence_is_delivered_when_speech_starts() -> None:
     assert in_blocks(line, noise(8000, 480), 0.12, batches_silence=False) == [7]
 
 
-@settings(max_examples=60)
 @given(
     rate_hz=st.sampled_from(RATES),
     blocks=st.lists(

@@ -88,7 +88,7 @@ async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[MicrophoneCase]:
 
 
 KINDS = {"wav": wav, "card": card, "client": client}
-CASES = [(kind, rate_hz) for kind in KINDS for rate_hz in (16_000, 24_000, 44_100, 48_000)]
+CASES = [("wav", 24_000), *((kind, rate_hz) for kind in ("card", "client") for rate_hz in (16_000, 44_100))]
 
 
 def recorded_frames(folder: Path, kind: str, rate_hz: int, gap_s: float = 0.0) -> tuple[list[Frame], list[float]]:
@@ -148,12 +148,10 @@ def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_
 
 
 @pytest.mark.parametrize("kind", ["wav", "card"])
-def test_frames_can_be_iterated_once(tmp_path: Path, kind: str) -> None:
-    async def main() -> None:
-        async with KINDS[kind](tmp_path, 16_000) as case:
-            async with aclosing(case.microphone.frames()) as frames:
-                await anext(frames)
-            with pytest.raises(RuntimeError, match="once"):
-                await anext(case.microphone.frames())
-
-    run_virtual(main())
+@pytest.mark.virtual_time
+async def test_frames_can_be_iterated_once(tmp_path: Path, kind: str) -> None:
+    async with KINDS[kind](tmp_path, 16_000) as case:
+        async with aclosing(case.microphone.frames()) as frames:
+            await anext(frames)
+        with pytest.raises(RuntimeError, match="once"):
+            await anext(case.microphone.frames())

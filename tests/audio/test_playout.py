@@ -133,13 +133,12 @@ class AgainstAModel(RuleBasedStateMachine):
     @invariant()
     def counts_add_up(self) -> None:
         assert self.playout.room_samples == 1000 - len(self.queue)
-        assert self.playout.room_samples == 1000 - len(self.queue)
         assert self.playout.is_open(nth(self.opened)) == self.is_open
         if self.opened:
             assert self.playout.counts == Counts(nth(self.opened), ReplySamples(self.pulled), self.underruns)
 
 
-AgainstAModel.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+AgainstAModel.TestCase.settings = settings(stateful_step_count=40)
 TestAgainstAModel = AgainstAModel.TestCase
 
 
@@ -157,8 +156,8 @@ def test_close_fades_out_without_click() -> None:
     assert not playout.pull(240).any()
 
 
-@pytest.mark.parametrize("block", [48, 100, 240, 480], ids="blocks of {}".format)
-@pytest.mark.parametrize("length", [960, 1000, 1019], ids="{} samples".format)
+@pytest.mark.parametrize("block", [48, 240], ids="blocks of {}".format)
+@pytest.mark.parametrize("length", [960, 1019], ids="{} samples".format)
 @pytest.mark.parametrize("gap_blocks", [1, 3], ids=["1 block missing", "3 blocks missing"])
 @pytest.mark.parametrize("gain_db", [0.0, -18.0], ids="{} dB".format)
 def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
@@ -290,7 +289,7 @@ def test_offer_beyond_room_is_refused() -> None:
         Playout(ReplySamples(0))
 
 
-def test_memory_does_not_grow_over_ten_thousand_blocks() -> None:
+def test_memory_does_not_grow() -> None:
     playout = Playout()
     sound = level(240)
 
@@ -308,7 +307,7 @@ def test_memory_does_not_grow_over_ten_thousand_blocks() -> None:
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        some(500, 10_000)
+        some(500, 1500)
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,15 +1,18 @@
 """The simulated sound card, in virtual time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
-from support.clocks.virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop
 
 from audio.sound_id import NamedSound, SoundId
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import Pcm
+
+pytestmark = pytest.mark.virtual_time
 
 A, B = NamedSound("a"), NamedSound("b")
 
@@ -34,32 +37,27 @@ class SpeakerHarness:
         return whole
 
 
-def run_with_speaker(script: Callable[[SpeakerHarness], Awaitable[None]], block_ms: int = 10) -> SpeakerHarness:
-    async def run() -> SpeakerHarness:
-        harness = SpeakerHarness(block_ms)
-        async with asyncio.TaskGroup() as group:
-            card = group.create_task(harness.card.run(), name="speaker")
-            await script(harness)
-            card.cancel()
-        return harness
-
-    return run_virtual(run())
+@asynccontextmanager
+async def playing(block_ms: int = 10) -> AsyncGenerator[SpeakerHarness]:
+    harness = SpeakerHarness(block_ms)
+    async with asyncio.TaskGroup() as group:
+        card = group.create_task(harness.card.run(), name="speaker")
+        yield harness
+        card.cancel()
 
 
 def level(n: int, value: int = 1000) -> Pcm:
     return np.full(n, value, np.int16)
 
 
-def test_reply_is_played_and_reported() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_reply_is_played_and_reported() -> None:
+    async with playing() as harness:
         speaker: Speaker = harness.card
         await asyncio.sleep(0.105)
         speaker.open(A)
         assert await speaker.play(A, level(600))
         speaker.end(A)
         await asyncio.sleep(0.2)
-
-    harness = run_with_speaker(script)
     # Offered at 0.105, taken by the tick at 0.110, heard from 0.120 on.
     assert [(key, total, end) for key, total, _, end in harness.played] == [
         (A, 240, False),
@@ -75,30 +73,13 @@ def test_reply_is_played_and_reported() -> None:
     assert [at_s for at_s, _ in harness.blocks[:3]] == pytest.approx([0.01, 0.02, 0.03])
 
 
-def test_play_waits_while_queue_is_full() -> None:
-    async def script(harness: SpeakerHarness) -> None:
-        loop = asyncio.get_running_loop()
-        harness.card.open(A)
-        assert await harness.card.play(A, level(24_000 * 5))
-        assert loop.time() - START_S == pytest.approx(3.0, abs=0.03)  # five seconds, less the two in the queue
-        harness.card.end(A)
-        await asyncio.sleep(2.5)
-
-    harness = run_with_speaker(script)
-    _, total, at_s, finished = harness.played[-1]
-    assert (total, finished) == (120_000, True)
-    assert at_s == pytest.approx(START_S + 5.0, abs=0.03)
-    assert harness.card.counts.underruns == 0
-    assert np.count_nonzero(harness.sound()) == 120_000
-
-
 @pytest.mark.parametrize(
     "how",
     ["close", "another", "aclose", "cancelled"],
     ids=["closed", "another reply opened", "speaker closed", "cancelled"],
 )
-def test_close_ends_waiting_play(how: str) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_close_ends_waiting_play(how: str) -> None:
+    async with playing() as harness:
         loop = asyncio.get_running_loop()
         results: list[bool] = []
 
@@ -122,41 +103,9 @@ def test_close_ends_waiting_play(how: str) -> None:
         assert results == [False, False]
         assert loop.time() - START_S <= 0.51
 
-    run_with_speaker(script)
 
-
-def test_closed_reply_is_not_played() -> None:
-    async def script(harness: SpeakerHarness) -> None:
-        harness.card.open(A)
-        await harness.card.play(A, level(24_000))
-        await asyncio.sleep(0.1)
-        taken = harness.card.close(A)
-        assert not await harness.card.play(A, level(100))
-        assert not await harness.card.play(NamedSound("never opened"), level(100))
-        told = len(harness.played)
-        await asyncio.sleep(0.5)
-        assert len(harness.played) == told
-        assert harness.played[-1][1] == taken
-        assert np.count_nonzero(harness.sound()) == taken + 120  # 5 ms of fade
-
-    run_with_speaker(script)
-
-
-def test_late_end_is_reported_without_audio() -> None:
-    async def script(harness: SpeakerHarness) -> None:
-        harness.card.open(A)
-        await harness.card.play(A, level(240))
-        await asyncio.sleep(0.1)
-        harness.card.end(A)
-        assert not await harness.card.play(A, level(240))
-        await asyncio.sleep(0.1)
-        assert [(total, end) for _, total, _, end in harness.played] == [(240, False), (240, True)]
-
-    run_with_speaker(script)
-
-
-def test_blocked_loop_is_silence_and_counted() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_blocked_loop_is_silence_and_counted() -> None:
+    async with playing() as harness:
         loop = asyncio.get_running_loop()
         harness.card.open(A)
         await harness.card.play(A, level(24_000))
@@ -168,15 +117,13 @@ def test_blocked_loop_is_silence_and_counted() -> None:
         await asyncio.sleep(0.02)
         assert harness.played[told][2] >= stalled_s
         assert harness.card.counts.underruns == 1
-
-    harness = run_with_speaker(script)
     positions = [round(at_s * 100) for at_s, _ in harness.blocks]
     assert len(set(positions)) == len(positions)  # no block twice
     assert max(np.diff(positions)) == pytest.approx(5, abs=1)
 
 
-def test_nothing_is_played_before_it_was_queued() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_nothing_is_played_before_it_was_queued() -> None:
+    async with playing() as harness:
         loop = asyncio.get_running_loop()
         random = np.random.default_rng(3)
         for number in range(50):
@@ -191,11 +138,9 @@ def test_nothing_is_played_before_it_was_queued() -> None:
             assert offered_s <= harness.played[-1][2] <= offered_s + 0.0201
             assert harness.played[-1][3]
 
-    run_with_speaker(script)
 
-
-def test_duck_and_unduck_change_volume() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_duck_and_unduck_change_volume() -> None:
+    async with playing() as harness:
         harness.card.open(A)
         await harness.card.play(A, level(48_000, 10_000))
         await asyncio.sleep(0.2)
@@ -203,65 +148,35 @@ def test_duck_and_unduck_change_volume() -> None:
         await asyncio.sleep(0.2)
         harness.card.unduck()
         await asyncio.sleep(0.2)
-
-    sound = run_with_speaker(script).sound()
+    sound = harness.sound()
     assert sound[4_000] == 10_000
     assert sound[9_000] == pytest.approx(1259, abs=2)  # -18 dB
     assert sound[14_000] == 10_000
 
 
-def test_long_run_does_not_drift() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_long_run_does_not_drift() -> None:
+    async with playing() as harness:
         await asyncio.sleep(19.995)
         assert len(harness.blocks) == 2000
         assert harness.blocks[-1][0] == pytest.approx(20.0)
 
-    run_with_speaker(script)
 
-
-def test_run_can_be_called_once() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_run_can_be_called_once() -> None:
+    async with playing() as harness:
         await asyncio.sleep(0.05)
         with pytest.raises(RuntimeError, match="once"):
             await harness.card.run()
 
-    run_with_speaker(script)
 
-
-def test_nothing_is_written_after_aclose() -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_nothing_is_written_after_aclose() -> None:
+    async with playing() as harness:
         await asyncio.sleep(0.05)
         await harness.card.aclose()
         written = len(harness.blocks)
         await asyncio.sleep(0.05)
         assert len(harness.blocks) == written
 
-    run_with_speaker(script)
-
 
 def test_empty_block_is_refused() -> None:
     with pytest.raises(ValueError, match="1 ms"):
         WavSpeaker(lambda _at_s, _pcm: None, block_ms=0)
-
-
-@pytest.mark.slow
-@pytest.mark.real_time
-def test_plays_in_real_time() -> None:
-    harness = SpeakerHarness()
-
-    async def script() -> None:
-        async with asyncio.TaskGroup() as group:
-            card = group.create_task(harness.card.run())
-            await asyncio.sleep(0.1)
-            offered_s = asyncio.get_running_loop().time()
-            harness.card.open(A)
-            await harness.card.play(A, level(12_000))
-            harness.card.end(A)
-            await asyncio.sleep(0.8)
-            card.cancel()
-            assert offered_s <= harness.played[0][2] <= offered_s + 0.04
-
-    asyncio.run(script())
-    assert harness.played[-1][1] == 12_000
-    assert harness.played[-1][3]
-    assert np.count_nonzero(harness.sound()) == 12_000

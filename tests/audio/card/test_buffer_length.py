@@ -22,20 +22,14 @@ def after_underruns(buffer: BufferLength, *at_s: float) -> BufferLength:
 @pytest.mark.parametrize(
     ("at_s", "too_short"),
     [
-        ((5.0, 6.0, 7.0), True),
-        ((5.0, 6.0), False),
-        ((5.0, 5.0 + UNDERRUN_WINDOW_S / 2, 5.0 + UNDERRUN_WINDOW_S), True),
-        ((5.0, 10.0, 5.1 + UNDERRUN_WINDOW_S), False),
-        ((5.0, 14.0, 16.0, 18.0), True),  # the last three are close together
-        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # within the first second after opening
-    ],
-    ids=[
-        "three underruns",
-        "two underruns",
-        "three within the window",
-        "three beyond the window",
-        "three later ones",
-        "underruns at the start",
+        pytest.param((5.0, 6.0, 7.0), True, id="three underruns"),
+        pytest.param((5.0, 6.0), False, id="two underruns"),
+        pytest.param((5.0, 5.0 + UNDERRUN_WINDOW_S / 2, 5.0 + UNDERRUN_WINDOW_S), True, id="three within the window"),
+        pytest.param((5.0, 10.0, 5.1 + UNDERRUN_WINDOW_S), False, id="three beyond the window"),
+        pytest.param((5.0, 14.0, 16.0, 18.0), True, id="three later ones"),  # the last three are close together
+        pytest.param(
+            (0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False, id="underruns at the start"
+        ),  # within the first second after opening
     ],
 )
 def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:

@@ -26,26 +26,15 @@ WINDOWS = (
 @pytest.mark.parametrize(
     ("wanted", "direction", "index"),
     [
-        ("", "input", 3),
-        ("", "output", 2),
-        (" 0 ", "input", 0),
-        ("webc", "input", 3),
-        ("Headset", "output", 1),  # exact match, on the host API of the default
-        ("headset", "input", 1),
-        ("Headset, MME", "input", 0),
-        ("mme", "input", 0),
-        ("stereo", "output", 4),
-    ],
-    ids=[
-        "default input",
-        "default output",
-        "number",
-        "part of a name",
-        "name",
-        "name in other case",
-        "name with host API",
-        "host API",
-        "unique part",
+        pytest.param("", "input", 3, id="default input"),
+        pytest.param("", "output", 2, id="default output"),
+        pytest.param(" 0 ", "input", 0, id="number"),
+        pytest.param("webc", "input", 3, id="part of a name"),
+        pytest.param("Headset", "output", 1, id="name"),  # exact match, on the host API of the default
+        pytest.param("headset", "input", 1, id="name in other case"),
+        pytest.param("Headset, MME", "input", 0, id="name with host API"),
+        pytest.param("mme", "input", 0, id="host API"),
+        pytest.param("stereo", "output", 4, id="unique part"),
     ],
 )
 def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> None:

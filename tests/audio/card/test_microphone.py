@@ -2,18 +2,20 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
 
 import numpy as np
 import pytest
-from support.clocks.virtual_time import VirtualLoop, run_virtual
+from support.clocks.virtual_time import VirtualLoop
 from support.sound.fake_cards import FakeLibrary, capture, device, run_card
 
 from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.errors import DeviceError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm
+
+pytestmark = pytest.mark.virtual_time
 
 
 class MicrophoneHarness:
@@ -37,30 +39,28 @@ class MicrophoneHarness:
                 self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
 
 
-def run_with_microphone(
-    script: Callable[[MicrophoneHarness], Awaitable[None]], harness: MicrophoneHarness | None = None, age_s: float = 0.0
-) -> MicrophoneHarness:
+def with_headset() -> MicrophoneHarness:
+    return MicrophoneHarness(FakeLibrary(device("desk", default=True), device("headset", index=1)))
+
+
+@asynccontextmanager
+async def listening(harness: MicrophoneHarness | None = None, age_s: float = 0.0) -> AsyncGenerator[MicrophoneHarness]:
     harness = harness or MicrophoneHarness(FakeLibrary())
-
-    async def run() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            listening = tasks.create_task(harness.listen())
-            card = tasks.create_task(run_card(harness.portaudio, capture(harness.sound, age_s)))
-            await script(harness)
-            await harness.microphone.aclose()
-            await listening
-            card.cancel()
-
-    run_virtual(run())
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(harness.listen())
+        card = tasks.create_task(run_card(harness.portaudio, capture(harness.sound, age_s)))
+        yield harness
+        await harness.microphone.aclose()
+        await running
+        card.cancel()
     assert [frame.start for frame in harness.frames] == list(
         range(0, len(harness.frames) * FRAME_SAMPLES, FRAME_SAMPLES)
     )
     assert harness.portaudio.streams == []
-    return harness
 
 
-def test_frames_are_gapless_and_dated_by_capture() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_frames_are_gapless_and_dated_by_capture() -> None:
+    async with listening(age_s=0.05) as harness:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(2.0)
         assert len(harness.frames) == pytest.approx(99, abs=2)
@@ -70,16 +70,14 @@ def test_frames_are_gapless_and_dated_by_capture() -> None:
         assert opened is not None
         assert (opened.device, opened.rate_hz) == ("desk", 48_000)
         assert harness.microphone.level_dbfs > -60
-
-    harness = run_with_microphone(script, age_s=0.05)
     sound = np.concatenate([frame.pcm for frame in harness.frames if not frame.is_inserted]).astype(np.int64)
     steps = np.diff(sound[100:7000])
     assert (abs(steps - 1) <= 1).all()
     assert harness.messages == []
 
 
-def test_mute_closes_stream_and_line_continues_with_silence() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_mute_closes_stream_and_line_continues_with_silence() -> None:
+    async with listening() as harness:
         await asyncio.sleep(1.0)
         await harness.microphone.mute(True)
         assert harness.portaudio.streams == []
@@ -93,12 +91,11 @@ def test_mute_closes_stream_and_line_continues_with_silence() -> None:
         await asyncio.sleep(1.0)
         assert not harness.frames[-1].is_inserted
         assert len(harness.frames) == pytest.approx(150, abs=4)
+    assert harness.messages == []
 
-    assert run_with_microphone(script).messages == []
 
-
-def test_unplugged_device_is_reopened_when_plugged_in() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_unplugged_device_is_reopened_when_plugged_in() -> None:
+    async with listening() as harness:
         before = harness.portaudio.devices
         await asyncio.sleep(6.0)
         harness.portaudio.unplug()
@@ -115,11 +112,9 @@ def test_unplugged_device_is_reopened_when_plugged_in() -> None:
         assert not harness.frames[-1].is_inserted
         assert len(harness.frames) == pytest.approx(650, abs=8)
 
-    run_with_microphone(script)
 
-
-def test_stalled_card_is_reopened_at_another_rate() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_stalled_card_is_reopened_at_another_rate() -> None:
+    async with listening() as harness:
         await asyncio.sleep(6.0)
         stuck = harness.portaudio.streams[0]
         stuck.lane.block = lambda *_, **__: None
@@ -129,35 +124,28 @@ def test_stalled_card_is_reopened_at_another_rate() -> None:
         assert harness.messages[-1] == 'the microphone "desk" is back, now at 16000 Hz'
         assert not harness.frames[-1].is_inserted
 
-    run_with_microphone(script)
 
-
-def test_new_default_device_is_used() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_new_default_device_is_used() -> None:
+    async with listening() as harness:
         await asyncio.sleep(1.0)
         harness.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
         await asyncio.sleep(5.0)
         assert harness.messages == ['the microphone is now "headset", at 48000 Hz']
         assert harness.portaudio.opens[-1].fresh
 
-    run_with_microphone(script)
 
-
-def test_card_missing_in_list_because_in_use_is_kept() -> None:
+async def test_card_missing_in_list_because_in_use_is_kept() -> None:
     """ALSA lists only devices that can be opened: another process does not see cards that this program holds."""
-
-    async def script(harness: MicrophoneHarness) -> None:
+    async with listening() as harness:
         await asyncio.sleep(1.0)
         harness.portaudio.seen = (device("headset", default=True, index=1),)
         await asyncio.sleep(10.0)
         assert len(harness.portaudio.opens) == 1
         assert harness.messages == []
 
-    run_with_microphone(script)
 
-
-def test_use_switches_device_or_keeps_old_one() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_use_switches_device_or_keeps_old_one() -> None:
+    async with listening(with_headset()) as harness:
         await asyncio.sleep(1.0)
         with pytest.raises(DeviceError, match="no microphone is called"):
             await harness.microphone.use("moon")
@@ -169,13 +157,9 @@ def test_use_switches_device_or_keeps_old_one() -> None:
         assert len(harness.portaudio.streams) == 1
         assert harness.messages == []
 
-    run_with_microphone(
-        script, MicrophoneHarness(FakeLibrary(device("desk", default=True), device("headset", index=1)))
-    )
 
-
-def test_device_chosen_before_mute_is_used_after_unmute() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_device_chosen_before_mute_is_used_after_unmute() -> None:
+    async with listening(with_headset()) as harness:
         await asyncio.sleep(1.0)
         harness.portaudio.takes_s = 0.2
         async with asyncio.TaskGroup() as tasks:
@@ -188,15 +172,10 @@ def test_device_chosen_before_mute_is_used_after_unmute() -> None:
         assert harness.microphone.opened is not None
         assert harness.microphone.opened.device == "headset"
 
-    run_with_microphone(
-        script, MicrophoneHarness(FakeLibrary(device("desk", default=True), device("headset", index=1)))
-    )
 
-
-def test_recovery_is_reported_after_streams_were_interrupted() -> None:
+async def test_recovery_is_reported_after_streams_were_interrupted() -> None:
     """To list new devices, the library ends all streams, including the one being replaced."""
-
-    async def script(harness: MicrophoneHarness) -> None:
+    async with listening(with_headset()) as harness:
         await asyncio.sleep(1.0)
         harness.portaudio.takes_s = 0.2
         async with asyncio.TaskGroup() as tasks:
@@ -213,35 +192,26 @@ def test_recovery_is_reported_after_streams_were_interrupted() -> None:
         (message,) = harness.messages
         assert message.startswith('the sound of the microphone "headset" stopped for a moment and was started again')
 
-    run_with_microphone(
-        script, MicrophoneHarness(FakeLibrary(device("desk", default=True), device("headset", index=1)))
-    )
 
-
-def test_failure_to_open_at_start_is_raised() -> None:
-    async def run() -> None:
-        library = FakeLibrary()
-        library.refusing = DeviceError("busy")
-        with pytest.raises(DeviceError, match="busy"):
-            await MicrophoneHarness(library).listen()
-
-    run_virtual(run())
+async def test_failure_to_open_at_start_is_raised() -> None:
+    library = FakeLibrary()
+    library.refusing = DeviceError("busy")
+    with pytest.raises(DeviceError, match="busy"):
+        await MicrophoneHarness(library).listen()
 
 
 @pytest.mark.parametrize("begun_s", [0.0, 0.1], ids=["at once", "during opening"])
-def test_close_during_opening_leaves_no_stream_open(begun_s: float) -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_close_during_opening_leaves_no_stream_open(begun_s: float) -> None:
+    async with listening() as harness:
         await asyncio.sleep(begun_s)
         await harness.microphone.mute(True)
         harness.portaudio.takes_s = 0.5
         await harness.microphone.mute(False)
         await asyncio.sleep(0.2)
-
-    harness = run_with_microphone(script)
     assert len(harness.portaudio.opens) == (2 if begun_s else 1)
 
 
-def test_cleaner_gets_time_of_first_sample() -> None:
+async def test_cleaner_gets_time_of_first_sample() -> None:
     calls: list[float] = []
 
     class Mute:
@@ -249,17 +219,15 @@ def test_cleaner_gets_time_of_first_sample() -> None:
             calls.append(captured_s)
             return np.zeros_like(pcm)
 
-    async def script(harness: MicrophoneHarness) -> None:
+    async with listening(MicrophoneHarness(FakeLibrary(), clean=Mute())) as harness:
         await asyncio.sleep(1.0)
         assert harness.microphone.level_dbfs > -60
-
-    harness = run_with_microphone(script, MicrophoneHarness(FakeLibrary(), clean=Mute()))
     assert not any(frame.pcm.any() for frame in harness.frames)
     assert np.diff(calls) == pytest.approx(0.02, abs=0.011)
 
 
-def test_overflow_is_counted() -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_overflow_is_counted() -> None:
+    async with listening() as harness:
         await asyncio.sleep(0.5)
         lane = harness.portaudio.streams[0].lane
         lane.block(bytes(960), 480, 0.0, 0.0, flagged=True)
@@ -272,14 +240,11 @@ def test_overflow_is_counted() -> None:
         await asyncio.sleep(0.1)
         assert harness.microphone.overflows == lost
 
-    run_with_microphone(script)
-
 
 @pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0], ids="{} s lost".format)
-def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
+async def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
     """Otherwise an echo canceller searches at the old position, and the latency is too long by the lost samples."""
-
-    async def script(harness: MicrophoneHarness) -> None:
+    async with listening(age_s=0.02) as harness:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(3.0)
         lane = harness.portaudio.streams[0].lane
@@ -289,13 +254,10 @@ def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
         newest_s = harness.microphone.clock.to_loop_s(harness.frames[-1].end)
         assert newest_s == pytest.approx(loop.time() - 0.05, abs=0.03)
 
-    run_with_microphone(script, age_s=0.02)
 
-
-def test_microphone_catches_up_after_blocked_loop() -> None:
+async def test_microphone_catches_up_after_blocked_loop() -> None:
     """Of three seconds, two are kept in the ring and one is lost."""
-
-    async def script(harness: MicrophoneHarness) -> None:
+    async with listening(age_s=0.02) as harness:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         await asyncio.sleep(3.0)
@@ -313,12 +275,10 @@ def test_microphone_catches_up_after_blocked_loop() -> None:
         newest_s = harness.microphone.clock.to_loop_s(harness.frames[-1].end)
         assert newest_s == pytest.approx(loop.time() - 0.05, abs=0.03)
 
-    run_with_microphone(script, age_s=0.02)
-
 
 @pytest.mark.parametrize("frames", [1, 7, 441, 5000], ids="{} frames".format)
-def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
-    async def script(harness: MicrophoneHarness) -> None:
+async def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
+    async with listening() as harness:
         await asyncio.sleep(0.5)
         (stream,) = harness.portaudio.streams
         lane = stream.lane
@@ -332,5 +292,3 @@ def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
         assert len(harness.frames) - heard == pytest.approx(sound / 960, abs=2)
         assert abs(harness.microphone.clock.to_loop_s(harness.frames[-1].end) - loop.time()) < 0.15
         harness.portaudio.streams.append(stream)
-
-    run_with_microphone(script)

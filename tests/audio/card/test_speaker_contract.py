@@ -2,12 +2,11 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import numpy as np
 import pytest
-from support.clocks.virtual_time import run_virtual
 from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
 from audio.card.speaker import CardSpeaker
@@ -15,6 +14,8 @@ from audio.sound_id import NamedSound, SoundId
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.client_audio.client_speaker import ClientSpeaker
+
+pytestmark = pytest.mark.virtual_time
 
 A, B = NamedSound("a"), NamedSound("b")
 
@@ -70,7 +71,6 @@ SPEAKERS = {
     "wav": wav,
     "card": lambda: card(24_000),
     "card at 44.1 kHz": lambda: card(44_100),
-    "card at 48 kHz": lambda: card(48_000),
     "client": client,
 }
 
@@ -79,41 +79,32 @@ def level(n: int) -> Pcm:
     return np.full(n, 1000, np.int16)
 
 
+Opening = Callable[[], AbstractAsyncContextManager[SpeakerHarness]]
+
+
 @pytest.fixture(params=sorted(SPEAKERS))
-def run_script(
-    request: pytest.FixtureRequest,
-) -> Callable[[Callable[[SpeakerHarness], Awaitable[None]]], SpeakerHarness]:
-    """Runs a script with a loudspeaker."""
+def opened(request: pytest.FixtureRequest) -> Opening:
+    """Returns what opens a loudspeaker."""
 
-    def run(script: Callable[[SpeakerHarness], Awaitable[None]]) -> SpeakerHarness:
-        async def main() -> SpeakerHarness:
-            async with SPEAKERS[request.param]() as speaker:
-                harness = SpeakerHarness(speaker)
-                await asyncio.sleep(0.105)
-                await script(harness)
-            return harness
+    @asynccontextmanager
+    async def opening() -> AsyncGenerator[SpeakerHarness]:
+        async with SPEAKERS[request.param]() as speaker:
+            harness = SpeakerHarness(speaker)
+            await asyncio.sleep(0.105)
+            yield harness
 
-        return run_virtual(main())
-
-    return run
+    return opening
 
 
-RunScript = Callable[[Callable[[SpeakerHarness], Awaitable[None]]], SpeakerHarness]
-
-
-def test_reply_is_reported_in_order_and_its_end_once(run_script: RunScript) -> None:
-    begun_s = 0.0
-
-    async def script(harness: SpeakerHarness) -> None:
-        nonlocal begun_s
+async def test_reply_is_reported_in_order_and_its_end_once(opened: Opening) -> None:
+    async with opened() as harness:
         begun_s = asyncio.get_running_loop().time()
         harness.speaker.open(A)
         for _ in range(4):
             assert await harness.speaker.play(A, level(S // 4))
         harness.speaker.end(A)
         await asyncio.sleep(1.5)
-
-    reports = run_script(script).reports_of(A)
+    reports = harness.reports_of(A)
     totals = [total for total, *_ in reports]
     assert totals == sorted(totals)
     assert totals[-1] == S
@@ -123,20 +114,18 @@ def test_reply_is_reported_in_order_and_its_end_once(run_script: RunScript) -> N
     assert 0 <= reports[0][1] - begun_s < 0.15
 
 
-def test_play_waits_while_queue_is_full(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_play_waits_while_queue_is_full(opened: Opening) -> None:
+    async with opened() as harness:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
         begun_s = loop.time()
         assert await harness.speaker.play(A, level(5 * S))
         assert loop.time() - begun_s == pytest.approx(3.0, abs=0.15)
 
-    run_script(script)
-
 
 @pytest.mark.parametrize("how", ["close", "another"], ids=["closed", "another reply opened"])
-def test_close_ends_waiting_play(run_script: RunScript, how: str) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_close_ends_waiting_play(opened: Opening, how: str) -> None:
+    async with opened() as harness:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
         async with asyncio.TaskGroup() as tasks:
@@ -152,11 +141,9 @@ def test_close_ends_waiting_play(run_script: RunScript, how: str) -> None:
         assert not await harness.speaker.play(A, level(10))
         assert await harness.speaker.play(B, level(10)) is (how == "another")
 
-    run_script(script)
 
-
-def test_reply_not_open_or_ended_is_not_played(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_reply_not_open_or_ended_is_not_played(opened: Opening) -> None:
+    async with opened() as harness:
         assert not await harness.speaker.play(NamedSound("never"), level(10))
         harness.speaker.open(A)
         assert await harness.speaker.play(A, level(240))
@@ -165,13 +152,12 @@ def test_reply_not_open_or_ended_is_not_played(run_script: RunScript) -> None:
         harness.speaker.end(NamedSound("never"))
         assert harness.speaker.close(NamedSound("never")) == 0
         await asyncio.sleep(0.3)
-
-    reports = run_script(script).reports_of(A)
+    reports = harness.reports_of(A)
     assert (reports[-1][0], reports[-1][2]) == (240, True)
 
 
-def test_close_returns_played_samples_and_ends_reply(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_close_returns_played_samples_and_ends_reply(opened: Opening) -> None:
+    async with opened() as harness:
         harness.speaker.open(A)
         await harness.speaker.play(A, level(S))
         await asyncio.sleep(0.5)
@@ -184,52 +170,47 @@ def test_close_returns_played_samples_and_ends_reply(run_script: RunScript) -> N
         assert all(total <= taken and not finished for total, _, finished in harness.reports_of(A))
         assert len(harness.reports_of(A)) <= len(reports) + 1
 
-    run_script(script)
 
-
-def test_opening_open_reply_changes_nothing(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_opening_open_reply_changes_nothing(opened: Opening) -> None:
+    async with opened() as harness:
         harness.speaker.open(A)
         await harness.speaker.play(A, level(S // 2))
         await asyncio.sleep(0.2)
         harness.speaker.open(A)
         harness.speaker.end(A)
         await asyncio.sleep(0.5)
+    assert harness.reports_of(A)[-1][0] == S // 2
 
-    assert run_script(script).reports_of(A)[-1][0] == S // 2
 
-
-def test_late_end_is_reported_without_more_samples(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_late_end_is_reported_without_more_samples(opened: Opening) -> None:
+    async with opened() as harness:
         harness.speaker.open(A)
         await harness.speaker.play(A, level(480))
         await asyncio.sleep(0.3)
         assert [finished for *_, finished in harness.reports_of(A)].count(True) == 0
         harness.speaker.end(A)
         await asyncio.sleep(0.3)
-
-    reports = run_script(script).reports_of(A)
+    reports = harness.reports_of(A)
     assert [(total, finished) for total, _, finished in reports[-2:]] == [(480, False), (480, True)]
 
 
-def test_reply_continues_after_underrun_with_new_time(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_reply_continues_after_underrun_with_new_time(opened: Opening) -> None:
+    async with opened() as harness:
         harness.speaker.open(A)
         await harness.speaker.play(A, level(2400))
         await asyncio.sleep(0.6)
         await harness.speaker.play(A, level(2400))
         harness.speaker.end(A)
         await asyncio.sleep(0.4)
-
-    reports = run_script(script).reports_of(A)
+    reports = harness.reports_of(A)
     assert reports[-1][0] == 4800
     # Audio that arrived later is played later, and not in the meantime.
     after = next(leaves_s for (before, *_), (_, leaves_s, _) in itertools.pairwise(reports) if before == 2400)
     assert after - reports[0][1] == pytest.approx(0.6, abs=2 * BLOCK_S)
 
 
-def test_duck_without_reply_is_accepted(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_duck_without_reply_is_accepted(opened: Opening) -> None:
+    async with opened() as harness:
         harness.speaker.duck()
         harness.speaker.unduck()
         harness.speaker.open(A)
@@ -240,11 +221,9 @@ def test_duck_without_reply_is_accepted(run_script: RunScript) -> None:
         harness.speaker.unduck()
         assert harness.speaker.latency_s >= 0
 
-    run_script(script)
 
-
-def test_reply_survives_loop_blocked_for_a_second(run_script: RunScript) -> None:
-    async def script(harness: SpeakerHarness) -> None:
+async def test_reply_survives_loop_blocked_for_a_second(opened: Opening) -> None:
+    async with opened() as harness:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
         await harness.speaker.play(A, level(3 * S // 2))
@@ -252,8 +231,7 @@ def test_reply_survives_loop_blocked_for_a_second(run_script: RunScript) -> None
         await asyncio.sleep(0.2)
         loop.stall(1.0)  # type: ignore[attr-defined]  # the virtual one
         await asyncio.sleep(3.0)
-
-    reports = run_script(script).reports_of(A)
+    reports = harness.reports_of(A)
     assert reports[-1][0] == 3 * S // 2
     assert [finished for *_, finished in reports].count(True) == 1
     assert (np.diff([leaves_s for _, leaves_s, _ in reports]) > -1e-6).all()

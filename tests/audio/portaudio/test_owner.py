@@ -80,41 +80,34 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Generator[Owner]:
 IN, OUT = StreamRequest("input", "", 16_000), StreamRequest("output", "", 24_000)
 
 
-def test_stream_is_opened_with_parameters_of_host_api(owner: Owner) -> None:
-    async def run() -> None:
-        stream = await owner.portaudio.open(IN, RecordingCallback)
-        assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
-        asked = stream.handle.asked
-        assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
-        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), RecordingCallback)
-        assert longer.handle.asked["latency"] == 0.08
-        stream.handle.call(bytes(882), 441)
-        assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
-        speaker = await owner.portaudio.open(OUT, RecordingCallback)
-        speaker.handle.call(bytearray(882), 441)
-        assert speaker.lane.blocks == [(441, 1.0, 1.1, False)]
-        await owner.portaudio.close(stream)
-        assert stream.lane.finished
-        assert stream.handle.closed
-        assert not speaker.handle.closed
-        assert owner.module.threads == {"portaudio"}
-
-    asyncio.run(run())
+async def test_stream_is_opened_with_parameters_of_host_api(owner: Owner) -> None:
+    stream = await owner.portaudio.open(IN, RecordingCallback)
+    assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
+    asked = stream.handle.asked
+    assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
+    longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), RecordingCallback)
+    assert longer.handle.asked["latency"] == 0.08
+    stream.handle.call(bytes(882), 441)
+    assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
+    speaker = await owner.portaudio.open(OUT, RecordingCallback)
+    speaker.handle.call(bytearray(882), 441)
+    assert speaker.lane.blocks == [(441, 1.0, 1.1, False)]
+    await owner.portaudio.close(stream)
+    assert stream.lane.finished
+    assert stream.handle.closed
+    assert not speaker.handle.closed
+    assert owner.module.threads == {"portaudio"}
 
 
-def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
+async def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     def refuse(asked: dict[str, Any]) -> Exception | None:
         if asked["samplerate"] != 48_000:
             return PortAudioError("no", -9997)
         return PortAudioError("no", -9998) if asked["channels"] == 1 else None
 
     owner.module.refuse = refuse
-
-    async def run() -> None:
-        stream = await owner.portaudio.open(OUT, RecordingCallback)
-        assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 2)
-
-    asyncio.run(run())
+    stream = await owner.portaudio.open(OUT, RecordingCallback)
+    assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 2)
     assert owner.module.attempts == [(44_100, 1), (44_100, 2), (24_000, 1), (24_000, 2), (48_000, 1), (48_000, 2)]
 
 
@@ -136,148 +129,116 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     ],
     ids=["device unavailable", "resource busy", "invalid rate", "input/output error", "invalid device", "other error"],
 )
-def test_failure_is_reported(owner: Owner, error: Exception, message: str) -> None:
+async def test_failure_is_reported(owner: Owner, error: Exception, message: str) -> None:
     owner.module.refuse = lambda _: error
-
-    async def run() -> None:
-        with pytest.raises(DeviceError, match=message):
-            await owner.portaudio.open(OUT, RecordingCallback)
-
-    asyncio.run(run())
+    with pytest.raises(DeviceError, match=message):
+        await owner.portaudio.open(OUT, RecordingCallback)
 
 
-def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None:
-    async def run() -> None:
-        stream = await owner.portaudio.open(IN, RecordingCallback)
-        with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
-            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
-        assert not stream.handle.closed  # nothing new: the stream stays open
-        owner.module.plugged.append(USB)
-        assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
-        assert not stream.handle.closed
-        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
-        assert found.opened.device == USB[0]
-        assert stream.interrupted
-        assert stream.lane.finished
-        again = await owner.portaudio.open(IN, RecordingCallback)
-        assert not found.lane.finished
-        assert not again.interrupted
-
-    asyncio.run(run())
+async def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None:
+    stream = await owner.portaudio.open(IN, RecordingCallback)
+    with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
+        await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
+    assert not stream.handle.closed  # nothing new: the stream stays open
+    owner.module.plugged.append(USB)
+    assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
+    assert not stream.handle.closed
+    found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
+    assert found.opened.device == USB[0]
+    assert stream.interrupted
+    assert stream.lane.finished
+    again = await owner.portaudio.open(IN, RecordingCallback)
+    assert not found.lane.finished
+    assert not again.interrupted
 
 
-def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> None:
-    async def run() -> None:
-        stream = await owner.portaudio.open(IN, RecordingCallback)
-        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), RecordingCallback)
-        assert owner.lookout.looks == 1
-        assert not stream.interrupted
-
-    asyncio.run(run())
+async def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> None:
+    stream = await owner.portaudio.open(IN, RecordingCallback)
+    await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), RecordingCallback)
+    assert owner.lookout.looks == 1
+    assert not stream.interrupted
 
 
-def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
-    async def run() -> None:
-        stream = await owner.portaudio.open(IN, RecordingCallback)
-        owner.module.hanging.clear()
-        with pytest.raises(DeviceError, match="has not answered for"):
-            await owner.portaudio.close(stream)
-        late = owner.portaudio.open(OUT, RecordingCallback)
-        with pytest.raises(DeviceError, match="has not answered for"):
-            await late
-        owner.module.hanging.set()
-        await owner.portaudio.look()
-        await owner.portaudio.look()
-        assert owner.module.streams == []  # the late stream was closed again
-
-    asyncio.run(run())
+async def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
+    stream = await owner.portaudio.open(IN, RecordingCallback)
+    owner.module.hanging.clear()
+    with pytest.raises(DeviceError, match="has not answered for"):
+        await owner.portaudio.close(stream)
+    late = owner.portaudio.open(OUT, RecordingCallback)
+    with pytest.raises(DeviceError, match="has not answered for"):
+        await late
+    owner.module.hanging.set()
+    await owner.portaudio.look()
+    await owner.portaudio.look()
+    assert owner.module.streams == []  # the late stream was closed again
 
 
-def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
+async def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
     """A supervisor retries every few seconds; after a hang only one stream is wanted, not one per attempt."""
-
-    async def run() -> None:
-        stream = await owner.portaudio.open(OUT, RecordingCallback)
-        owner.module.hanging.clear()
-        closing = owner.portaudio.close(stream)
-        openings = [owner.portaudio.open(OUT, RecordingCallback) for _ in range(6)]
+    stream = await owner.portaudio.open(OUT, RecordingCallback)
+    owner.module.hanging.clear()
+    closing = owner.portaudio.close(stream)
+    openings = [owner.portaudio.open(OUT, RecordingCallback) for _ in range(6)]
+    with pytest.raises(DeviceError, match="has not answered for"):
+        await closing
+    for opening in openings:
         with pytest.raises(DeviceError, match="has not answered for"):
-            await closing
-        for opening in openings:
-            with pytest.raises(DeviceError, match="has not answered for"):
-                await opening
-        before = len(owner.module.attempts)
-        owner.module.hanging.set()
-        await owner.portaudio.look()
-        assert stream.handle.closed  # a close is executed even if it is late
-        assert len(owner.module.attempts) == before
-        assert owner.module.streams == []
-
-    asyncio.run(run())
+            await opening
+    before = len(owner.module.attempts)
+    owner.module.hanging.set()
+    await owner.portaudio.look()
+    assert stream.handle.closed  # a close is executed even if it is late
+    assert len(owner.module.attempts) == before
+    assert owner.module.streams == []
 
 
-def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
+async def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
     """As microphone arrays do in the shared mode of Windows."""
     owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
     owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
-
-    async def run() -> None:
-        await owner.portaudio.look()
-        await owner.portaudio.look()
-        stream = await owner.portaudio.open(IN, RecordingCallback)
-        assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
-
-    asyncio.run(run())
+    await owner.portaudio.look()
+    await owner.portaudio.look()
+    stream = await owner.portaudio.open(IN, RecordingCallback)
+    assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
 
 
-def test_library_is_initialized_again_after_failure(owner: Owner) -> None:
+async def test_library_is_initialized_again_after_failure(owner: Owner) -> None:
     begin = owner.module._initialize
+    await owner.portaudio.look()
 
-    async def run() -> None:
+    def fails() -> None:
+        raise PortAudioError("Internal error", -9986)
+
+    owner.module._initialize = fails  # type: ignore[method-assign]
+    with pytest.raises(DeviceError, match="the sound system failed"):
         await owner.portaudio.look()
-
-        def fails() -> None:
-            raise PortAudioError("Internal error", -9986)
-
-        owner.module._initialize = fails  # type: ignore[method-assign]
-        with pytest.raises(DeviceError, match="the sound system failed"):
-            await owner.portaudio.look()
-        owner.module._initialize = begin  # type: ignore[method-assign]
-        assert len(await owner.portaudio.look()) == 1
-        await owner.portaudio.look()
-        assert owner.module._initialized == 1
-
-    asyncio.run(run())
+    owner.module._initialize = begin  # type: ignore[method-assign]
+    assert len(await owner.portaudio.look()) == 1
+    await owner.portaudio.look()
+    assert owner.module._initialized == 1
 
 
-def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
+async def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
     """ALSA lists only devices that can be opened: another process does not see cards that we hold."""
     owner.module.plugged[:] = [USB, DESK]
+    await owner.portaudio.look()
+    await owner.portaudio.look()
+    stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), RecordingCallback)
+    owner.lookout.hidden = {DESK[0]}
+    for _ in range(3):
+        await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), RecordingCallback)
+    assert not stream.interrupted
+    owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
+    await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), RecordingCallback)
+    assert stream.interrupted
 
-    async def run() -> None:
+
+async def test_stream_of_cancelled_opening_is_closed(owner: Owner) -> None:
+    opening = owner.portaudio.open(IN, RecordingCallback)
+    opening.cancel()
+    for _ in range(3):
         await owner.portaudio.look()
-        await owner.portaudio.look()
-        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), RecordingCallback)
-        owner.lookout.hidden = {DESK[0]}
-        for _ in range(3):
-            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), RecordingCallback)
-        assert not stream.interrupted
-        owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
-        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), RecordingCallback)
-        assert stream.interrupted
-
-    asyncio.run(run())
-
-
-def test_stream_of_cancelled_opening_is_closed(owner: Owner) -> None:
-    async def run() -> None:
-        opening = owner.portaudio.open(IN, RecordingCallback)
-        opening.cancel()
-        for _ in range(3):
-            await owner.portaudio.look()
-        assert owner.module.streams == []
-
-    asyncio.run(run())
+    assert owner.module.streams == []
 
 
 def test_list_and_leave_work_without_event_loop(owner: Owner) -> None:
