@@ -1,8 +1,6 @@
 """The user's pronunciations: which words they apply to, and how both engines say them."""
 
-import asyncio
 import re
-from contextlib import aclosing
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
 from support.models.synthetic_piper import tone_voice
+from support.sound.speech import marks_of, sound_of, spoken
 from support.texts.text_cases import text_cases
 
 from audio.pronunciation import PronouncedWord, Pronunciations, problem
-from audio.tts import Chunk, Voice
 from audio.tts.espeak.text import ESPEAK_PHONEMES, SpokenText, espeak_phonemes
 from audio.tts.espeak.voice import EspeakVoice
 from audio.tts.piper.voice import PiperTts
@@ -136,22 +134,6 @@ class TestPiperPhonemes:
         assert ["".join(one) for one in with_pronunciations(sentences, placed, pronounced)] == ["niːv?", "ˈæniː."]
 
 
-def said(voice: Voice, text: str) -> list[Chunk]:
-    async def once() -> list[Chunk]:
-        await voice.load()
-        try:
-            async with aclosing(voice.speak(text)) as chunks:
-                return [chunk async for chunk in chunks]
-        finally:
-            await voice.aclose()
-
-    return asyncio.run(once())
-
-
-def pcm_of(chunks: list[Chunk]) -> list[int]:
-    return [int(sample) for chunk in chunks for sample in chunk.pcm]
-
-
 class TestVoices:
     """`Neev` is pronounced as /nˈiːv/, so that the audio must be the same."""
 
@@ -162,14 +144,14 @@ class TestVoices:
         other = re.sub("niamh", "Neev", text, flags=re.IGNORECASE)
         if engine == "piper":
             path = tone_voice(tmp_path)
-            found, expected = said(PiperTts(path, pronunciations=table), text), said(PiperTts(path), other)
-            assert pcm_of(found) == pcm_of(expected)
+            found, expected = spoken(PiperTts(path, pronunciations=table), text), spoken(PiperTts(path), other)
+            assert np.array_equal(sound_of(found), sound_of(expected))
         else:
             voice = EspeakVoice(language="en-us", pronunciations=table)
-            found, expected = said(voice, text), said(EspeakVoice(language="en-us"), other)
-            assert len(pcm_of(found)) == pytest.approx(len(pcm_of(expected)), rel=0.03)
-            assert np.abs(pcm_of(found)).max() > 1000
-        marks = [mark for chunk in found for mark in chunk.marks]
+            found, expected = spoken(voice, text), spoken(EspeakVoice(language="en-us"), other)
+            assert sound_of(found).size == pytest.approx(sound_of(expected).size, rel=0.03)
+            assert np.abs(sound_of(found)).max() > 1000
+        marks = marks_of(found)
         assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(text))
-        starts = [mark.start for chunk in expected for mark in chunk.marks]
+        starts = [mark.start for mark in marks_of(expected)]
         assert [mark.start for mark in marks] == pytest.approx(starts, abs=480)

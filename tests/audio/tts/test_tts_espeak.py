@@ -4,15 +4,15 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import aclosing
 from itertools import pairwise
 
 import espeakng_loader
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.sound.speech import check_chunks, marks_of, said, sound_of, spoken
 from support.texts.text_cases import text_cases
 
 from audio import hang_detection
@@ -57,11 +57,6 @@ ITS_OWN = reply_samples_of_ms(35)
 sentence, which are two beats of a deep voice at its end; three are 35. The first sentence in English keeps to 1 ms."""
 
 
-async def said(voice: Voice, text: str) -> list[Chunk]:
-    async with aclosing(voice.speak(text)) as chunks:
-        return [chunk async for chunk in chunks]
-
-
 async def loaded(language: str = "en", voice: str | None = None) -> EspeakVoice:
     engine = EspeakVoice(language=language, voice=voice)
     await engine.load()
@@ -69,33 +64,11 @@ async def loaded(language: str = "en", voice: str | None = None) -> EspeakVoice:
 
 
 def speak(text: str, language: str = "en", voice: str | None = None) -> list[Chunk]:
-    async def once() -> list[Chunk]:
-        return await said(await loaded(language, voice), text)
-
-    return asyncio.run(once())
-
-
-def sound_of(chunks: list[Chunk]) -> Pcm:
-    return np.concatenate([np.zeros(0, np.int16), *(chunk.pcm for chunk in chunks)])
-
-
-def marks_of(chunks: list[Chunk]) -> list[WordMark]:
-    return [mark for chunk in chunks for mark in chunk.marks]
+    return spoken(EspeakVoice(language=language, voice=voice), text)
 
 
 def check_unit(text: str, chunks: list[Chunk]) -> None:
-    """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
-    marks = marks_of(chunks)
-    if chunks:
-        assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(speakable(text, "en").text)))
-    given = 0
-    for chunk in chunks:
-        assert 0 < chunk.pcm.size <= reply_samples_of_ms(200)
-        assert chunk.pcm.dtype == np.int16
-        begin, given = given, given + chunk.pcm.size
-        assert all(begin <= mark.start < given or mark.start == mark.end == given for mark in chunk.marks)
-    assert all(mark.start <= mark.end <= given for mark in marks)
-    assert all(one.end <= two.start for one, two in pairwise(marks))
+    check_chunks(clean(speakable(text, "en").text), chunks)
 
 
 class TestText:
@@ -130,13 +103,13 @@ class TestText:
         assert cut[2].text == word
         assert [len(piece.text) for piece in cut[3:]] == [PIECE_CHARS, PIECE_CHARS, 100]
 
-    @pytest.mark.parametrize("before", range(92, 104), ids="after {} characters".format)
     @text_cases(
         "whole", ["15:30", "1.234,56", "1,234,567", "12 500", "12\u202f500", "10–20", "1990—1995", "١،٥", "３：０"]
     )
-    def test_numbers_and_times_are_not_cut(self, whole: str, before: int) -> None:
-        text = "x" * before + " " + "x" * 91 + " " + whole + " " + "x" * 50
-        assert any(whole in piece.text for piece in pieces(text))
+    def test_numbers_and_times_are_not_cut(self, whole: str) -> None:
+        for before in range(92, 104):
+            text = "x" * before + " " + "x" * 91 + " " + whole + " " + "x" * 50
+            assert any(whole in piece.text for piece in pieces(text)), before
 
     def test_clause_boundaries_are_recognized(self) -> None:
         for mark in (", ", "; ", ": ", " – ", "—", " — ", "، ", "、", "，", "；", "："):
@@ -226,7 +199,6 @@ class TestSound:
         last = list(reply.feed(TONE, (WordEvent(8, 1, 0),))) + list(reply.finish(60))
         assert marks_of(last) == [WordMark(8, 9, reply_at(6 * 22_050), reply_at(7 * 22_050))]
 
-    @settings(max_examples=150)
     @given(
         st.text(alphabet="ab, -\n😀", max_size=40).filter(pronounceable),
         st.lists(
@@ -248,6 +220,7 @@ class TestSound:
             pcm = TONE[:size] if sounds else np.zeros(size, np.int16)
             inside = sorted((min(at, size), max(0, offset), length) for offset, length, at in events)
             heard.append((pcm, tuple(WordEvent(offset, length, at) for at, offset, length in inside)))
+        text = speakable(text, "en").text  # as the voice gets it: repeated signs are shortened
         chunks = shaped(text, heard)
         check_unit(text, chunks)
         assert all(chunk.pcm.size == CHUNK_SAMPLES for chunk in chunks[:-1])
@@ -278,7 +251,7 @@ class TestVoice:
         ids=["English", "English variant", "German", "French"],
     )
     def test_all_voices_are_equally_loud(self, language: str, voice: str | None) -> None:
-        for text in SENTENCES[:8]:
+        for text in SENTENCES[:3]:
             sound = sound_of(speak(text, language, voice))
             level = -20 - 20 * np.log10(gain_for(-20, sound))
             assert level == pytest.approx(-20, abs=2.5)
@@ -296,22 +269,15 @@ class TestVoice:
     @pytest.mark.parametrize(
         "text",
         [
-            "naïve café, 日本 ok? 😀 It costs £12.50 — that's 1,234,567 e.g. and/or U.S.A.",
-            "of the in the it is",
-            "wait -- what - now",
-            "שלום עולם, hello",
-            "a\u202eb\u200dc \ufeff d",
-            "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
-            "end\x00less \x01 9p \ud83d x",
-        ],
-        ids=[
-            "mixed symbols",
-            "function words",
-            "double dashes",
-            "Hebrew",
-            "invisible characters",
-            "markup",
-            "control characters and surrogate",
+            pytest.param(
+                "naïve café, 日本 ok? 😀 It costs £12.50 — that's 1,234,567 e.g. and/or U.S.A.", id="mixed symbols"
+            ),
+            pytest.param("of the in the it is", id="function words"),
+            pytest.param("wait -- what - now", id="double dashes"),
+            pytest.param("שלום עולם, hello", id="Hebrew"),
+            pytest.param("a\u202eb\u200dc \ufeff d", id="invisible characters"),
+            pytest.param("[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/", id="markup"),
+            pytest.param("end\x00less \x01 9p \ud83d x", id="control characters and surrogate"),
         ],
     )
     def test_difficult_text_is_spoken(self, text: str) -> None:
@@ -329,51 +295,39 @@ class TestVoice:
         assert sound_of(speak("<audio src='x'/>")).size > REPLY_RATE_HZ / 2
         assert sound_of(speak("[[h@l'oU]]")).size > REPLY_RATE_HZ
 
-    @settings(max_examples=60)
     @given(st.text(max_size=40))
     def test_any_text_is_accepted(self, text: str) -> None:
         check_unit(text, speak(text))
 
     @pytest.mark.slow
-    def test_long_text_is_synthesized_in_pieces(self) -> None:
-        text = "The lamp is on and the door is shut, I think. " * 217
-
-        async def watched() -> tuple[list[Chunk], int]:
-            voice = await loaded()
-            chunks, most = [], 0
-            async with aclosing(voice.speak(text)) as sound:
-                async for chunk in sound:
-                    chunks.append(chunk)
-                    most = max(most, *(call.stream.waiting() for call in voice._calls), 0)
-            return chunks, most
-
-        chunks, most = asyncio.run(watched())
+    async def test_long_text_is_synthesized_in_pieces(self) -> None:
+        text = "The lamp is on and the door is shut, I think. " * 50
+        voice = await loaded()
+        chunks, most = [], 0
+        async with aclosing(voice.speak(text)) as sound:
+            async for chunk in sound:
+                chunks.append(chunk)
+                most = max(most, *(call.stream.waiting() for call in voice._calls), 0)
         check_unit(text, chunks)
-        assert sound_of(chunks).size > 500 * REPLY_RATE_HZ
-        assert most < 150  # 160 ms each: one piece of 200 characters, not ten minutes
+        assert sound_of(chunks).size > 100 * REPLY_RATE_HZ
+        assert most < 150  # 160 ms each: one piece of 200 characters, not two minutes
 
-    def test_closing_one_text_does_not_affect_the_next(self) -> None:
-        async def interrupted() -> tuple[list[Chunk], list[Chunk]]:
-            voice = await loaded()
-            whole = await said(voice, SENTENCES[0])
-            for _ in range(20):
-                async with aclosing(voice.speak(SENTENCES[3] * 4)) as chunks:
-                    await anext(chunks)
-            assert not voice._calls
-            return whole, await said(voice, SENTENCES[0])
-
-        before, after = asyncio.run(interrupted())
+    async def test_closing_one_text_does_not_affect_the_next(self) -> None:
+        voice = await loaded()
+        whole = await said(voice, SENTENCES[0])
+        for _ in range(5):
+            async with aclosing(voice.speak(SENTENCES[3] * 4)) as chunks:
+                await anext(chunks)
+        assert not voice._calls
+        before, after = whole, await said(voice, SENTENCES[0])
         check_unit(SENTENCES[0], after)
         assert sound_of(after).size == pytest.approx(sound_of(before).size, abs=480)
 
-    def test_concurrent_voices_do_not_mix(self) -> None:
-        async def both() -> tuple[list[Chunk], ...]:
-            english, german = await loaded("en"), await loaded("de")
-            alone = await said(english, SENTENCES[0]), await said(german, SENTENCES[0])
-            together = await asyncio.gather(said(english, SENTENCES[0]), said(german, SENTENCES[0]))
-            return *alone, *together
-
-        units = asyncio.run(both())
+    async def test_concurrent_voices_do_not_mix(self) -> None:
+        english, german = await loaded("en"), await loaded("de")
+        alone = await said(english, SENTENCES[0]), await said(german, SENTENCES[0])
+        together = await asyncio.gather(said(english, SENTENCES[0]), said(german, SENTENCES[0]))
+        units = *alone, *together
         sizes = [sound_of(unit).size for unit in units]
         assert sizes[0] == pytest.approx(sizes[2], abs=ITS_OWN)
         assert sizes[1] == pytest.approx(sizes[3], abs=ITS_OWN)
@@ -390,21 +344,18 @@ class TestVoice:
             asyncio.run(abandoned())
         check_unit(SENTENCES[0], speak(SENTENCES[0]))
 
-    def test_closing_voice_fails_running_synthesis(self) -> None:
-        async def closed() -> None:
-            voice = await loaded()
-            async with aclosing(voice.speak(SENTENCES[0] * 20)) as chunks:
-                await anext(chunks)
-                await voice.aclose()
-                await voice.aclose()
-                with pytest.raises(TtsError, match="closed"):
-                    _rest = [chunk async for chunk in chunks]
-            with pytest.raises(TtsError, match="not loaded"):
-                await said(voice, "Hello.")
-            await voice.load()
-            assert await said(voice, "Hello.")
-
-        asyncio.run(closed())
+    async def test_closing_voice_fails_running_synthesis(self) -> None:
+        voice = await loaded()
+        async with aclosing(voice.speak(SENTENCES[0] * 20)) as chunks:
+            await anext(chunks)
+            await voice.aclose()
+            await voice.aclose()
+            with pytest.raises(TtsError, match="closed"):
+                _rest = [chunk async for chunk in chunks]
+        with pytest.raises(TtsError, match="not loaded"):
+            await said(voice, "Hello.")
+        await voice.load()
+        assert await said(voice, "Hello.")
 
     def test_implements_voice_protocol(self) -> None:
         voice: Voice = asyncio.run(loaded("en-us"))
@@ -439,17 +390,6 @@ class QueueFiller:
         assert all(self._done.acquire(timeout=30) for _ in range(self._taken))
 
 
-class StoringListener:
-    """A listener that stores all audio."""
-
-    def __init__(self) -> None:
-        self.pcm: Pcm = np.zeros(0, np.int16)
-
-    def __call__(self, pcm: Pcm, _events: tuple[WordEvent, ...]) -> bool:
-        self.pcm = np.concatenate((self.pcm, pcm))
-        return True
-
-
 class LimitedListener:
     """A listener that stores buffer lengths and can stop after the first."""
 
@@ -463,50 +403,33 @@ class LimitedListener:
 
 
 class TestHang:
-    def test_hanging_library_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_hanging_library_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
+        voice, other = EspeakVoice(), await loaded()
+        await voice.load()
+        worker = SHARED.worker()
+        released = hang_worker()
+        with pytest.raises(TtsError, match=r"espeak-ng hung .*: load the voice again"):
+            await said(voice, "Hello there.")
+        for either in (voice, other):
+            with pytest.raises(TtsError, match="load it again"):
+                await said(either, "Hello there.")
+            await either.load()
+            check_unit("Hello there.", await said(either, "Hello there."))
+        assert SHARED.worker() is not worker
+        released.set()
 
-        async def hung() -> None:
-            voice, other = EspeakVoice(), await loaded()
-            await voice.load()
-            worker = SHARED.worker()
-            released = hang_worker()
-            with pytest.raises(TtsError, match=r"espeak-ng hung .*: load the voice again"):
-                await said(voice, "Hello there.")
-            for either in (voice, other):
-                with pytest.raises(TtsError, match="load it again"):
-                    await said(either, "Hello there.")
-                await either.load()
-                check_unit("Hello there.", await said(either, "Hello there."))
-            assert SHARED.worker() is not worker
-            released.set()
-
-        asyncio.run(hung())
-
-    def test_blocked_loop_is_not_a_hang(self) -> None:
-        async def stalled() -> None:
-            voice = EspeakVoice()
-            await voice.load()
-            asyncio.get_running_loop().call_soon(time.sleep, 1.3)
-            check_unit("Hello there.", await said(voice, "Hello there."))
-            assert not SHARED.worker().gave_up
-
-        asyncio.run(stalled())
-
-    def test_full_worker_queue_is_reported(self) -> None:
-        async def crowded() -> None:
-            voice = await loaded()
-            released = hang_worker()
-            crowd = QueueFiller()
-            with pytest.raises(TtsError, match="chunks waiting"):
-                crowd.enter()
-            with pytest.raises(TtsError, match="chunks waiting"):
-                await said(voice, "Hello.")
-            released.set()
-            crowd.wait_until_gone()
-            assert await said(voice, "Hello.")
-
-        asyncio.run(crowded())
+    async def test_full_worker_queue_is_reported(self) -> None:
+        voice = await loaded()
+        released = hang_worker()
+        crowd = QueueFiller()
+        with pytest.raises(TtsError, match="chunks waiting"):
+            crowd.enter()
+        with pytest.raises(TtsError, match="chunks waiting"):
+            await said(voice, "Hello.")
+        released.set()
+        crowd.wait_until_gone()
+        assert await said(voice, "Hello.")
 
 
 class TestLibrary:
@@ -564,22 +487,13 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("language", "voice", "detail"),
         [
-            ("en", None, "English (Great Britain)"),
-            ("EN_us", None, "English (America)"),
-            ("pt-BR", None, "Portuguese (Brazil)"),
-            ("de-AT", None, "German (no voice of its own for de-AT)"),
-            ("en", "en-us", "English (America)"),
-            ("en", "English (Scotland)+f3", "English (Scotland)+f3"),
-            ("en-gb", "gmw/en-US", "English (America)"),
-        ],
-        ids=[
-            "language",
-            "language with region",
-            "Portuguese of Brazil",
-            "unknown region",
-            "voice",
-            "voice with variant",
-            "path of a voice",
+            pytest.param("en", None, "English (Great Britain)", id="language"),
+            pytest.param("EN_us", None, "English (America)", id="language with region"),
+            pytest.param("pt-BR", None, "Portuguese (Brazil)", id="Portuguese of Brazil"),
+            pytest.param("de-AT", None, "German (no voice of its own for de-AT)", id="unknown region"),
+            pytest.param("en", "en-us", "English (America)", id="voice"),
+            pytest.param("en", "English (Scotland)+f3", "English (Scotland)+f3", id="voice with variant"),
+            pytest.param("en-gb", "gmw/en-US", "English (America)", id="path of a voice"),
         ],
     )
     def test_voice_is_found(self, language: str, voice: str | None, detail: str) -> None:
@@ -588,35 +502,32 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("language", "voice", "text"),
         [
-            ("en", "en-sctland", r'no voice "en-sctland": set tts\.voice .* en-GB-scotland'),
-            ("en", "", r'no voice "": set tts\.voice'),
-            ("en", "f3", r'no voice "f3"'),
-            ("en", "en+anounce", r'variant "anounce".*tts\.voice.*announcer'),
-            ("en", "de", r'"de" speaks de, but the language is "en": change tts\.voice'),
-            ("xx", None, r'language "xx": set tts\.voice'),
-            ("", None, r'language "": set tts\.voice'),
-        ],
-        ids=[
-            "misspelled voice",
-            "empty voice",
-            "variant only",
-            "misspelled variant",
-            "voice of another language",
-            "unknown language",
-            "empty language",
+            pytest.param(
+                "en", "en-sctland", r'no voice "en-sctland": set tts\.voice .* en-GB-scotland', id="misspelled voice"
+            ),
+            pytest.param("en", "", r'no voice "": set tts\.voice', id="empty voice"),
+            pytest.param("en", "f3", r'no voice "f3"', id="variant only"),
+            pytest.param("en", "en+anounce", r'variant "anounce".*tts\.voice.*announcer', id="misspelled variant"),
+            pytest.param(
+                "en",
+                "de",
+                r'"de" speaks de, but the language is "en": change tts\.voice',
+                id="voice of another language",
+            ),
+            pytest.param("xx", None, r'language "xx": set tts\.voice', id="unknown language"),
+            pytest.param("", None, r'language "": set tts\.voice', id="empty language"),
         ],
     )
     def test_missing_voice_is_reported(self, language: str, voice: str | None, text: str) -> None:
         with pytest.raises(EngineLoadError, match=text):
             asyncio.run(loaded(language, voice))
 
-    def test_numbers_out_of_range_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"tts\.words_per_minute is 20: .* 80 to 450"):
-            EspeakVoice(words_per_minute=20)
-        with pytest.raises(ValueError, match=r"tts\.pitch"):
-            EspeakVoice(pitch=100)
-        with pytest.raises(ValueError, match=r"tts\.target_dbfs"):
-            EspeakVoice(target_dbfs=1)
+    @pytest.mark.parametrize(
+        ("key", "value"), [("words_per_minute", 20), ("pitch", 100), ("target_dbfs", 1)], ids=["slow", "high", "loud"]
+    )
+    def test_numbers_out_of_range_are_refused(self, key: str, value: int) -> None:
+        with pytest.raises(ValueError, match=rf"tts\.{key} is {value}: espeak-ng accepts"):
+            EspeakVoice(**{key: value})  # type: ignore[arg-type]  # one of several keywords
 
 
 @pytest.mark.slow
@@ -633,123 +544,52 @@ def test_works_beside_espeak_ng_of_piper() -> None:
         )
         return sound_of(chunks).size, phonemes
 
-    for _ in range(10):
+    for _ in range(3):
         size, phonemes = asyncio.run(both())
         assert size == pytest.approx(before, abs=480)
         assert phonemes == alone
 
 
-async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, float]:
-    """Returns the time from the call to the first chunk and to the last one."""
-    begin, first = time.perf_counter(), None
-    async with aclosing(voice.speak(text)) as chunks:
-        async for _ in chunks:
-            first = first or time.perf_counter()
-    assert first is not None
-    return (first - begin) * 1000, (time.perf_counter() - begin) * 1000
-
-
-async def stop_ms(voice: EspeakVoice, text: str) -> float:
-    """Returns the time from closing after the first chunk until the worker is free."""
-    loop, free = asyncio.get_running_loop(), asyncio.Event()
-    async with aclosing(voice.speak(text)) as chunks:
-        await anext(chunks)
-        begin = time.perf_counter()
-
-    def tell(_library: EspeakLibrary) -> None:
-        loop.call_soon_threadsafe(free.set)
-
-    SHARED.worker().submit(tell)
-    await asyncio.wait_for(free.wait(), 5)
-    return (time.perf_counter() - begin) * 1000
-
-
-async def lateness_ms(seconds: float) -> list[float]:
-    """Returns the delays of a task that runs every 2 ms."""
-    late = []
-    end = time.perf_counter() + seconds
-    while (now := time.perf_counter()) < end:
-        await asyncio.sleep(0.002)
-        late.append((time.perf_counter() - now) * 1000 - 2)
-    return late
-
-
-@pytest.fixture
-def _short_switches() -> Iterator[None]:
-    """Sets the switch interval as the program does at its start."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(0.0005)
-    yield
-    sys.setswitchinterval(before)
-
-
-def show(name: str, values: list[float], unit: str) -> None:
-    low, middle, high, highest = np.percentile(values, [5, 50, 95, 99])
-    sys.stdout.write(f"\n{name}: p5 {low:.2f}  p50 {middle:.2f}  p95 {high:.2f}  p99 {highest:.2f} {unit}")
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_first_sound_and_stop_take_milliseconds() -> None:
+    """Medians; measured are 1 to 4 ms to the first sound, and 0.1 ms from closing until the worker is free."""
+    voice, loop = await loaded("en-us"), asyncio.get_running_loop()
+    firsts_s, stops_s = [], []
+    for text in SENTENCES:
+        free = asyncio.Event()
+        begun_s = time.perf_counter()
+        async with aclosing(voice.speak(f"{text} " * 4)) as chunks:
+            await anext(chunks)
+            firsts_s.append(time.perf_counter() - begun_s)
+            begun_s = time.perf_counter()
+        SHARED.worker().submit(lambda _library, free=free: loop.call_soon_threadsafe(free.set))  # type: ignore[misc]
+        await asyncio.wait_for(free.wait(), 5)
+        stops_s.append(time.perf_counter() - begun_s)
+    assert np.median(firsts_s) < 0.005
+    assert np.median(stops_s) < 0.02
 
 
 @pytest.mark.thorough
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.real_time
-@pytest.mark.usefixtures("_short_switches")
-class TestFigures:
-    """The figures of docs/lab/tts.md, shown by `pytest -s -k Figures`. Limits: design values plus a margin."""
+async def test_synthesis_does_not_delay_the_loop() -> None:
+    """The median lag is 0.3 ms with the switch interval of the program."""
+    voice, interval_s, lags_s = await loaded("en-us"), sys.getswitchinterval(), list[float]()
 
-    def test_latency_figures(self) -> None:
-        async def measured() -> tuple[list[tuple[float, float]], list[float], float]:
-            voice = await loaded("en-us")
-            speech_ms = sound_of(await said(voice, " ".join(SENTENCES))).size * 1000 / REPLY_RATE_HZ
-            units = []
-            for text in SENTENCES * 10:
-                units.append(await first_and_whole_ms(voice, text))
+    async def talk() -> None:
+        while True:
+            await said(voice, SENTENCES[0])
+
+    sys.setswitchinterval(0.0005)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            talking = tasks.create_task(talk())
+            for _ in range(150):
+                begun_s = time.perf_counter()
                 await asyncio.sleep(0.002)
-            stops = [await stop_ms(voice, "The lamp is on and the door is shut, I think, " * 4) for _ in range(100)]
-            return units, stops, speech_ms * 10
-
-        units, stops, speech_ms = asyncio.run(measured())
-        firsts, wholes = [first for first, _ in units], [whole for _, whole in units]
-        show("first chunk", firsts, "ms")
-        show("whole unit", wholes, "ms")
-        show("close to worker free", stops, "ms")
-        sys.stdout.write(f"\nreal-time factor: 1/{speech_ms / sum(wholes):.0f}\n")
-        assert np.median(firsts) < 5
-        assert np.median(stops) < 20
-
-    def test_loop_delay_during_synthesis(self) -> None:
-        async def measured() -> tuple[list[float], list[float]]:
-            voice = await loaded("en-us")
-            idle = await lateness_ms(1.5)
-            async with asyncio.TaskGroup() as tasks:
-                speaking = tasks.create_task(endless(voice))
-                busy = await lateness_ms(3)
-                speaking.cancel()
-            return idle, busy
-
-        async def endless(voice: EspeakVoice) -> None:
-            while True:
-                for text in SENTENCES:
-                    await said(voice, text)
-                    await asyncio.sleep(0.005)
-
-        idle, busy = asyncio.run(measured())
-        show("lag of the loop, idle", idle, "ms")
-        show("lag of the loop, speaking without a pause", busy, "ms")
-        assert np.median(busy) < 5
-
-    def test_silence_and_loudness_figures(self) -> None:
-        library, manner = EspeakLibrary(private_copy=True), SpeakingStyle("gmw/en-US", 170, 50)
-        before = []
-        for text in SENTENCES:
-            ear = StoringListener()
-            library.synthesize(text, manner, ear)
-            before.append(int(np.flatnonzero(np.abs(ear.pcm) > 16)[0]) * 1000 / ESPEAK_RATE_HZ)
-        sounds = [sound_of(speak(text, "en-us")) for text in SENTENCES]
-        after = [int(np.flatnonzero(np.abs(sound) > 16)[0]) * 1000 / REPLY_RATE_HZ for sound in sounds]
-        levels = [-20 - 20 * np.log10(gain_for(-20, sound)) for sound in sounds]
-        show("leading silence, library", before, "ms")
-        show("leading silence, voice", after, "ms")
-        show("level of speech", levels, "dBFS")
-        sys.stdout.write(f"\nhighest peak: {max(20 * np.log10(np.abs(s).max() / 32768) for s in sounds):.1f} dBFS\n")
-        assert max(after) < 1
-        assert np.ptp(levels) < 4
+                lags_s.append(time.perf_counter() - begun_s - 0.002)
+            talking.cancel()
+    finally:
+        sys.setswitchinterval(interval_s)
+    assert np.median(lags_s) < 0.005

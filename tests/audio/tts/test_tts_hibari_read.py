@@ -5,7 +5,7 @@ import re
 import pytest
 from hibari.g2p import G2P
 from hibari.g2p.normalize import ABBREV
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.text.normalization.reading import spoken
@@ -105,7 +105,6 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0x2FFF), 
 ).map(" ".join)
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=_TEXT)
 def test_every_text_can_be_read(phonemizer: Phonemizer, text: str) -> None:
     text = plain(speakable(text, "en").text)

@@ -12,11 +12,10 @@ def test_usual_sentence_stays_whole() -> None:
 @pytest.mark.parametrize(
     ("sentence", "parts"),
     [
-        ("abcdefg, hijk lmno", ["abcdefg,", " hijk lmno"]),
-        ("abcdefgh ijklmno", ["abcdefgh ", "ijklmno"]),
-        ("abcdefghijklmnopqrstu", ["abcdefghij", "klmnopqrst", "u"]),
+        pytest.param("abcdefg, hijk lmno", ["abcdefg,", " hijk lmno"], id="at a pause"),
+        pytest.param("abcdefgh ijklmno", ["abcdefgh ", "ijklmno"], id="between words"),
+        pytest.param("abcdefghijklmnopqrstu", ["abcdefghij", "klmnopqrst", "u"], id="anywhere"),
     ],
-    ids=["at a pause", "between words", "anywhere"],
 )
 def test_long_sentence_is_cut_at_best_place(sentence: str, parts: list[str]) -> None:
     assert ["".join(part) for part in bounded(list(sentence), 10)] == parts

@@ -10,21 +10,21 @@ import time
 from contextlib import aclosing
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sound.speech import said, sound_of
 from support.texts.text_cases import text_cases
 
 from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, rms_dbfs
-from audio.tts import Chunk, Voice
+from audio.tts import Chunk
 from audio.tts.pico.engine import ENGINE
 from audio.tts.pico.process import COMMAND, PicoEndedError, PicoProcess
 from audio.tts.pico.voice import MAX_WORD_CHARS, PicoTts, spoken_text
 from audio.tts.text_pieces import PIECE_CHARS, words
-from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+from audio.units import REPLY_RATE_HZ, reply_samples_of_ms
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="py-nanotts has no wheel for macOS")
 
@@ -36,11 +36,6 @@ SENTENCES = {
     "fr": "Le train pour Orléans part aujourd'hui à huit heures et demie.",
     "it": "Il treno per Perugia parte oggi alle otto e mezza.",
 }
-
-
-async def said(voice: Voice, text: str, speed: float = 1.0) -> list[Chunk]:
-    async with aclosing(voice.speak(text, speed)) as chunks:
-        return [chunk async for chunk in chunks]
 
 
 async def loaded(language: str = "de", speed: float = 1.0) -> PicoTts:
@@ -59,10 +54,6 @@ def speak(*texts: str, language: str = "de", speed: float = 1.0, factor: float =
             await voice.aclose()
 
     return asyncio.run(all_texts())
-
-
-def sound_of(chunks: list[Chunk]) -> Pcm:
-    return np.concatenate([np.zeros(0, np.int16), *(chunk.pcm for chunk in chunks)])
 
 
 def process_of(voice: PicoTts) -> PicoProcess:
@@ -91,15 +82,14 @@ class TestText:
     @pytest.mark.parametrize(
         ("text", "spoken"),
         [
-            ('<speed level="20">langsam</speed>', 'speed level="20" langsam /speed'),
-            ("Ja... nein?! Gut …", "Ja. nein? Gut,"),
-            ("so – oder so — nicht", "so, oder so, nicht"),
-            ("1.234,56 und 3:20, ja", "1.234,56 und 3:20, ja"),
-            ("l'eau d’or ' ’", "l'eau d’or"),
-            ("snake_case | * ~ ^ \\ [x] {y}", "snake case x y"),
-            ("x" * 90, f"{'x' * 40} {'x' * 40} {'x' * 10}"),
+            pytest.param('<speed level="20">langsam</speed>', 'speed level="20" langsam /speed', id="markup"),
+            pytest.param("Ja... nein?! Gut …", "Ja. nein? Gut,", id="several punctuation marks"),
+            pytest.param("so – oder so — nicht", "so, oder so, nicht", id="dashes"),
+            pytest.param("1.234,56 und 3:20, ja", "1.234,56 und 3:20, ja", id="numbers"),
+            pytest.param("l'eau d’or ' ’", "l'eau d’or", id="apostrophes"),
+            pytest.param("snake_case | * ~ ^ \\ [x] {y}", "snake case x y", id="signs"),
+            pytest.param("x" * 90, f"{'x' * 40} {'x' * 40} {'x' * 10}", id="long word"),
         ],
-        ids=["markup", "several punctuation marks", "dashes", "numbers", "apostrophes", "signs", "long word"],
     )
     def test_text_is_prepared(self, text: str, spoken: str) -> None:
         assert spoken_text(text).split() == spoken.split()
@@ -151,59 +141,47 @@ class TestSpeech:
         for text, chunks in zip(texts, speak(*texts, language="fr"), strict=True):
             assert sum(chunk.pcm.size for chunk in chunks) < REPLY_RATE_HZ * max(1, len(text)), "a second a character"
 
-    def test_long_text_begins_before_its_end_is_made(self) -> None:
-        async def begun() -> tuple[int, int]:
-            voice = await loaded()
-            asked: list[str] = []
-            make = process_of(voice).sound
-            process_of(voice).sound = lambda text, speed=1.0: asked.append(text) or make(text, speed)  # type: ignore[method-assign, func-returns-value]
-            async with aclosing(voice.speak(f"{SENTENCES['de']} " * 20)) as chunks:
-                await anext(chunks)
-            first = len(asked)
-            await voice.aclose()
-            return first, len(asked[0])
-
-        first, length = asyncio.run(begun())
-        assert first == 1
-        assert length <= PIECE_CHARS
+    async def test_long_text_begins_before_its_end_is_made(self) -> None:
+        voice = await loaded()
+        asked: list[str] = []
+        make = process_of(voice).sound
+        process_of(voice).sound = lambda text, speed=1.0: asked.append(text) or make(text, speed)  # type: ignore[method-assign, func-returns-value]
+        async with aclosing(voice.speak(f"{SENTENCES['de']} " * 20)) as chunks:
+            await anext(chunks)
+        assert len(asked) == 1
+        assert len(asked[0]) <= PIECE_CHARS
+        await voice.aclose()
 
 
 class TestProcess:
-    def test_dead_process_is_replaced(self) -> None:
-        async def killed() -> None:
-            voice = await loaded()
-            before = process_of(voice).pid
-            os.kill(before, signal.SIGKILL)
-            with pytest.raises(TtsError, match="Pico failed"):
-                await said(voice, "Hallo.")
+    async def test_dead_process_is_replaced(self) -> None:
+        voice = await loaded()
+        before = process_of(voice).pid
+        os.kill(before, signal.SIGKILL)
+        with pytest.raises(TtsError, match="Pico failed"):
+            await said(voice, "Hallo.")
+        await voice.load()
+        assert process_of(voice).pid != before
+        assert await said(voice, "Hallo.")
+        os.kill(process_of(voice).pid, signal.SIGKILL)
+        with pytest.raises(TtsError):
+            await said(voice, "Hallo.")
+        with pytest.raises(EngineLoadError, match="again and again"):
             await voice.load()
-            assert process_of(voice).pid != before
-            assert await said(voice, "Hallo.")
-            os.kill(process_of(voice).pid, signal.SIGKILL)
-            with pytest.raises(TtsError):
-                await said(voice, "Hallo.")
-            with pytest.raises(EngineLoadError, match="again and again"):
-                await voice.load()
-            await voice.aclose()
-            assert not is_running(before)
+        await voice.aclose()
+        assert not is_running(before)
 
-        asyncio.run(killed())
-
-    def test_hanging_process_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_hanging_process_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
-
-        async def hung() -> None:
-            voice = await loaded()
-            before = process_of(voice).pid
-            os.kill(before, signal.SIGSTOP)
-            with pytest.raises(TtsError, match="hung"):
-                await said(voice, "Hallo.")
-            await voice.load()
-            assert not is_running(before)
-            assert await said(voice, "Hallo.")
-            await voice.aclose()
-
-        asyncio.run(hung())
+        voice = await loaded()
+        before = process_of(voice).pid
+        os.kill(before, signal.SIGSTOP)
+        with pytest.raises(TtsError, match="hung"):
+            await said(voice, "Hallo.")
+        await voice.load()
+        assert not is_running(before)
+        assert await said(voice, "Hallo.")
+        await voice.aclose()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no processor timer")
     def test_text_that_computes_without_end_ends_the_process(self) -> None:
@@ -213,17 +191,14 @@ class TestProcess:
         process.close()
         assert not is_running(process.pid)
 
-    def test_closed_voice_leaves_no_process(self) -> None:
-        async def closed() -> int:
-            voice = await loaded()
+    async def test_closed_voice_leaves_no_process(self) -> None:
+        voice = await loaded()
+        await said(voice, "Hallo.")
+        pid = process_of(voice).pid
+        await voice.aclose()
+        with pytest.raises(TtsError, match="not loaded"):
             await said(voice, "Hallo.")
-            pid = process_of(voice).pid
-            await voice.aclose()
-            with pytest.raises(TtsError, match="not loaded"):
-                await said(voice, "Hallo.")
-            return pid
-
-        assert gone_within(asyncio.run(closed()), 5)
+        assert gone_within(pid, 5)
 
     def test_process_ends_with_its_parent(self) -> None:
         program = (

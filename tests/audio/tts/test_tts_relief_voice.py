@@ -65,66 +65,54 @@ async def said(voice: ReliefVoice | RememberedVoice, text: str) -> int:
         return len([chunk async for chunk in chunks])
 
 
-def test_cheap_voice_speaks_until_machine_is_less_busy(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        clock = Clock()
-        lateness = EngineLateness(FixedLoad(), clock)
-        neural, cheap = FakeVoice("piper"), FakeVoice("espeak-ng")
-        voice = ReliefVoice(neural, cheap, lateness)
-        assert await said(voice, "one") == 1
-        lateness.record_job(took_s=8.0, sound_s=2.0)
-        assert lateness.level == Degradation.CHEAP_VOICE
-        assert await said(voice, "two") == 1
-        assert relief_of(voice) == "this machine is busy: other programs use 1.8 of 2 processors"
-        clock.now_s = 11.0
-        await said(voice, "three")
-        assert await said(voice, "four") == 1
-        assert (neural.spoken, cheap.spoken) == (["one", "four"], ["two", "three"])
-        assert relief_of(voice) == ""
-
-    asyncio.run(scene())
+async def test_cheap_voice_speaks_until_machine_is_less_busy(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    lateness = EngineLateness(FixedLoad(), clock)
+    neural, cheap = FakeVoice("piper"), FakeVoice("espeak-ng")
+    voice = ReliefVoice(neural, cheap, lateness)
+    assert await said(voice, "one") == 1
+    lateness.record_job(took_s=8.0, sound_s=2.0)
+    assert lateness.level == Degradation.CHEAP_VOICE
+    assert await said(voice, "two") == 1
+    assert relief_of(voice) == "this machine is busy: other programs use 1.8 of 2 processors"
+    clock.now_s = 11.0
+    await said(voice, "three")
+    assert await said(voice, "four") == 1
+    assert (neural.spoken, cheap.spoken) == (["one", "four"], ["two", "three"])
+    assert relief_of(voice) == ""
     told = [record.message for record in caplog.records]
     assert sum("engines are late (this machine is busy" in line for line in told) == 1
     assert sum("espeak-ng speaks instead of piper" in line for line in told) == 1
 
 
-def test_failed_voice_is_replaced_for_the_text_and_loaded_again() -> None:
-    async def scene() -> None:
-        neural, cheap = FakeVoice("piper", "before"), FakeVoice("espeak-ng")
-        voice = ReliefVoice(neural, cheap, EngineLateness(FixedLoad()))
-        assert await said(voice, "one") == 1
-        assert relief_of(voice) == "it hung"
-        await asyncio.sleep(0)
-        neural.fails = ""
-        await asyncio.sleep(0)
-        assert neural.loads == 1
-        await said(voice, "two")
-        assert (neural.spoken, cheap.spoken) == (["two"], ["one"])
-
-    asyncio.run(scene())
+async def test_failed_voice_is_replaced_for_the_text_and_loaded_again() -> None:
+    neural, cheap = FakeVoice("piper", "before"), FakeVoice("espeak-ng")
+    voice = ReliefVoice(neural, cheap, EngineLateness(FixedLoad()))
+    assert await said(voice, "one") == 1
+    assert relief_of(voice) == "it hung"
+    await asyncio.sleep(0)
+    neural.fails = ""
+    await asyncio.sleep(0)
+    assert neural.loads == 1
+    await said(voice, "two")
+    assert (neural.spoken, cheap.spoken) == (["two"], ["one"])
 
 
-def test_text_that_has_begun_is_not_continued_by_another_voice() -> None:
-    async def scene() -> None:
-        cheap = FakeVoice("espeak-ng")
-        voice = ReliefVoice(FakeVoice("piper", "after"), cheap, EngineLateness(FixedLoad()))
-        with pytest.raises(TtsError):
-            await said(voice, "one")
-        assert cheap.spoken == []
-        await voice.aclose()
-
-    asyncio.run(scene())
-
-
-def test_sound_of_cheap_voice_is_not_remembered() -> None:
-    async def scene() -> None:
-        neural = FakeVoice("piper", "before")
-        voice = RememberedVoice(ReliefVoice(neural, FakeVoice("espeak-ng"), EngineLateness(FixedLoad())))
+async def test_text_that_has_begun_is_not_continued_by_another_voice() -> None:
+    cheap = FakeVoice("espeak-ng")
+    voice = ReliefVoice(FakeVoice("piper", "after"), cheap, EngineLateness(FixedLoad()))
+    with pytest.raises(TtsError):
         await said(voice, "one")
-        await asyncio.sleep(0.01)
-        neural.fails = ""
-        await said(voice, "one")
-        await said(voice, "one")
-        assert neural.spoken == ["one"]
+    assert cheap.spoken == []
+    await voice.aclose()
 
-    asyncio.run(scene())
+
+async def test_sound_of_cheap_voice_is_not_remembered() -> None:
+    neural = FakeVoice("piper", "before")
+    voice = RememberedVoice(ReliefVoice(neural, FakeVoice("espeak-ng"), EngineLateness(FixedLoad())))
+    await said(voice, "one")
+    await asyncio.sleep(0.01)
+    neural.fails = ""
+    await said(voice, "one")
+    await said(voice, "one")
+    assert neural.spoken == ["one"]

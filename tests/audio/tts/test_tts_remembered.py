@@ -10,6 +10,8 @@ from audio.errors import TtsError
 from audio.tts import Chunk
 from audio.tts.remembered import RememberedVoice
 
+pytestmark = pytest.mark.virtual_time
+
 WORD_BYTES = 2 * 4800
 
 
@@ -17,16 +19,13 @@ async def said(voice: RememberedVoice, text: str, speed: float = 1.0) -> list[Ch
     return [chunk async for chunk in voice.speak(text, speed)]
 
 
-def test_text_is_synthesized_once_for_each_speed() -> None:
-    async def scene() -> list[str]:
-        scripted = ScriptedVoice()
-        voice = RememberedVoice(scripted)
-        first = await said(voice, "two words")
-        assert await said(voice, "two words") == first
-        await said(voice, "two words", 1.5)
-        return scripted.spoken
-
-    assert run_virtual(scene()) == ["two words", "two words"]
+async def test_text_is_synthesized_once_for_each_speed() -> None:
+    scripted = ScriptedVoice()
+    voice = RememberedVoice(scripted)
+    first = await said(voice, "two words")
+    assert await said(voice, "two words") == first
+    await said(voice, "two words", 1.5)
+    assert scripted.spoken == ["two words", "two words"]
 
 
 def test_remembered_samples_cannot_be_changed() -> None:
@@ -40,43 +39,31 @@ def test_remembered_samples_cannot_be_changed() -> None:
             chunk.pcm[:] = 0
 
 
-def test_interrupted_text_is_synthesized_again() -> None:
-    async def scene() -> list[str]:
-        scripted = ScriptedVoice()
-        voice = RememberedVoice(scripted)
-        async with aclosing(voice.speak("two words")) as audio:
-            await anext(audio)
-        await said(voice, "two words")
-        return scripted.spoken
-
-    assert run_virtual(scene()) == ["two words", "two words"]
+async def test_interrupted_text_is_synthesized_again() -> None:
+    scripted = ScriptedVoice()
+    voice = RememberedVoice(scripted)
+    async with aclosing(voice.speak("two words")) as audio:
+        await anext(audio)
+    await said(voice, "two words")
+    assert scripted.spoken == ["two words", "two words"]
 
 
-def test_failed_text_is_synthesized_again() -> None:
-    async def scene() -> int:
-        scripted = ScriptedVoice(fails=True)
-        voice = RememberedVoice(scripted)
-        with pytest.raises(TtsError):
-            await said(voice, "word")
-        await voice.load()
-        return len(await said(voice, "word"))
-
-    assert run_virtual(scene()) == 2
+async def test_failed_text_is_synthesized_again() -> None:
+    scripted = ScriptedVoice(fails=True)
+    voice = RememberedVoice(scripted)
+    with pytest.raises(TtsError):
+        await said(voice, "word")
+    await voice.load()
+    assert len(await said(voice, "word")) == 2
 
 
-def test_memory_is_bounded() -> None:
-    async def scene() -> list[str]:
-        scripted = ScriptedVoice()
-        voice = RememberedVoice(scripted, max_bytes=2 * WORD_BYTES)
-        for text in ("one", "two", "one", "three", "one", "two"):
-            await said(voice, text)
-        return scripted.spoken
-
-    assert run_virtual(scene()) == ["one", "two", "three", "two"]
+async def test_memory_is_bounded() -> None:
+    scripted = ScriptedVoice()
+    voice = RememberedVoice(scripted, max_bytes=2 * WORD_BYTES)
+    for text in ("one", "two", "one", "three", "one", "two"):
+        await said(voice, text)
+    assert scripted.spoken == ["one", "two", "three", "two"]
 
 
-def test_text_longer_than_the_memory_is_spoken() -> None:
-    async def scene() -> int:
-        return len(await said(RememberedVoice(ScriptedVoice(), max_bytes=WORD_BYTES), "much too long"))
-
-    assert run_virtual(scene()) == 6
+async def test_text_longer_than_the_memory_is_spoken() -> None:
+    assert len(await said(RememberedVoice(ScriptedVoice(), max_bytes=WORD_BYTES), "much too long")) == 6

@@ -148,115 +148,100 @@ def test_only_waits_for_awaited_sound_are_recorded() -> None:
     thread.give_up()
 
 
-def test_first_chunk_of_reply_comes_before_later_chunk_of_another(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
-        monitor.hold()
-        order: list[str] = []
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-            tasks.create_task(said(voice, LONG))
-            await monitor.held()
-            for name, text, ahead_s in (("later", "Yes,", 10.0), ("first", "The room is warm.", 0.0)):
-                task = tasks.create_task(said(voice, text, ahead_s))
-                task.add_done_callback(lambda _, name=name: order.append(name))  # type: ignore[misc]
-                await asyncio.sleep(0)
-            monitor.go.set()
-        assert order == ["first", "later"]
-        assert voice.queue_wait.jobs == 2, "later sound is not awaited, and each text counts once"
-        await voice.aclose()
-
-    asyncio.run(scene())
+async def test_first_chunk_of_reply_comes_before_later_chunk_of_another(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    await voice.load()
+    monitor.hold()
+    order: list[str] = []
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        tasks.create_task(said(voice, LONG))
+        await monitor.held()
+        for name, text, ahead_s in (("later", "Yes,", 10.0), ("first", "The room is warm.", 0.0)):
+            task = tasks.create_task(said(voice, text, ahead_s))
+            task.add_done_callback(lambda _, name=name: order.append(name))  # type: ignore[misc]
+            await asyncio.sleep(0)
+        monitor.go.set()
+    assert order == ["first", "later"]
+    assert voice.queue_wait.jobs == 2, "later sound is not awaited, and each text counts once"
+    await voice.aclose()
 
 
-def test_first_chunk_does_not_wait_for_long_text(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
-        monitor.hold()
-        order: list[str] = []
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            long = tasks.create_task(said(voice, LONG))
-            long.add_done_callback(lambda _: order.append("long"))
-            await monitor.held()
-            for _ in range(2):
-                short = tasks.create_task(said(voice, "Yes,"))
-                short.add_done_callback(lambda _: order.append("short"))
-                await asyncio.sleep(0)
-            monitor.go.set()
-        assert order == ["short", "short", "long"]
-        first, *others = monitor.made
-        assert len(others) == 5
-        assert max(others[:2]) < min(first, *others[2:]), "both after the one sentence that was under way"
-        assert long.result() > 4 * short.result()
-        await voice.aclose()
-
-    asyncio.run(scene())
+async def test_first_chunk_does_not_wait_for_long_text(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    await voice.load()
+    monitor.hold()
+    order: list[str] = []
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        long = tasks.create_task(said(voice, LONG))
+        long.add_done_callback(lambda _: order.append("long"))
+        await monitor.held()
+        for _ in range(2):
+            short = tasks.create_task(said(voice, "Yes,"))
+            short.add_done_callback(lambda _: order.append("short"))
+            await asyncio.sleep(0)
+        monitor.go.set()
+    assert order == ["short", "short", "long"]
+    first, *others = monitor.made
+    assert len(others) == 5
+    assert max(others[:2]) < min(first, *others[2:]), "both after the one sentence that was under way"
+    assert long.result() > 4 * short.result()
+    await voice.aclose()
 
 
-def test_first_part_comes_before_parts_of_another_text_that_are_heard_later(
+async def test_first_part_comes_before_parts_of_another_text_that_are_heard_later(
     tones: str, monitor: SynthesisMonitor
 ) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
+    voice = PiperTts(tones)
+    await voice.load()
+    monitor.hold()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(said(voice, LONG))
+        await monitor.held()
+        tasks.create_task(said(voice, LONG))
+        await asyncio.sleep(0)
+        monitor.go.set()
+    first, second, *rest = monitor.made
+    assert second != first
+    assert rest[0] == first, "after two parts of the first text, the second has its turn"
+    await voice.aclose()
+
+
+async def test_working_voice_is_not_reloaded(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(3):
+            tasks.create_task(voice.load())
+    await said(voice, "Hello.")
+    await voice.load()
+    assert monitor.loadings == 1
+    await voice.aclose()
+    await voice.load()
+    assert monitor.loadings == 2
+    await voice.aclose()
+
+
+async def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    await voice.load()
+    whole = await said(voice, LONG)
+    monitor.made.clear()
+    await said(voice, "Yes,")
+    [monitor.broken] = monitor.made
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
         monitor.hold()
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            tasks.create_task(said(voice, LONG))
-            await monitor.held()
-            tasks.create_task(said(voice, LONG))
-            await asyncio.sleep(0)
-            monitor.go.set()
-        first, second, *rest = monitor.made
-        assert second != first
-        assert rest[0] == first, "after two parts of the first text, the second has its turn"
-        await voice.aclose()
-
-    asyncio.run(scene())
-
-
-def test_working_voice_is_not_reloaded(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(3):
-                tasks.create_task(voice.load())
-        await said(voice, "Hello.")
-        await voice.load()
-        assert monitor.loadings == 1
-        await voice.aclose()
-        await voice.load()
-        assert monitor.loadings == 2
-        await voice.aclose()
-
-    asyncio.run(scene())
-
-
-def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
-        whole = await said(voice, LONG)
-        monitor.made.clear()
-        await said(voice, "Yes,")
-        [monitor.broken] = monitor.made
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            monitor.hold()
-            other = tasks.create_task(said(voice, LONG))
-            await monitor.held()
-            failing = tasks.create_task(error(voice, "Yes,"))
-            await asyncio.sleep(0)
-            monitor.go.set()
-            assert "failed inside a chunk (RuntimeError)" in await failing
-            monitor.broken = 0
-            for _ in range(3):
-                tasks.create_task(voice.load())
-        assert other.result() == whole
-        assert monitor.loadings == 2
-        assert await said(voice, "Yes,")
-        await voice.aclose()
-
-    asyncio.run(scene())
+        other = tasks.create_task(said(voice, LONG))
+        await monitor.held()
+        failing = tasks.create_task(error(voice, "Yes,"))
+        await asyncio.sleep(0)
+        monitor.go.set()
+        assert "failed inside a chunk (RuntimeError)" in await failing
+        monitor.broken = 0
+        for _ in range(3):
+            tasks.create_task(voice.load())
+    assert other.result() == whole
+    assert monitor.loadings == 2
+    assert await said(voice, "Yes,")
+    await voice.aclose()
 
 
 @pytest.fixture
@@ -267,116 +252,102 @@ def quick_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_hangs")
-def test_hang_is_reported_to_all_and_voice_replaced_after_it_is_gone(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
-        threads = threading.active_count()
-        monitor.hold()
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-            errors = [tasks.create_task(error(voice, "Hello.")) for _ in range(2)]
-        told = " ".join(task.result() for task in errors)
-        assert "neither computed nor waited" in told
-        assert "abandoned" in told
-        for _ in range(2):
-            assert "cannot be stopped" in await refusal(voice)
-        assert (monitor.loadings, threading.active_count()) == (1, threads)
-        monitor.go.set()
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-            for _ in range(3):
-                tasks.create_task(voice.load())
-        assert monitor.loadings == 2
-        assert await said(voice, "Hello.")
-        await voice.aclose()
-
-    asyncio.run(scene())
+async def test_hang_is_reported_to_all_and_voice_replaced_after_it_is_gone(
+    tones: str, monitor: SynthesisMonitor
+) -> None:
+    voice = PiperTts(tones)
+    await voice.load()
+    threads = threading.active_count()
+    monitor.hold()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        errors = [tasks.create_task(error(voice, "Hello.")) for _ in range(2)]
+    told = " ".join(task.result() for task in errors)
+    assert "neither computed nor waited" in told
+    assert "abandoned" in told
+    for _ in range(2):
+        assert "cannot be stopped" in await refusal(voice)
+    assert (monitor.loadings, threading.active_count()) == (1, threads)
+    monitor.go.set()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        for _ in range(3):
+            tasks.create_task(voice.load())
+    assert monitor.loadings == 2
+    assert await said(voice, "Hello.")
+    await voice.aclose()
 
 
 @pytest.mark.usefixtures("quick_hangs")
-def test_late_audio_is_delivered_and_voice_kept(
+async def test_late_audio_is_delivered_and_voice_kept(
     tones: str, monitor: SynthesisMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model is held, and its threads wait for a processor as on a busy machine."""
     sample = ThreadTimes.sample
     monkeypatch.setattr(ThreadTimes, "sample", lambda *asked: replace(sample(*asked), starved=True))
-
-    async def scene() -> None:
-        voice = PiperTts(tones)
+    voice = PiperTts(tones)
+    await voice.load()
+    monitor.hold()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        late = tasks.create_task(said(voice, "Hello."))
+        await monitor.held()
+        await asyncio.sleep(2.2)
         await voice.load()
-        monitor.hold()
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-            late = tasks.create_task(said(voice, "Hello."))
-            await monitor.held()
-            await asyncio.sleep(2.2)
-            await voice.load()
-            monitor.go.set()
-        assert late.result()
-        assert monitor.loadings == 1
+        monitor.go.set()
+    assert late.result()
+    assert monitor.loadings == 1
+    await voice.aclose()
+
+
+async def test_reload_continues_when_caller_leaves(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    monitor.hold()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        hasty, patient = (tasks.create_task(voice.load()) for _ in range(2))
+        await monitor.held()
+        hasty.cancel()
+        await asyncio.wait([hasty])
+        monitor.go.set()
+    assert patient.done()
+    assert monitor.loadings == 1
+    assert await said(voice, "Hello.")
+    await voice.aclose()
+
+
+async def test_voice_closed_during_reload(tones: str, monitor: SynthesisMonitor) -> None:
+    voice = PiperTts(tones)
+    monitor.hold()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        failing = tasks.create_task(refusal(voice))
+        await monitor.held()
         await voice.aclose()
-
-    asyncio.run(scene())
-
-
-def test_reload_continues_when_caller_leaves(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        monitor.hold()
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            hasty, patient = (tasks.create_task(voice.load()) for _ in range(2))
-            await monitor.held()
-            hasty.cancel()
-            await asyncio.wait([hasty])
-            monitor.go.set()
-        assert patient.done()
-        assert monitor.loadings == 1
-        assert await said(voice, "Hello.")
-        await voice.aclose()
-
-    asyncio.run(scene())
+        assert "was stopped while it was being loaded" in await failing
+        monitor.go.set()
+    assert "not loaded" in await error(voice, "Hello.")
 
 
-def test_voice_closed_during_reload(tones: str, monitor: SynthesisMonitor) -> None:
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        monitor.hold()
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            failing = tasks.create_task(refusal(voice))
-            await monitor.held()
-            await voice.aclose()
-            assert "was stopped while it was being loaded" in await failing
-            monitor.go.set()
-        assert "not loaded" in await error(voice, "Hello.")
-
-    asyncio.run(scene())
-
-
-def test_waiting_for_other_conversations_is_not_reported_as_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("quick_hangs")
+async def test_waiting_for_other_conversations_is_not_reported_as_hang(
+    tones: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sentence = PiperModel.sentence
-    slow = threading.Event()
 
     def slowly(model: PiperModel, phonemes: list[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
-        slow.wait(0.1)
+        threading.Event().wait(0.1)
         return sentence(model, phonemes, switch, speed)
 
-    async def scene() -> None:
-        voice = PiperTts(tones)
-        await voice.load()
-        monkeypatch.setattr(PiperModel, "sentence", slowly)
-        thread, talking = voice._thread, True
+    voice = PiperTts(tones)
+    await voice.load()
+    monkeypatch.setattr(PiperModel, "sentence", slowly)
+    thread, talking = voice._thread, True
 
-        async def talk() -> None:
-            while talking:
-                assert await said(voice, "Yes,")
+    async def talk() -> None:
+        while talking:
+            assert await said(voice, "Yes,")
 
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            for _ in range(2):
-                tasks.create_task(talk())
-            assert await said(voice, LONG)
-            await voice.load()
-            assert voice._thread is thread
-            talking = False
-        slow.set()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(talk())
         assert await said(voice, LONG)
-        await voice.aclose()
-
-    asyncio.run(scene())
+        await voice.load()
+        assert voice._thread is thread
+        talking = False
+    await voice.aclose()

@@ -20,11 +20,9 @@ from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ReplySamples
 SENTENCES = (
     "The train to the coast leaves at half past four from the second platform.",
     "My grandmother planted those apple trees before the house was built.",
-    "Nobody knew why the old clock in the hall had suddenly stopped working.",
-    "If the weather stays dry, we can walk along the river after dinner.",
 )
 
-CUTS = 5
+CUTS = 4
 """Cuts of each sentence, evenly over its length."""
 
 pytestmark = [
@@ -83,4 +81,4 @@ def test_history_is_cut_within_one_word_of_what_was_heard() -> None:
             cut = pcm.size * number // (CUTS + 1)
             kept = len(_words(history.text_heard(ReplySamples(cut))))
             off.append(kept - _heard(whisper, pcm[:cut], text))
-    assert sum(abs(words) <= 1 for words in off) >= 0.95 * len(off), off
+    assert all(abs(words) <= 1 for words in off), off
