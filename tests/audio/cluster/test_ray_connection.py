@@ -30,35 +30,29 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         import_ray()
 
 
-def test_unreachable_cluster_is_a_load_error(free_port: int) -> None:
-    async def scene() -> None:
-        connection = RayConnection(f"127.0.0.1:{free_port}", timeout_s=60)
-        try:
-            with pytest.raises(EngineLoadError, match="repartee cluster start"):
-                await asyncio.wrap_future(connection.request("recognizer", "describe"))
-            with pytest.raises(EngineLoadError, match=str(free_port)):
-                async for _item in connection.stream("voice", "speak", "Hello.", 1.0):
-                    pass
-        finally:
-            await connection.aclose()
-
-    asyncio.run(scene())
+async def test_unreachable_cluster_is_a_load_error(free_port: int) -> None:
+    connection = RayConnection(f"127.0.0.1:{free_port}", timeout_s=60)
+    try:
+        with pytest.raises(EngineLoadError, match="repartee cluster start"):
+            await asyncio.wrap_future(connection.request("recognizer", "describe"))
+        with pytest.raises(EngineLoadError, match=str(free_port)):
+            async for _item in connection.stream("voice", "speak", "Hello.", 1.0):
+                pass
+    finally:
+        await connection.aclose()
 
 
-def test_slow_cluster_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        connection = RayConnection("auto", timeout_s=0.1)
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(connection, "_is_connected", asyncio.run_coroutine_threadsafe(ended.wait(), loop).result)
-        try:
-            with pytest.raises(EngineLoadError, match=r"within 0\.1 s: look at its head"):
-                await asyncio.wrap_future(connection.request("recognizer", "describe"))
-        finally:
-            ended.set()
-            await connection.aclose()
-
-    asyncio.run(scene())
+async def test_slow_cluster_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = RayConnection("auto", timeout_s=0.1)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(connection, "_is_connected", asyncio.run_coroutine_threadsafe(ended.wait(), loop).result)
+    try:
+        with pytest.raises(EngineLoadError, match=r"within 0\.1 s: look at its head"):
+            await asyncio.wrap_future(connection.request("recognizer", "describe"))
+    finally:
+        ended.set()
+        await connection.aclose()
 
 
 class Response:
@@ -140,107 +134,92 @@ class ScriptedRay:
         return self.handles[-1]
 
 
+@pytest.fixture
+def ray() -> ScriptedRay:
+    scripted = ScriptedRay()
+    scripted.may_connect.set()
+    return scripted
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - it becomes true in another thread
             await asyncio.sleep(0.001)
 
 
-def test_requests_share_one_connection_even_if_the_first_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_share_one_connection_even_if_the_first_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = ScriptedRay()
-
-    async def scene() -> None:
-        connection = ray.connection(monkeypatch)
-        first = connection.request("turn-end", "probability", b"")
-        await until(lambda: ray.connects == 1)
-        first.cancel()  # Smart Turn waits only for half a second
-        second = connection.request("turn-end", "probability", b"")
-        third = connection.request("recognizer", "decode", b"")
-        ray.may_connect.set()
-        await until(lambda: ray.requested == 2)
-        assert ray.connects == 1
-        assert sorted(handle.service for handle in ray.handles) == ["recognizer", "turn-end"]
-        await connection.aclose()
-        for unanswered in (second, third):
-            with pytest.raises(EngineError, match="is closed"):
-                unanswered.result(30)
-
-    asyncio.run(scene())
-
-
-def test_reset_of_a_service_leaves_the_others_connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = ScriptedRay()
+    connection = ray.connection(monkeypatch)
+    first = connection.request("turn-end", "probability", b"")
+    await until(lambda: ray.connects == 1)
+    first.cancel()  # Smart Turn waits only for half a second
+    second = connection.request("turn-end", "probability", b"")
+    third = connection.request("recognizer", "decode", b"")
     ray.may_connect.set()
-
-    async def scene() -> None:
-        connection = ray.connection(monkeypatch)
-        connection.request("recognizer", "decode", b"")
-        connection.request("voice", "describe")
-        await until(lambda: ray.requested == 2)
-        connection.reset("recognizer")
-        connection.request("recognizer", "decode", b"")
-        await until(lambda: ray.requested == 3)
-        assert [handle.service for handle in ray.handles if handle.is_closed] == ["recognizer"]
-        assert ray.connects == 1
-        await connection.aclose()
-        assert all(handle.is_closed for handle in ray.handles)
-        connection.reset("recognizer")  # does nothing
-
-    asyncio.run(scene())
+    await until(lambda: ray.requested == 2)
+    assert ray.connects == 1
+    assert sorted(handle.service for handle in ray.handles) == ["recognizer", "turn-end"]
+    await connection.aclose()
+    for unanswered in (second, third):
+        with pytest.raises(EngineError, match="is closed"):
+            unanswered.result(30)
 
 
-def test_all_handles_are_closed_before_another_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = ScriptedRay()
-    ray.may_connect.set()
-
-    async def scene() -> None:
-        connection = ray.connection(monkeypatch)
-        connection.request("recognizer", "decode", b"")
-        connection.request("voice", "describe")
-        await until(lambda: ray.requested == 2)
-        ray.is_member = False  # the head was started again
-        connection.reset("recognizer")
-        connection.request("recognizer", "decode", b"")
-        await until(lambda: ray.requested == 3)
-        assert [handle.is_closed for handle in ray.handles] == [True, True, False]
-        assert ray.connects == 2
-        await connection.aclose()
-
-    asyncio.run(scene())
+async def test_reset_of_a_service_leaves_the_others_connected(
+    ray: ScriptedRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = ray.connection(monkeypatch)
+    connection.request("recognizer", "decode", b"")
+    connection.request("voice", "describe")
+    await until(lambda: ray.requested == 2)
+    connection.reset("recognizer")
+    connection.request("recognizer", "decode", b"")
+    await until(lambda: ray.requested == 3)
+    assert [handle.service for handle in ray.handles if handle.is_closed] == ["recognizer"]
+    assert ray.connects == 1
+    await connection.aclose()
+    assert all(handle.is_closed for handle in ray.handles)
+    connection.reset("recognizer")  # does nothing
 
 
-def test_stream_whose_items_nobody_takes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_handles_are_closed_before_another_connection(
+    ray: ScriptedRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = ray.connection(monkeypatch)
+    connection.request("recognizer", "decode", b"")
+    connection.request("voice", "describe")
+    await until(lambda: ray.requested == 2)
+    ray.is_member = False  # the head was started again
+    connection.reset("recognizer")
+    connection.request("recognizer", "decode", b"")
+    await until(lambda: ray.requested == 3)
+    assert [handle.is_closed for handle in ray.handles] == [True, True, False]
+    assert ray.connects == 2
+    await connection.aclose()
+
+
+async def test_stream_whose_items_nobody_takes_fails(ray: ScriptedRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_connection, "MAX_ITEMS", 3)
-    ray = ScriptedRay()
-    ray.may_connect.set()
+    connection = ray.connection(monkeypatch)
+    async with aclosing(connection.stream("voice", "speak", "Hello.", 1.0)) as items:
+        assert await anext(items) == 0
+        await until(lambda: ray.handles[0].responses[0].is_cancelled)
+        with pytest.raises(EngineError, match="more than 3 items"):
+            async for _item in items:
+                pass
+    await connection.aclose()
 
-    async def scene() -> None:
-        connection = ray.connection(monkeypatch)
-        async with aclosing(connection.stream("voice", "speak", "Hello.", 1.0)) as items:
-            assert await anext(items) == 0
-            await until(lambda: ray.handles[0].responses[0].is_cancelled)
-            with pytest.raises(EngineError, match="more than 3 items"):
-                async for _item in items:
-                    pass
+
+async def test_stream_that_is_cut_by_closing_the_connection_is_not_complete(
+    ray: ScriptedRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = ray.connection(monkeypatch)
+    async with aclosing(connection.stream("voice", "speak", "Hello.", 1.0)) as items:
+        assert await anext(items) == 0
         await connection.aclose()
-
-    asyncio.run(scene())
-
-
-def test_stream_that_is_cut_by_closing_the_connection_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = ScriptedRay()
-    ray.may_connect.set()
-
-    async def scene() -> None:
-        connection = ray.connection(monkeypatch)
-        async with aclosing(connection.stream("voice", "speak", "Hello.", 1.0)) as items:
-            assert await anext(items) == 0
-            await connection.aclose()
-            with pytest.raises(EngineError, match="is closed"):
-                async for _item in items:
-                    pass
-
-    asyncio.run(scene())
+        with pytest.raises(EngineError, match="is closed"):
+            async for _item in items:
+                pass
 
 
 @pytest.mark.parametrize(
@@ -250,31 +229,25 @@ def test_stream_that_is_cut_by_closing_the_connection_is_not_complete(monkeypatc
         (ConnectionRefusedError("a long text of the system"), "(ConnectionRefusedError): start it"),
     ],
 )
-def test_failed_connection_says_why(error: Exception, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_connection_says_why(error: Exception, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise error
 
-    async def scene() -> None:
-        connection = ScriptedRay().connection(monkeypatch)
-        monkeypatch.setattr(connection, "_connect_now", fail)
-        with pytest.raises(EngineLoadError) as raised:
-            await asyncio.wrap_future(connection.request("recognizer", "describe"))
-        assert shown in str(raised.value)
-        assert "repartee cluster start" in str(raised.value)
-        await connection.aclose()
-
-    asyncio.run(scene())
+    connection = ScriptedRay().connection(monkeypatch)
+    monkeypatch.setattr(connection, "_connect_now", fail)
+    with pytest.raises(EngineLoadError) as raised:
+        await asyncio.wrap_future(connection.request("recognizer", "describe"))
+    assert shown in str(raised.value)
+    assert "repartee cluster start" in str(raised.value)
+    await connection.aclose()
 
 
-def test_closed_connection_refuses_requests() -> None:
-    async def scene() -> None:
-        connection = RayConnection("auto", timeout_s=1)
-        await connection.aclose()
-        await connection.aclose()
-        with pytest.raises(EngineError, match="closed"):
-            connection.request("recognizer", "describe")
-
-    asyncio.run(scene())
+async def test_closed_connection_refuses_requests() -> None:
+    connection = RayConnection("auto", timeout_s=1)
+    await connection.aclose()
+    await connection.aclose()
+    with pytest.raises(EngineError, match="closed"):
+        connection.request("recognizer", "describe")
 
 
 def ray_errors() -> list[tuple[Any, type, str]]:

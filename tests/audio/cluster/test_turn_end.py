@@ -43,15 +43,12 @@ def test_failure_of_the_network_is_reported() -> None:
         judged(ScriptedCluster({"probability": [EngineError("Smart Turn failed inside onnxruntime")]}))
 
 
-def test_requests_beyond_the_limit_are_refused() -> None:
-    async def scene() -> None:
-        model = ClusterTurnEnd(ScriptedCluster({"probability": [None]}))
-        async with asyncio.TaskGroup() as tasks:
-            waiting = [tasks.create_task(model.probability(PCM)) for _ in range(MAX_WAITING)]
-            await asyncio.sleep(0)
-            with pytest.raises(TimeoutError):
-                await model.probability(PCM)
-            for task in waiting:
-                task.cancel()
-
-    asyncio.run(scene())
+async def test_requests_beyond_the_limit_are_refused() -> None:
+    model = ClusterTurnEnd(ScriptedCluster({"probability": [None]}))
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(model.probability(PCM)) for _ in range(MAX_WAITING)]
+        await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await model.probability(PCM)
+        for task in waiting:
+            task.cancel()

@@ -75,16 +75,12 @@ def test_voice_that_gives_no_sound_in_time_fails() -> None:
     assert cluster.closed_streams == 1
 
 
-def test_closing_the_generator_cancels_the_request() -> None:
+async def test_closing_the_generator_cancels_the_request() -> None:
     cluster = ScriptedCluster(streams=[[FIRST, None]])
-
-    async def scene() -> None:
-        voice = ClusterVoice(cluster, timeout_s=30)
-        async with aclosing(voice.speak("Hello.")) as chunks:
-            await anext(chunks)
-        assert cluster.closed_streams == 1
-
-    asyncio.run(scene())
+    voice = ClusterVoice(cluster, timeout_s=30)
+    async with aclosing(voice.speak("Hello.")) as chunks:
+        await anext(chunks)
+    assert cluster.closed_streams == 1
 
 
 def test_voice_without_a_cluster_is_not_loaded() -> None:

@@ -104,7 +104,7 @@ def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 120), st.integers(5, 80)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(1, 100), st.integers(5, 40)), min_size=1, max_size=3),
     st.integers(0, 5),
     st.integers(0, 2**32 - 1),
 )

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.end_of_turn.prosody import ProsodyTrack
@@ -80,7 +80,6 @@ def test_unvoiced_short_turn_has_neutral_pitch_rank() -> None:
     assert (found.pitch_known, found.pitch_rank) == (1.0, 0.5)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 12)), min_size=1, max_size=8),
     st.integers(0, 3000),

@@ -45,13 +45,13 @@ sys.exit(7)
 """
 
 
-@pytest.mark.parametrize("scene", [pytest.param(WHISPER, id="whisper"), pytest.param(PIPER, id="piper")])
 @pytest.mark.parametrize(
-    ("job_s", "limit_s", "ctrl_c_s", "said", "status"),
+    ("scene", "job_s", "limit_s", "ctrl_c_s", "said", "status"),
     [
-        pytest.param(0.3, 20, 0, "worked\n", 7, id="waits for it"),
-        pytest.param(60, 0.2, 0, "", 7, id="but not for one that hangs"),
-        pytest.param(60, 60, 0.5, "", 130, id="nor for a person who cannot wait"),
+        pytest.param(WHISPER, 0.3, 20, 0, "worked\n", 7, id="waits for whisper"),
+        pytest.param(PIPER, 0.3, 20, 0, "worked\n", 7, id="waits for piper"),
+        pytest.param(PIPER, 60, 0.2, 0, "", 7, id="but not for one that hangs"),
+        pytest.param(WHISPER, 60, 60, 0.5, "", 130, id="nor for a person who cannot wait"),
     ],
 )
 def test_exit_waits_for_running_job(

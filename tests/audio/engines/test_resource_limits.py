@@ -12,11 +12,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems d
 @pytest.mark.parametrize(
     ("use", "how"),
     [
-        ("bytearray(1 << 30)", "MemoryError"),
-        ("sum(iter(lambda: 1, 0))", "-9"),  # SIGKILL
-        ("open('x', 'wb', 0).write(b'x')", "File too large"),
+        pytest.param("bytearray(1 << 30)", "MemoryError", id="memory"),
+        pytest.param("sum(iter(lambda: 1, 0))", "-9", id="processor time"),  # SIGKILL
+        pytest.param("open('x', 'wb', 0).write(b'x')", "File too large", id="files"),
     ],
-    ids=["memory", "processor time", "files"],
 )
 def test_process_beyond_its_limits_ends(use: str, how: str, tmp_path: Path) -> None:
     code = f"from audio.resource_limits import limit_resources; limit_resources(1 << 29, 1); print({use})"
@@ -34,10 +33,9 @@ def test_process_beyond_its_limits_ends(use: str, how: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "limiting",
     [
-        "from audio.resource_limits import limit_resources; limit_resources(1, 1)",
-        "from audio.tts.pico.synthesis_process import _limit_resources; _limit_resources()",
+        pytest.param("from audio.resource_limits import limit_resources; limit_resources(1, 1)", id="uploads"),
+        pytest.param("from audio.tts.pico.synthesis_process import _limit_resources; _limit_resources()", id="pico"),
     ],
-    ids=["uploads", "pico"],
 )
 def test_refused_limit_leaves_the_others(limiting: str) -> None:
     code = (

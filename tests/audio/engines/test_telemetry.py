@@ -18,8 +18,6 @@ SHOW = "import os, sys; print([name for name, value in {off!r}.items() if os.env
     "module",
     [
         "repartee.program",
-        "audio.tts.piper.voice",
-        "audio.vad.silero.detector",
         "audio.formats.upload_decoder",
         "bench.conversations.recordings",
     ],

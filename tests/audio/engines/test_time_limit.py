@@ -34,20 +34,14 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
 @pytest.mark.parametrize(
     ("stall_s", "answer_s", "after_s"),
     [
-        (0, 2.9, 2.9),
-        (2.5, 3.0, 3.5),
-        (2.5, 3.4, 3.5),  # all three are ready when the loop runs again
-        (9.0, 2.0, 10.0),
-        (9.0, 12.9, 12.9),  # the engine was blocked too
-        (2.5, 3.9, 3.9),
-    ],
-    ids=[
-        "no stall, answer in time",
-        "answer just after a short stall",
-        "late answer after a short stall",
-        "answer during a long stall",
-        "answer after a long stall",
-        "latest answer after a short stall",
+        pytest.param(0, 2.9, 2.9, id="no stall, answer in time"),
+        pytest.param(2.5, 3.0, 3.5, id="answer just after a short stall"),
+        pytest.param(
+            2.5, 3.4, 3.5, id="late answer after a short stall"
+        ),  # all three are ready when the loop runs again
+        pytest.param(9.0, 2.0, 10.0, id="answer during a long stall"),
+        pytest.param(9.0, 12.9, 12.9, id="answer after a long stall"),  # the engine was blocked too
+        pytest.param(2.5, 3.9, 3.9, id="latest answer after a short stall"),
     ],
 )
 def test_answer_delayed_by_blocked_loop_counts(stall_s: float, answer_s: float, after_s: float) -> None:
@@ -67,16 +61,14 @@ def test_missing_answer_times_out_after_blocked_loop(stall_s: float, after_s: fl
     assert ended_after_s == pytest.approx(after_s)
 
 
-def test_cancellation_is_not_reported_as_timeout() -> None:
-    async def main() -> None:
-        async def wait() -> None:
-            async with time_limit(LIMIT_S):
-                await asyncio.Event().wait()
+@pytest.mark.virtual_time
+async def test_cancellation_is_not_reported_as_timeout() -> None:
+    async def wait() -> None:
+        async with time_limit(LIMIT_S):
+            await asyncio.Event().wait()
 
-        async with asyncio.TaskGroup() as tasks:
-            waiting = tasks.create_task(wait())
-            await asyncio.sleep(1)
-            waiting.cancel()
-        assert waiting.cancelled()
-
-    run_virtual(main())
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(wait())
+        await asyncio.sleep(1)
+        waiting.cancel()
+    assert waiting.cancelled()

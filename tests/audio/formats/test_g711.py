@@ -26,14 +26,13 @@ def test_encoding_of_known_samples(sample: int, ulaw: int, alaw: int) -> None:
 @pytest.mark.parametrize(
     ("code", "of_ulaw", "of_alaw"),
     [
-        (0x00, -32_124, -5_504),
-        (0x80, 32_124, 5_504),
-        (0xFF, 0, 848),
-        (0x7F, 0, -848),
-        (0xD5, 716, 8),
-        (0x2A, -5_372, -32_256),
+        pytest.param(0x00, -32_124, -5_504, id="0x00"),
+        pytest.param(0x80, 32_124, 5_504, id="0x80"),
+        pytest.param(0xFF, 0, 848, id="0xff"),
+        pytest.param(0x7F, 0, -848, id="0x7f"),
+        pytest.param(0xD5, 716, 8, id="0xd5"),
+        pytest.param(0x2A, -5_372, -32_256, id="0x2a"),
     ],
-    ids=["0x00", "0x80", "0xff", "0x7f", "0xd5", "0x2a"],
 )
 def test_decoding_of_known_bytes(code: int, of_ulaw: int, of_alaw: int) -> None:
     assert decode_ulaw(bytes([code])).tolist() == [of_ulaw]
@@ -51,15 +50,6 @@ def test_all_values_match_standard_library() -> None:
     assert encode_alaw(EVERY_SAMPLE) == audioop.lin2alaw(linear, 2)
     assert decode_ulaw(EVERY_BYTE).astype("<i2").tobytes() == audioop.ulaw2lin(EVERY_BYTE, 2)
     assert decode_alaw(EVERY_BYTE).astype("<i2").tobytes() == audioop.alaw2lin(EVERY_BYTE, 2)
-
-
-def test_quantization_error_is_bounded() -> None:
-    for encode, decode in ((encode_ulaw, decode_ulaw), (encode_alaw, decode_alaw)):
-        back = decode(encode(EVERY_SAMPLE)).astype(np.int32)
-        loudness = np.abs(EVERY_SAMPLE.astype(np.int32))
-        error = np.abs(back - EVERY_SAMPLE)
-        assert np.all(error <= 8 + loudness // 16)
-        assert encode(decode(encode(EVERY_SAMPLE))) == encode(EVERY_SAMPLE)
 
 
 def test_non_contiguous_input_is_accepted() -> None:

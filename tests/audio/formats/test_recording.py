@@ -33,32 +33,18 @@ def whole(recording: Recording, n: int = 320) -> npt.NDArray[np.int16]:
 @pytest.mark.parametrize(
     ("name", "subtype", "rate_hz", "channels", "tolerance"),
     [
-        ("a.wav", "PCM_16", 16_000, 1, 1),
-        ("a.wav", "PCM_U8", 8_000, 1, 257),
-        ("a.wav", "PCM_24", 44_100, 1, 1),
-        ("a.wav", "PCM_32", 48_000, 2, 1),
-        ("a.wav", "FLOAT", 48_000, 2, 1),
-        ("a.wav", "DOUBLE", 22_050, 1, 1),
-        ("a.wav", "ULAW", 8_000, 1, 1024),
-        ("a.wav", "PCM_16", 96_000, 6, 1),
-        ("a.flac", "PCM_16", 44_100, 2, 1),
-        ("a.flac", "PCM_24", 16_000, 1, 1),
-        ("a.ogg", "VORBIS", 48_000, 2, 3000),
-        ("a.ogg", "OPUS", 48_000, 1, 3000),
-    ],
-    ids=[
-        "WAV 16 bit",
-        "WAV 8 bit",
-        "WAV 24 bit",
-        "WAV 32 bit stereo",
-        "WAV float",
-        "WAV double",
-        "WAV u-law",
-        "WAV six channels",
-        "FLAC stereo",
-        "FLAC 24 bit",
-        "Vorbis",
-        "Opus",
+        pytest.param("a.wav", "PCM_16", 16_000, 1, 1, id="WAV 16 bit"),
+        pytest.param("a.wav", "PCM_U8", 8_000, 1, 257, id="WAV 8 bit"),
+        pytest.param("a.wav", "PCM_24", 44_100, 1, 1, id="WAV 24 bit"),
+        pytest.param("a.wav", "PCM_32", 48_000, 2, 1, id="WAV 32 bit stereo"),
+        pytest.param("a.wav", "FLOAT", 48_000, 2, 1, id="WAV float"),
+        pytest.param("a.wav", "DOUBLE", 22_050, 1, 1, id="WAV double"),
+        pytest.param("a.wav", "ULAW", 8_000, 1, 1024, id="WAV u-law"),
+        pytest.param("a.wav", "PCM_16", 96_000, 6, 1, id="WAV six channels"),
+        pytest.param("a.flac", "PCM_16", 44_100, 2, 1, id="FLAC stereo"),
+        pytest.param("a.flac", "PCM_24", 16_000, 1, 1, id="FLAC 24 bit"),
+        pytest.param("a.ogg", "VORBIS", 48_000, 2, 3000, id="Vorbis"),
+        pytest.param("a.ogg", "OPUS", 48_000, 1, 3000, id="Opus"),
     ],
 )
 def test_formats_are_read(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels: int, tolerance: int) -> None:
@@ -127,26 +113,15 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.wav", b"", "empty"),
-        ("a.wav", b"\0" * 5000, "not a recording"),
-        ("a.wav", b"hello, this is no sound at all\n" * 50, "not a recording"),
-        ("a.wav", b"<!doctype html><html><body>404</body></html>", "not a recording"),
-        ("a.wav", b"RIFF\x24\0\0\0WAVEfmt ", "not a recording"),
-        ("a.raw", b"\1\2" * 5000, "not a recording"),
-        ("a.mp3", b"ID3\4\0\0", "not a recording"),
-        ("a.flac", b"fLaC", "not a recording"),
-        ("a.ogg", b"OggS\0\2", "not a recording"),
-    ],
-    ids=[
-        "empty",
-        "zero bytes",
-        "text",
-        "web page",
-        "truncated WAV header",
-        "raw samples",
-        "truncated MP3",
-        "truncated FLAC",
-        "truncated Ogg",
+        pytest.param("a.wav", b"", "empty", id="empty"),
+        pytest.param("a.wav", b"\0" * 5000, "not a recording", id="zero bytes"),
+        pytest.param("a.wav", b"hello, this is no sound at all\n" * 50, "not a recording", id="text"),
+        pytest.param("a.wav", b"<!doctype html><html><body>404</body></html>", "not a recording", id="web page"),
+        pytest.param("a.wav", b"RIFF\x24\0\0\0WAVEfmt ", "not a recording", id="truncated WAV header"),
+        pytest.param("a.raw", b"\1\2" * 5000, "not a recording", id="raw samples"),
+        pytest.param("a.mp3", b"ID3\4\0\0", "not a recording", id="truncated MP3"),
+        pytest.param("a.flac", b"fLaC", "not a recording", id="truncated FLAC"),
+        pytest.param("a.ogg", b"OggS\0\2", "not a recording", id="truncated Ogg"),
     ],
 )
 def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -203,12 +178,11 @@ def with_lengths(path: Path, riff: int, data: int) -> None:
 @pytest.mark.parametrize(
     ("riff", "data"),
     [
-        (0xFFFF_FFFF, 0xFFFF_FFFF),
-        (0xFFFF_FFFF, 0xFFFF_FFDB),
-        (0x7FFF_F024, 0x7FFF_F000),
-        (0x8000_0024, 0x8000_0000),
+        pytest.param(0xFFFF_FFFF, 0xFFFF_FFFF, id="all bits set"),
+        pytest.param(0xFFFF_FFFF, 0xFFFF_FFDB, id="all bits set minus header"),
+        pytest.param(0x7FFF_F024, 0x7FFF_F000, id="just below 2 GiB"),
+        pytest.param(0x8000_0024, 0x8000_0000, id="2 GiB"),
     ],
-    ids=["all bits set", "all bits set minus header", "just below 2 GiB", "2 GiB"],
 )
 def test_unknown_length_is_accepted(tmp_path: Path, riff: int, data: int) -> None:
     path = tmp_path / "piped.wav"
@@ -276,10 +250,10 @@ def test_file_that_shrinks_during_reading_is_reported(tmp_path: Path) -> None:
         whole(recording)
 
 
-def test_one_hour_recording_needs_little_memory(tmp_path: Path) -> None:
-    path = tmp_path / "hour.wav"
+def test_long_recording_needs_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.wav"
     soundfile.write(path, tone(16_000, 0.1), 16_000, subtype="PCM_16")
-    size = 3600 * 16_000 * 2
+    size = 600 * 16_000 * 2
     with path.open("r+b") as file:
         file.seek(4)
         file.write((36 + size).to_bytes(4, "little"))
@@ -287,14 +261,14 @@ def test_one_hour_recording_needs_little_memory(tmp_path: Path) -> None:
         file.write(size.to_bytes(4, "little"))
         file.truncate(44 + size)  # a sparse file: the rest is silence without disk space
     recording = open_recording(path)
-    assert recording.duration_s == 3600.0
+    assert recording.duration_s == 600.0
     tracemalloc.start()
     try:
         read = sum(len(block) for block in recording.blocks(16_000))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert read == 3600 * 16_000
+    assert read == 600 * 16_000
     assert peak < 1_000_000
 
 
@@ -306,7 +280,7 @@ def test_damaged_file_with_wrong_seek_position(tmp_path: Path) -> None:
         assert sum(len(block) for block in recording.blocks(1000)) == recording.samples
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(["wav", "flac", "ogg"]),
     changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6),
@@ -412,7 +386,7 @@ def test_file_that_names_other_files_is_refused(tmp_path: Path, content: bytes) 
     assert "not a recording" in refused(path)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(COMPRESSED),
     changes=st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 255)), max_size=6),

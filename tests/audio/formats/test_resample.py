@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.resample import StreamResampler, mixdown, to_float, to_pcm
@@ -49,7 +49,6 @@ def test_position_is_kept_at_flush(rate_hz: int) -> None:
     assert centre(out) == pytest.approx(at * 16_000 / rate_hz, abs=1.0)
 
 
-@settings(max_examples=60)
 @given(rate_hz=st.sampled_from(RATES), to_hz=st.sampled_from([16_000, 24_000]), blocks=st.lists(st.integers(0, 2000)))
 def test_output_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> None:
     resampler = StreamResampler(rate_hz, to_hz)
@@ -68,11 +67,6 @@ def test_flush_resets_resampler() -> None:
     resampler = StreamResampler(44_100)
     first = in_blocks(resampler, sound, 441)
     np.testing.assert_array_equal(first, in_blocks(resampler, sound, 441))
-
-
-@pytest.mark.parametrize("rate_hz", RATES, ids="{} Hz".format)
-def test_silence_stays_silent(rate_hz: int) -> None:
-    assert not in_blocks(StreamResampler(rate_hz), np.zeros(rate_hz, np.int16), rate_hz // 50).any()
 
 
 def test_same_rate_is_passed_through() -> None:

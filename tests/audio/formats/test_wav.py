@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from support.clocks.stopwatch import Stopwatch
 from support.clocks.virtual_time import run_virtual
 
 from audio.formats.recording import Recording, open_recording
@@ -15,6 +14,8 @@ from audio.formats.wav import WavMicrophone
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.units import FRAME_SAMPLES, Samples
+
+pytestmark = pytest.mark.virtual_time
 
 START_S = 1000.0
 
@@ -64,20 +65,15 @@ def test_last_frame_is_padded(tmp_path: Path) -> None:
     assert not heard[-1][1].pcm[160:].any()
 
 
-def test_late_wake_ups_are_caught_up(tmp_path: Path) -> None:
+async def test_late_wake_ups_are_caught_up(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.0)
-
-    async def slowly() -> list[float]:
-        loop = asyncio.get_running_loop()
-        arrived = []
-        async with aclosing(microphone.frames()) as frames:
-            async for frame in frames:
-                arrived.append(loop.time() - START_S - frame.end / 16_000)
-                if frame.start == 10 * FRAME_SAMPLES:
-                    await asyncio.sleep(0.11)  # the loop is blocked
-        return arrived
-
-    arrived = run_virtual(slowly())
+    loop = asyncio.get_running_loop()
+    arrived = []
+    async with aclosing(microphone.frames()) as frames:
+        async for frame in frames:
+            arrived.append(loop.time() - START_S - frame.end / 16_000)
+            if frame.start == 10 * FRAME_SAMPLES:
+                await asyncio.sleep(0.11)  # the loop is blocked
     assert arrived[:11] == pytest.approx([0.0] * 11)
     assert arrived[11:16] == pytest.approx([0.09, 0.07, 0.05, 0.03, 0.01])
     assert arrived[16:] == pytest.approx([0.0] * (len(arrived) - 16))
@@ -92,29 +88,7 @@ def test_non_realtime_plays_as_fast_as_consumed(tmp_path: Path) -> None:
     assert microphone.clock.to_loop_s(heard[-1][1].end) == pytest.approx(START_S)
 
 
-def test_frames_can_be_iterated_once(tmp_path: Path) -> None:
-    microphone = WavMicrophone(recorded(tmp_path, 0.1), tail_s=0.0)
-
-    async def twice() -> None:
-        await listen(microphone)
-        with pytest.raises(RuntimeError, match="once"):
-            await listen(microphone)
-
-    run_virtual(twice())
-
-
 @pytest.mark.parametrize("tail_s", [-1.0, float("inf"), float("nan")], ids=["negative", "infinite", "NaN"])
 def test_invalid_tail_is_refused(tmp_path: Path, tail_s: float) -> None:
     with pytest.raises(ValueError, match="tail_s"):
         WavMicrophone(recorded(tmp_path, 0.1), tail_s=tail_s)
-
-
-@pytest.mark.slow
-@pytest.mark.real_time
-def test_plays_in_real_time(tmp_path: Path) -> None:
-    microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.5)
-    watch = Stopwatch()
-    heard = asyncio.run(listen(microphone))
-    assert watch.duration.elapsed_s > 1.35
-    assert watch.undisturbed_s < 1.65
-    assert len(heard) == 75

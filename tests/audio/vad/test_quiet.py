@@ -70,7 +70,7 @@ def test_network_runs_in_a_room() -> None:
     assert network.windows == frames * FRAME_SAMPLES // WINDOW_SAMPLES
 
 
-@pytest.mark.parametrize("frames", [1, 3, 8, 13, 22])
+@pytest.mark.parametrize("frames", [1, 8, 22])
 def test_short_rest_changes_no_result(frames: int) -> None:
     speech = recording("rhasspy3_set-timer")
     parts = (speech, quiet((HANGOVER_FRAMES + 8 + frames) * FRAME_MS / 1000), speech)

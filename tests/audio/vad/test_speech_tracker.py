@@ -1,5 +1,6 @@
 """Onsets and offsets from scripted scores over known audio."""
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,15 +29,23 @@ def sound(frames: int, *bursts: tuple[int, int, float]) -> Pcm:
     return wave.round().astype(np.int16)
 
 
+def heard(
+    pcm: Pcm, scores: Mapping[int, float], *, track: SpeechTracker | None = None, inserted: Collection[int] = ()
+) -> Iterator[tuple[SpeechTracker, VadResult]]:
+    """Yields the tracker and its result after each frame. Frames without a score have 0; `inserted` ones are silent."""
+    track = track or SpeechTracker(SETTINGS)
+    for number in range(len(pcm) // FRAME_SAMPLES):
+        is_inserted, score = number in inserted, scores.get(number, 0.0)
+        samples = pcm[number * FRAME_SAMPLES : (number + 1) * FRAME_SAMPLES] * (not is_inserted)
+        frame = Frame(Samples(number * FRAME_SAMPLES), samples, is_inserted)
+        track.push(frame)
+        track.step(score, frame.start, frame.end)
+        yield track, track.result(score)
+
+
 def results(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
     """Score 1 in the frames of `voiced`, else 0."""
-    voicings = []
-    for i in range(len(pcm) // FRAME_SAMPLES):
-        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
-        track.push(frame)
-        track.step(float(i in voiced), frame.start, frame.end)
-        voicings.append(track.result(float(i in voiced)))
-    return voicings
+    return [result for _, result in heard(pcm, dict.fromkeys(voiced, 1.0), track=track)]
 
 
 def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
@@ -111,15 +120,8 @@ def test_reset_drops_frames_without_levels() -> None:
 
 def possible_onsets(pcm: Pcm, scores: dict[int, float]) -> list[int]:
     """Returns the frames with a possible onset, for the given scores (default 0)."""
-    track, found = SpeechTracker(SETTINGS), []
-    for i in range(len(pcm) // FRAME_SAMPLES):
-        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
-        track.push(frame)
-        score = scores.get(i, 0.0)
-        track.step(score, frame.start, frame.end)
-        if track.result(score).possible_onset:
-            assert not track.speaking
-            found.append(i)
+    found = [number for number, (_, result) in enumerate(heard(pcm, scores)) if result.possible_onset]
+    assert not any(result.speaking and result.possible_onset for _, result in heard(pcm, scores))
     return found
 
 
@@ -155,25 +157,16 @@ def test_no_possible_onset_before_speech_or_long_after() -> None:
 
 
 def test_inserted_silence_does_not_change_noise_floor() -> None:
-    track = SpeechTracker(SETTINGS)
-    pcm = sound(80, (8_000, 16_000, 4_000))
-    for i in range(80):
-        invented = i in range(56, 70)
-        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES] * (not invented)
-        track.push(Frame(Samples(i * FRAME_SAMPLES), frame, is_inserted=invented))
-        track.step(SPOKEN.get(i, 0.0), Samples(i * FRAME_SAMPLES), Samples((i + 1) * FRAME_SAMPLES))
-        assert not track.result(0.0).possible_onset, f"frame {i}"
+    course = heard(sound(80, (8_000, 16_000, 4_000)), SPOKEN, inserted=range(56, 70))
+    assert not any(result.possible_onset for _, result in course)
 
 
 def above_noise_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
     """Returns the frames that are above the noise before them; frames of `voiced` score 1."""
-    track, found = SpeechTracker(SETTINGS), []
-    for i in range(len(pcm) // FRAME_SAMPLES):
-        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
-        track.push(frame)
-        track.step(float(i in voiced), frame.start, frame.end)
-        assert track.result(float(i in voiced)).above_noise == (track.speaking and track.above_silence)
-        found += [i] * track.above_silence
+    found = []
+    for number, (track, result) in enumerate(heard(pcm, dict.fromkeys(voiced, 1.0))):
+        assert result.above_noise == (track.speaking and track.above_silence)
+        found += [number] * track.above_silence
     return found
 
 
@@ -208,11 +201,8 @@ def test_only_first_words_are_above_noise() -> None:
 
 
 def test_inserted_silence_is_no_reference_for_above_noise() -> None:
-    track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 42, 60.0))
-    for i in range(80):
-        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
-        track.push(Frame(Samples(i * FRAME_SAMPLES), frame * (i >= 40), is_inserted=i < 40))
-        assert not track.above_silence
+    course = heard(sound(80, frames_of(40, 42, 60.0)), {}, inserted=range(40))
+    assert not any(track.above_silence for track, _ in course)
 
 
 def background_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
@@ -247,9 +237,5 @@ def test_immediate_speech_is_not_background_level(known: int, murmurs: bool) -> 
 
 
 def test_no_background_level_after_inserted_silence() -> None:
-    track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 79, 20.0))
-    for i in range(80):
-        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i < 40)
-        track.push(frame)
-        track.step(float(i >= 40), frame.start, frame.end)
-        assert not track.result(float(i >= 40)).background_level
+    course = heard(sound(80, frames_of(40, 79, 20.0)), dict.fromkeys(range(40, 80), 1.0), inserted=range(40))
+    assert not any(result.background_level for _, result in course)

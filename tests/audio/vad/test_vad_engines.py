@@ -165,7 +165,6 @@ def _assemble(pieces: list[tuple[int, int, int, int]]) -> Pcm:
 
 
 @every_engine
-@settings(max_examples=25)
 @given(pieces=st.lists(_PIECE, min_size=1, max_size=5), start=st.integers(0, 10**9))
 def test_boundaries_are_consistent(name: str, pieces: list[tuple[int, int, int, int]], start: int) -> None:
     pcm = _assemble(pieces)
