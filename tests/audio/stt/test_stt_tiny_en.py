@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.models.installed_model import TINY_EN_FOLDER
-from support.models.sole_whisper import WhisperRecognizer
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
 from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenRecognizer
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.shared_model import SharedWhisper
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 from bench.conversations.recordings import read_pcm
 
@@ -130,9 +130,10 @@ def test_words_of_a_decode_have_their_times(whisper: LoadedWhisper, clips: list[
 
 async def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips: list[Clip]) -> None:
     assert TINY_EN_FOLDER is not None
-    recognizer = WhisperRecognizer(WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1))
+    shared = SharedWhisper(WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1))
+    await shared.load()
+    recognizer = shared.transcriber()
     assert isinstance(recognizer, TokenRecognizer)
-    await recognizer.load()
     for wanted in (False, True):
         recognizer.keep_tokens(wanted=wanted)
         stream = recognizer.open(SegmentId(0), lambda _interim: None)
@@ -141,5 +142,5 @@ async def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips
         tokens = recognizer.tokens_of(text)
         assert (tokens is not None) is wanted
         stream.close()
-    await recognizer.aclose()
+    await shared.aclose()
     assert "".join(token.text for token in tokens or ()).strip() == text

@@ -1,14 +1,11 @@
 """Installs two Whisper models of the catalogue that take no time, for tests of the choice between them."""
 
-import atexit
 import json
 import shutil
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import pytest
-from support.models.synthetic_whisper import scripted_whisper
+from support.models.synthetic_whisper import cached_whisper
 
 
 def install_two_whispers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -16,17 +13,9 @@ def install_two_whispers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     for name in ("tiny", "base.en"):
-        shutil.copytree(_whisper(), folder / "hub" / f"models--Systran--faster-whisper-{name}" / "snapshots" / "c")
+        place = folder / "hub" / f"models--Systran--faster-whisper-{name}" / "snapshots" / "c"
+        shutil.copytree(cached_whisper("what", "time", "is", "it"), place)
+        # As on the hub, where CTranslate2 converts it to a .json.
+        vocabulary = json.loads((place / "vocabulary.json").read_text(encoding="utf-8"))
+        (place / "vocabulary.txt").write_text("\n".join(vocabulary))
     return folder / "hub"
-
-
-@cache
-def _whisper() -> Path:
-    """Returns the folder of the model that is copied, which is removed at exit."""
-    folder = Path(tempfile.mkdtemp(prefix="repartee-tests-whispers-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    place = scripted_whisper(folder, "what time is it".split())
-    # As on the hub, where CTranslate2 converts it to a .json.
-    vocabulary = json.loads((place / "vocabulary.json").read_text(encoding="utf-8"))
-    (place / "vocabulary.txt").write_text("\n".join(vocabulary))
-    return place

@@ -13,7 +13,6 @@ from typing import Any
 import ctranslate2
 import numpy as np
 import pytest
-from support.models.sole_whisper import WhisperRecognizer
 from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, quiet, seconds_of
 from support.programs.forbidden_folder import forbid
 
@@ -23,6 +22,7 @@ from audio.stt.whisper import model as whisper_model
 from audio.stt.whisper import shared_model
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
 from audio.stt.whisper.stream import WhisperStream
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
 
@@ -44,7 +44,7 @@ def model() -> Path:
 class Listener:
     """Opens a segment, feeds it, and stores its interim transcripts."""
 
-    def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
+    def __init__(self, transcriber: SharedWhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
         self.interims: list[Transcript] = []
         self.drafts: list[Transcript] = []
         self.hearing: WhisperStream = transcriber.open(segment, self.on_interim)
@@ -64,7 +64,7 @@ class Listener:
     async def decoded(self) -> None:
         """Waits until no decode is running."""
         async with asyncio.timeout(30):
-            while self._transcriber._model._scheduler._running:  # noqa: ASYNC110 - it tells only those who asked
+            while self._transcriber._shared._scheduler._running:  # noqa: ASYNC110 - it tells only those who asked
                 await asyncio.sleep(0.002)
 
 
@@ -105,17 +105,16 @@ def decodes(monkeypatch: pytest.MonkeyPatch) -> Decodes:
 
 
 @asynccontextmanager
-async def loaded(transcriber: WhisperRecognizer) -> AsyncGenerator[WhisperRecognizer]:
-    await transcriber.load()
+async def loaded(shared: SharedWhisper) -> AsyncGenerator[SharedWhisperRecognizer]:
+    await shared.load()
     try:
-        yield transcriber
+        yield shared.transcriber()
     finally:
-        await transcriber.aclose()
+        await shared.aclose()
 
 
-def engine(path: Path, **settings: object) -> WhisperRecognizer:
-    whole = WhisperSettings(path, device="cpu", **settings)  # type: ignore[arg-type]  # any of its fields
-    return WhisperRecognizer(whole)
+def engine(path: Path, **settings: object) -> SharedWhisper:
+    return SharedWhisper(WhisperSettings(path, device="cpu", **settings))  # type: ignore[arg-type]  # any of its fields
 
 
 @pytest.mark.parametrize("words", [1, 4, 7], ids="{} words".format)
@@ -495,21 +494,22 @@ async def error_of(words: Coroutine[None, None, Transcript]) -> str:
 
 @pytest.mark.slow  # it waits for the second
 async def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
-    async with loaded(engine(model)) as transcriber:
+    shared = engine(model)
+    async with loaded(shared) as transcriber:
         decodes.go.clear()
         listener = Listener(transcriber)
         await listener.feed(loud(0.5))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(error_of(listener.hearing.transcript()))
             await asyncio.sleep(0.01)
-            await transcriber.aclose()  # the model hangs: it is waited for a second, not for ever
+            await shared.aclose()  # the model hangs: it is waited for a second, not for ever
         assert "stopped" in asking.result()
         decodes.go.set()
 
 
-def load_error(transcriber: WhisperRecognizer) -> str:
+def load_error(shared: SharedWhisper) -> str:
     with pytest.raises(EngineLoadError) as error:
-        asyncio.run(transcriber.load())
+        asyncio.run(shared.load())
     return str(error.value)
 
 
@@ -566,16 +566,16 @@ def test_automatic_number_format_is_one_of_the_device(model: Path, monkeypatch: 
 
 def test_missing_device_and_number_format_name_their_keys(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 0)
-    assert load_error(WhisperRecognizer(WhisperSettings(model, device="cuda"))).startswith(
+    assert load_error(SharedWhisper(WhisperSettings(model, device="cuda"))).startswith(
         'stt.faster-whisper.device = "cuda"'
     )
     assert 'stt.faster-whisper.compute_type = "int3"' in load_error(engine(model, compute_type="int3"))
 
 
 async def test_detail_names_model_and_device(model: Path) -> None:
-    transcriber = engine(model, language="en-US", cpu_threads=1)
-    assert transcriber.detail.endswith("not loaded")
-    async with loaded(transcriber) as transcriber:
+    shared = engine(model, language="en-US", cpu_threads=1)
+    assert shared.detail.endswith("not loaded")
+    async with loaded(shared) as transcriber:
         assert transcriber.detail.endswith("int8_float32 on CPU, 1 thread, adaptive window, en")
 
 
@@ -583,7 +583,7 @@ async def test_looping_decoder_stops_early() -> None:
     """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
     path = cached_whisper(*(f"w{index}" for index in range(50)))
     async with loaded(engine(path)) as transcriber:
-        model = transcriber._model._scheduler.model  # the model itself is asked
+        model = transcriber._shared._scheduler.model  # the model itself is asked
         assert isinstance(model, LoadedWhisper)
         features = model.features(loud(20))
         encoded = model.encode(features, 3000)
