@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.engines.hangs import find_hangs_soon
 from support.sound.speech import check_chunks, marks_of, said, sound_of, spoken
 from support.texts.text_cases import text_cases
 
-from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
 from audio.tts import Chunk, Voice, WordMark
@@ -404,7 +404,7 @@ class LimitedListener:
 
 class TestHang:
     async def test_hanging_library_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
+        find_hangs_soon(monkeypatch)
         voice, other = EspeakVoice(), await loaded()
         await voice.load()
         worker = SHARED.worker()

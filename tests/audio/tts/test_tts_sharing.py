@@ -7,9 +7,9 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
+from support.engines.hangs import find_hangs_soon
 from support.models.synthetic_piper import tone_voice
 
-from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.thread_times import ThreadTimes
 from audio.threads import engine_thread
@@ -246,8 +246,7 @@ async def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, m
 
 @pytest.fixture
 def quick_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A blocked engine is found after a second."""
-    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
+    find_hangs_soon(monkeypatch)
     monkeypatch.setattr(engine_thread, "GONE_S", 0.1)
 
 
@@ -289,7 +288,7 @@ async def test_late_audio_is_delivered_and_voice_kept(
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         late = tasks.create_task(said(voice, "Hello."))
         await monitor.held()
-        await asyncio.sleep(2.2)
+        await asyncio.sleep(0.8)
         await voice.load()
         monitor.go.set()
     assert late.result()

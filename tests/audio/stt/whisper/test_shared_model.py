@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.engines.hangs import find_hangs_soon
 from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, quiet, seconds_of
 
-from audio import degradation, hang_detection
+from audio import degradation
 from audio.degradation import Degradation
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, LateError, SttError
@@ -579,7 +580,7 @@ def test_each_refusal_raises_a_new_error(model: Path) -> None:
 async def test_hung_model_is_replaced_once_after_it_is_gone(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
+    find_hangs_soon(monkeypatch)
     monkeypatch.setattr(shared_model, "GONE_S", 0.1)
     async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
@@ -608,7 +609,7 @@ async def test_late_decode_is_delivered_and_model_kept(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decode is held, and its threads wait for a processor as on a busy machine."""
-    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.2)
+    find_hangs_soon(monkeypatch)
     sample = ThreadTimes.sample
     monkeypatch.setattr(ThreadTimes, "sample", lambda *asked: replace(sample(*asked), starved=True))
     async with loaded(sharing(model)) as shared:
@@ -618,7 +619,7 @@ async def test_late_decode_is_delivered_and_model_kept(
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             late = tasks.create_task(slow.words())
-            await asyncio.sleep(2.2)
+            await asyncio.sleep(0.8)
             await other.recognizer.load()
             monitor.release_all()
         assert late.result() == "what time is"
