@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.engines.hangs import find_hangs_soon
+from support.engines.hangs import hangs_found_soon
 from support.sound.speech import check_chunks, marks_of, said, sound_of, spoken
 from support.texts.text_cases import text_cases
 
@@ -403,13 +403,12 @@ class LimitedListener:
 
 
 class TestHang:
-    async def test_hanging_library_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        find_hangs_soon(monkeypatch)
+    async def test_hanging_library_is_replaced(self) -> None:
         voice, other = EspeakVoice(), await loaded()
         await voice.load()
         worker = SHARED.worker()
         released = hang_worker()
-        with pytest.raises(TtsError, match=r"espeak-ng hung .*: load the voice again"):
+        with hangs_found_soon(), pytest.raises(TtsError, match=r"espeak-ng hung .*: load the voice again"):
             await said(voice, "Hello there.")
         for either in (voice, other):
             with pytest.raises(TtsError, match="load it again"):

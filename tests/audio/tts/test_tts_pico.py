@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.engines.hangs import find_hangs_soon
+from support.engines.hangs import hangs_found_soon
 from support.sound.speech import said, sound_of
 from support.texts.text_cases import text_cases
 
@@ -170,12 +170,11 @@ class TestProcess:
         await voice.aclose()
         assert not is_running(before)
 
-    async def test_hanging_process_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        find_hangs_soon(monkeypatch)
+    async def test_hanging_process_is_replaced(self) -> None:
         voice = await loaded()
         before = process_of(voice).pid
         os.kill(before, signal.SIGSTOP)
-        with pytest.raises(TtsError, match="hung"):
+        with hangs_found_soon(), pytest.raises(TtsError, match="hung"):
             await said(voice, "Hallo.")
         await voice.load()
         assert not is_running(before)

@@ -7,9 +7,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
-from support.engines.hangs import find_hangs_soon
+from support.engines.hangs import hangs_found_soon
 from support.models.synthetic_piper import tone_voice
 
+from audio import hang_detection
 from audio.errors import EngineLoadError, TtsError
 from audio.thread_times import ThreadTimes
 from audio.threads import engine_thread
@@ -244,22 +245,17 @@ async def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, m
     await voice.aclose()
 
 
-@pytest.fixture
-def quick_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_hangs_soon(monkeypatch)
-    monkeypatch.setattr(engine_thread, "GONE_S", 0.1)
-
-
-@pytest.mark.usefixtures("quick_hangs")
 async def test_hang_is_reported_to_all_and_voice_replaced_after_it_is_gone(
-    tones: str, monitor: SynthesisMonitor
+    tones: str, monitor: SynthesisMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(engine_thread, "GONE_S", 0.1)
     voice = PiperTts(tones)
     await voice.load()
     threads = threading.active_count()
     monitor.hold()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        errors = [tasks.create_task(error(voice, "Hello.")) for _ in range(2)]
+    with hangs_found_soon():
+        async with asyncio.TaskGroup() as tasks:
+            errors = [tasks.create_task(error(voice, "Hello.")) for _ in range(2)]
     told = " ".join(task.result() for task in errors)
     assert "neither computed nor waited" in told
     assert "abandoned" in told
@@ -275,7 +271,6 @@ async def test_hang_is_reported_to_all_and_voice_replaced_after_it_is_gone(
     await voice.aclose()
 
 
-@pytest.mark.usefixtures("quick_hangs")
 async def test_late_audio_is_delivered_and_voice_kept(
     tones: str, monitor: SynthesisMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,13 +280,13 @@ async def test_late_audio_is_delivered_and_voice_kept(
     voice = PiperTts(tones)
     await voice.load()
     monitor.hold()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        late = tasks.create_task(said(voice, "Hello."))
+    with hangs_found_soon():
+        late = asyncio.create_task(said(voice, "Hello."))
         await monitor.held()
         await asyncio.sleep(0.8)
         await voice.load()
         monitor.go.set()
-    assert late.result()
+    assert await late
     assert monitor.loadings == 1
     await voice.aclose()
 
@@ -323,10 +318,10 @@ async def test_voice_closed_during_reload(tones: str, monitor: SynthesisMonitor)
     assert "not loaded" in await error(voice, "Hello.")
 
 
-@pytest.mark.usefixtures("quick_hangs")
 async def test_waiting_for_other_conversations_is_not_reported_as_hang(
     tones: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.8)
     sentence = PiperModel.sentence
 
     def slowly(model: PiperModel, phonemes: list[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.engines.hangs import find_hangs_soon
+from support.engines.hangs import hangs_found_soon
 from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, quiet, seconds_of
 
 from audio import degradation
@@ -580,7 +580,6 @@ def test_each_refusal_raises_a_new_error(model: Path) -> None:
 async def test_hung_model_is_replaced_once_after_it_is_gone(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find_hangs_soon(monkeypatch)
     monkeypatch.setattr(shared_model, "GONE_S", 0.1)
     async with loaded(sharing(model)) as shared:
         monitor.is_holding = True
@@ -588,7 +587,8 @@ async def test_hung_model_is_replaced_once_after_it_is_gone(
         for person in conversations:
             person.say(ENOUGH_S)
         await monitor.until(1)
-        assert "hung (it has neither computed nor waited" in await conversations[1].error()
+        with hangs_found_soon():
+            assert "hung (it has neither computed nor waited" in await conversations[1].error()
         threads = threading.active_count()
         for person in conversations:
             assert "cannot be stopped" in await error_of(person.recognizer.load())
@@ -609,7 +609,6 @@ async def test_late_decode_is_delivered_and_model_kept(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decode is held, and its threads wait for a processor as on a busy machine."""
-    find_hangs_soon(monkeypatch)
     sample = ThreadTimes.sample
     monkeypatch.setattr(ThreadTimes, "sample", lambda *asked: replace(sample(*asked), starved=True))
     async with loaded(sharing(model)) as shared:
@@ -617,12 +616,12 @@ async def test_late_decode_is_delivered_and_model_kept(
         slow, other = Conversation(shared, 1), Conversation(shared, 2)
         slow.say(ENOUGH_S)
         await monitor.until(1)
-        async with asyncio.TaskGroup() as tasks:
-            late = tasks.create_task(slow.words())
+        with hangs_found_soon():
+            late = asyncio.create_task(slow.words())
             await asyncio.sleep(0.8)
             await other.recognizer.load()
             monitor.release_all()
-        assert late.result() == "what time is"
+        assert await late == "what time is"
         assert monitor.loadings == 1
 
 
