@@ -5,6 +5,7 @@ Incremental; no I/O, no clock: raw buffers in; chunks out as soon as all words t
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +135,9 @@ class EspeakChunkAudio:
         """Ends the text: fades the end, keeps at most `pause_ms` of the silence after it, yields all that is left."""
         if self._lead is None:
             return
-        self._marks += self._places.finish(self._sound_end)
+        end = reply_at(self._sound_end)  # words that were placed in the silence after it are at its end, too
+        marks = self._marks + self._places.finish(self._sound_end)
+        self._marks = [replace(mark, start=min(mark.start, end), end=min(mark.end, end)) for mark in marks]
         silence = self._seen - self._lead - self._sound_end
         pause = min(silence, round(pause_ms * ESPEAK_RATE_HZ / 1000))
         last = _floats(self._held[: self._held.size - silence + pause])

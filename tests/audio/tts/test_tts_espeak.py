@@ -212,6 +212,7 @@ class TestSound:
     )
     @example("a a a", [(1, True, []), (1324, False, [(1, 0, 0), (3, 0, 1324)])])
     @example("a a a", [(1, True, []), (1, False, [(1, 0, 0), (3, 0, 1)])])
+    @example("a a a", [(1, True, []), (2, False, [(1, 0, 1), (3, 0, 2)])])
     def test_marks_are_in_order_for_any_events(
         self, text: str, buffers: list[tuple[int, bool, list[tuple[int, int, int]]]]
     ) -> None:
