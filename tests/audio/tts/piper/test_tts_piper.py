@@ -80,9 +80,9 @@ class TestUnit:
         await espeak.load()  # two copies of espeak-ng in one process: piper contains its own
         one, two = await asyncio.gather(said(piper, SENTENCES[0]), said(espeak, SENTENCES[0]))
         await piper.aclose()
-        piper, espeak = sound_of(one), sound_of(two)
-        assert level_dbfs(piper) == pytest.approx(-20, abs=2.5)
-        assert level_dbfs(piper) == pytest.approx(level_dbfs(espeak), abs=3)
+        piper_sound, espeak_sound = sound_of(one), sound_of(two)
+        assert level_dbfs(piper_sound) == pytest.approx(-20, abs=2.5)
+        assert level_dbfs(piper_sound) == pytest.approx(level_dbfs(espeak_sound), abs=3)
 
     def test_target_loudness_is_met(self, tones: str) -> None:
         quiet = level_dbfs(sound_of(spoken(PiperTts(tones, target_dbfs=-30), SENTENCES[0])))
