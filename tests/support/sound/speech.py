@@ -1,4 +1,4 @@
-"""What a voice says for a text, and what holds for every text."""
+"""Speech of a voice for a text, and checks that hold for every text."""
 
 import asyncio
 from contextlib import aclosing
