@@ -1,4 +1,4 @@
-"""The screen of each command that only prints, in a terminal of 80 columns with colours and of 120 without."""
+"""The screen of each command that only prints, in a terminal of 80 columns with colours, and of some of 120 without."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,6 @@ from support.programs.screen_checks import check_end, check_screen, in_terminal
 from support.programs.screen_programs import with_cards, with_slow_hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")]
-
-both_widths = pytest.mark.parametrize("columns", [80, 120])
 
 COMMANDS: dict[str, tuple[list[str | Path], int]] = {
     "models": (["models"], 0),
@@ -28,9 +26,11 @@ COMMANDS: dict[str, tuple[list[str | Path], int]] = {
 }
 """Arguments and exit status, by the name of the kept screen."""
 
+WIDE = ("models", "trace-report", "trace-show", "error-setting")
+"""Screens that are also kept with 120 columns and without colours."""
 
-@both_widths
-@pytest.mark.parametrize("name", COMMANDS)
+
+@pytest.mark.parametrize(("name", "columns"), [*((name, 80) for name in COMMANDS), *((name, 120) for name in WIDE)])
 def test_screen_of_command_is_as_kept(name: str, columns: int) -> None:
     arguments, status = COMMANDS[name]
     with in_terminal(arguments, columns, prepare=with_cards) as terminal:
@@ -39,26 +39,23 @@ def test_screen_of_command_is_as_kept(name: str, columns: int) -> None:
         assert list(terminal.folder.iterdir()) == [], "it only reads"
 
 
-@both_widths
-@pytest.mark.parametrize("arguments", [["-h"], ["talk", "-h"], ["config"]], ids=" ".join)
+@pytest.mark.parametrize(("arguments", "columns"), [(["-h"], 80), (["talk", "-h"], 80), (["config"], 120)])
 def test_screen_of_help_and_configuration_has_no_faults(arguments: list[str], columns: int) -> None:
     with in_terminal(arguments, columns) as terminal:
         assert terminal.end() == 0
         check_end(terminal)
 
 
-@both_widths
-def test_level_of_microphone_moves_on_one_line(columns: int) -> None:
-    with in_terminal(["devices", "--meter", "0.6"], columns, prepare=with_cards) as terminal:
+def test_level_of_microphone_moves_on_one_line() -> None:
+    with in_terminal(["devices", "--meter", "0.6"], 80, prepare=with_cards) as terminal:
         terminal.until_shown("-26 dBFS  Built")
         check_screen(terminal)
         assert terminal.end() == 0
         check_end(terminal, "devices-meter")
 
 
-@both_widths
-def test_progress_of_download_moves_on_one_line(columns: int) -> None:
-    with in_terminal(["models", "pull", "en_US-joe-medium"], columns, prepare=with_slow_hub) as terminal:
+def test_progress_of_download_moves_on_one_line() -> None:
+    with in_terminal(["models", "pull", "en_US-joe-medium"], 120, prepare=with_slow_hub) as terminal:
         terminal.until_shown("/1.0 MB")
         check_screen(terminal)
         assert terminal.end() == 0

@@ -84,13 +84,12 @@ def test_lines_of_plain_conversation_are_broken_between_words() -> None:
         check_end(terminal)
 
 
-@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.thorough)])
-def test_talk_with_a_server_draws_a_typed_turn(columns: int) -> None:
+def test_talk_with_a_server_draws_a_typed_turn() -> None:
     with in_terminal(["serve", "--port", "0", *flags()], 80) as server:
         server.until_shown("\n           ready")
         port = re.findall(r"127\.0\.0\.1:(\d+)", server.text())[0]
         arguments = ["talk", "--server", f"ws://127.0.0.1:{port}"]
-        with in_terminal(arguments, columns, rows=30, prepare=with_cards, QUIET_MICROPHONE="1") as terminal:
+        with in_terminal(arguments, 80, rows=30, prepare=with_cards, QUIET_MICROPHONE="1") as terminal:
             terminal.until_shown("\n  speak\n")
             terminal.press(b"t")
             terminal.until_shown("escape cancels")
@@ -104,10 +103,9 @@ def test_talk_with_a_server_draws_a_typed_turn(columns: int) -> None:
         server.end()
 
 
-@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.thorough)])
-def test_banner_of_server_is_as_kept(columns: int) -> None:
+def test_banner_of_server_is_as_kept() -> None:
     settings = ["--set", "tts.engine=espeak-ng", "--port", "0"]
-    with in_terminal(["serve", *settings], columns) as terminal:
+    with in_terminal(["serve", *settings], 80) as terminal:
         terminal.until_shown("\n           ready")
         terminal.press(b"\x03")
         assert terminal.end() == 0

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from support.programs.screen_checks import check_end, check_screen, in_terminal
-from support.programs.screen_programs import with_cards
+from support.programs.screen_programs import with_cards, with_few_checks
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")]
 
@@ -35,7 +35,7 @@ def test_ctrl_c_during_first_steps_shows_the_cursor_again() -> None:
 
 
 def test_checks_of_the_machine_end_with_a_verdict() -> None:
-    with in_terminal(["doctor"], 80, rows=100) as terminal:
+    with in_terminal(["doctor"], 80, rows=100, prepare=with_few_checks) as terminal:
         terminal.until_shown("checking")
         check_screen(terminal)
         terminal.end(100)

@@ -1,7 +1,7 @@
 """Generates the tables of engines and models in the guides from the declarations of the engines.
 
 `PYTHONPATH=tests python tests/support/generated/engine_tables.py` in the repository's root writes them;
-tests/assistant/registry/test_engine_tables.py compares them.
+tests/assistant/registry/test_entry_points.py compares them.
 """
 
 from collections.abc import Callable, Iterable, Mapping

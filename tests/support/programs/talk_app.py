@@ -95,3 +95,15 @@ def talking(
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+@contextmanager
+def conversing(
+    folder: Path, environ: Mapping[str, str], *arguments: str, recognizer: Sequence[str] | None = None
+) -> Generator[App]:
+    """Starts `talk`, waits until it is ready, and quits it at the end of the block, which takes at most 2 s."""
+    with talking(folder, environ, *arguments, recognizer=recognizer) as app:
+        app.until("ready:")
+        yield app
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
