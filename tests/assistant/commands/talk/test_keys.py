@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 from support.models.installed_model import TINY_EN_FOLDER
-from support.programs.talk_app import App, talking
+from support.programs.talk_app import App, conversing
 from support.sound.virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, write_wav
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(300)]
@@ -47,9 +47,8 @@ def recorded(app: App, count: int) -> None:
 
 def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_path: Path) -> None:
     """Without a recognizer, which is said at the start."""
-    with talking(tmp_path, card.environ, recognizer=()) as app:
+    with conversing(tmp_path, card.environ, recognizer=()) as app:
         app.until("only typed text is answered, because the Whisper model tiny.en is not downloaded")
-        app.until("ready:")
         app.say("/repeat")
         app.until("there is no reply to repeat yet")
         app.say("what is two plus three")
@@ -64,8 +63,6 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
         app.say("/interrupt")
         app.until("repartee: (interrupted)")
         recorded(app, 3)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     typed, again, cut = app.records()
     assert [record["outcome"] for record in (typed, again, cut)] == ["answered", "answered", "interrupted"]
     assert [record["no_latency_reason"] for record in (typed, again)] == ["requested", "repeated"]
@@ -73,8 +70,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
 
 @pytest.mark.thorough
 def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp_path: Path) -> None:
-    with talking(tmp_path, card.environ) as app:
-        app.until("ready:")
+    with conversing(tmp_path, card.environ) as app:
         assert listeners(card) == 1
         pcm, rate_hz = soundfile.read(SET_TIMER, dtype="int16")
         speaking = card.speak(write_wav(tmp_path / "cut.wav", np.concatenate([pcm, pcm]), rate_hz))
@@ -92,15 +88,12 @@ def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp
         say(card, tmp_path, WHAT_TIME)
         app.until("you: what time is it")
         recorded(app, 2)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     assert [record["outcome"] for record in app.records()] == ["cleared", "answered"]
 
 
 @pytest.mark.thorough
 def test_selected_device_is_used_and_traced(card: VirtualCard, tmp_path: Path) -> None:
-    with talking(tmp_path, card.environ) as app:
-        app.until("ready:")
+    with conversing(tmp_path, card.environ) as app:
         app.say("/devices")
         app.until("output: default, ALSA (in use)")
         app.say("what time is it")
@@ -113,17 +106,15 @@ def test_selected_device_is_used_and_traced(card: VirtualCard, tmp_path: Path) -
         app.until('no loudspeaker is called "nothing of the kind"')
         say(card, tmp_path, WHAT_TIME)
         recorded(app, 2)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     before, after = (record["engines"] for record in app.records())
     assert (before["microphone"], before["speaker"]) == ("default", "default")
     assert (after["microphone"], after["speaker"]) == (MICROPHONE, SPEAKER)
     assert app.records()[1]["response_latency_ms"] is not None
 
 
+@pytest.mark.thorough
 def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: Path) -> None:
-    with talking(tmp_path, card.environ, "--mode", "push-to-talk") as app:
-        app.until("ready:")
+    with conversing(tmp_path, card.environ, "--mode", "push-to-talk") as app:
         app.eventually(lambda: listeners(card) == 0)
         say(card, tmp_path, SET_TIMER)
         app.say("/talk")
@@ -134,8 +125,6 @@ def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: 
         app.until("repartee:")
         app.eventually(lambda: listeners(card) == 0)
         recorded(app, 1)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     (record,) = app.records()
     assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
 
@@ -146,9 +135,8 @@ def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: 
 def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
     wake = ("--mode", "wake", "--set", "talk.wake_phrase=computer")
     recognizer = [f"stt.model={TINY_EN_FOLDER}", "stt.timeout_s=10"]
-    with talking(tmp_path, card.environ, *wake, recognizer=recognizer) as app:
+    with conversing(tmp_path, card.environ, *wake, recognizer=recognizer) as app:
         app.until('wake: say "computer"')
-        app.until("ready:")
         say(card, tmp_path, WHAT_TIME)
         time.sleep(1.0)
         say(card, tmp_path, CALL)
@@ -158,16 +146,13 @@ def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path
         say(card, tmp_path, WHAT_TIME)  # within the window after a reply
         app.until("you: What time")
         recorded(app, 2)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     assert app.records()[0]["counters"]["overheard"] == 1
     assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
 
 
 @pytest.mark.thorough
 def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path: Path) -> None:
-    with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
-        app.until("ready:")
+    with conversing(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
         app.until(f"loudspeaker: {SPEAKER}, ALSA")
         for name in (SPEAKER, VOICE):  # after unplugging only one, PulseAudio moves the streams to the other
             card.unplug(name)
@@ -183,8 +168,6 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
         say(card, tmp_path, WHAT_TIME)
         app.until("you: what time is it")
         recorded(app, 2)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     unheard, heard = app.records()
     assert (unheard["outcome"], unheard["playout_start_ms"]) == ("failed", None)
     assert "nobody heard" in unheard["error"]
@@ -196,8 +179,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
 
 @pytest.mark.thorough
 def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) -> None:
-    with talking(tmp_path, card.environ) as app:
-        app.until("ready:")
+    with conversing(tmp_path, card.environ) as app:
         app.until("loudspeaker: default, ALSA")
         card.kill()
         for what in ("loudspeaker", "microphone"):
@@ -208,7 +190,5 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         say(card, tmp_path, WHAT_TIME)
         app.until("you: what time is it")
         recorded(app, 1)
-        app.say("/quit")
-        assert app.ends_within_s(2.0) == 0
     assert any(line.startswith("problem ") for line in app.lines)
     assert app.records()[0]["outcome"] == "answered"

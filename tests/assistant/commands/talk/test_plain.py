@@ -3,8 +3,6 @@
 import asyncio
 import io
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TextIO
@@ -23,6 +21,7 @@ from assistant.events import (
     ReplySent,
     ReplyStarted,
     ReplyStopped,
+    SessionEvent,
     TimersChanged,
     TurnFinished,
     UserTurnCommitted,
@@ -38,15 +37,21 @@ FIT = {"keys": True, "terminal": True, "encoding": "utf-8"}
 
 
 def talked(
-    typed: str, then: Callable[[TalkPlain], None] = lambda _: None, status: Status = STATUS, *, ends: bool = True
+    typed: str = "",
+    *events: SessionEvent,
+    then: Callable[[TalkPlain], None] = lambda _: None,
+    status: Status = STATUS,
+    ends: bool = True,
 ) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Returns the printed lines, and the calls of the controls."""
+    """Returns the printed lines, and the calls of the controls. `then`: is called before the events are shown."""
     out = io.StringIO()
     controls = ScriptedControls(status)
 
     async def run() -> None:
         plain = TalkPlain(controls, clock=lambda: "14:10:07", out=out, typed=io.StringIO(typed), ends_with_input=ends)
         then(plain)
+        for event in events:
+            plain.show(event)
         async with asyncio.timeout(5):
             await plain.run()
         await plain.aclose()
@@ -56,14 +61,12 @@ def talked(
 
 
 def test_conversation_is_printed_as_lines() -> None:
-    def converse(plain: TalkPlain) -> None:
+    def start(plain: TalkPlain) -> None:
         plain.engines(ENGINES[:2])
         plain.engines(ENGINES)
         plain.ready()
-        for event in CONVERSATION:
-            plain.show(event)
 
-    printed, done = talked("", converse)
+    printed, done = talked("", *CONVERSATION, then=start)
     assert printed[:5] == [
         "vad: silero, 20 ms frames",
         "stt: faster-whisper, tiny.en, int8_float32 on CPU",
@@ -84,40 +87,35 @@ def test_conversation_is_printed_as_lines() -> None:
 
 
 def test_typed_text_is_not_repeated_but_offline_speech_is_printed() -> None:
-    def converse(plain: TalkPlain) -> None:  # as a new connection reports it
-        plain.show(
-            UserTurnCommitted(1, "typed", False, UserMessage(ItemId("a"), "typed", spoken=False), None, "requested")
-        )
-        plain.show(
-            UserTurnCommitted(2, "spoken", False, UserMessage(ItemId("b"), "spoken", spoken=True), None, "requested")
-        )
-
-    printed, _ = talked("", converse)
+    events = (  # as a new connection reports it
+        UserTurnCommitted(turn, text, False, UserMessage(ItemId(text), text, text == "spoken"), None, "requested")
+        for turn, text in enumerate(("typed", "spoken"), 1)
+    )
+    printed, _ = talked("", *events)
     assert [line for line in printed if line.startswith("you")] == ["you: spoken"]
 
 
 def test_text_is_made_printable_and_interim_words_omitted() -> None:
-    def converse(plain: TalkPlain) -> None:
-        plain.show(InterimWords("so far", low_confidence=False))
-        plain.show(UserTurnCommitted(1, "\x1b[2Jhi\nthere", True, None, 1.0, "spoken"))
-        plain.show(ChunkSpoken(ReplyId(1, 1), "[bold]a[/]\x07"))
-        plain.show(ReplyStopped(ReplyId(1, 1), "a", 100.0, "voice"))
-        plain.show(ReplyStopped(ReplyId(1, 1), "a", 100.0, "unheard"))
-        plain.show(ReplyStopped(ReplyId(1, 1), "", 0.0, "unheard"))
-
-    printed, _ = talked("", converse)
+    printed, _ = talked(
+        "",
+        InterimWords("so far", low_confidence=False),
+        UserTurnCommitted(1, "\x1b[2Jhi\nthere", True, None, 1.0, "spoken"),
+        ChunkSpoken(ReplyId(1, 1), "[bold]a[/]\x07"),
+        ReplyStopped(ReplyId(1, 1), "a", 100.0, "voice"),
+        ReplyStopped(ReplyId(1, 1), "a", 100.0, "unheard"),
+        ReplyStopped(ReplyId(1, 1), "", 0.0, "unheard"),
+    )
     assert printed[:3] == ["you: [2Jhi there (roughly)", "repartee: [bold]a[/]", "repartee: (interrupted)"]
     assert printed[3:5] == ['repartee: (heard: "a")', "repartee: (not heard)"]
 
 
 def test_reply_that_is_not_spoken_is_printed_in_paragraphs_without_markup() -> None:
-    def converse(plain: TalkPlain) -> None:
-        plain.show(ReplyStarted(ReplyId(1, 1), ItemId("a"), spoken=False))
-        for char in WRITTEN:
-            plain.show(ChunkSpoken(ReplyId(1, 1), char))
-        plain.show(ReplySent(ReplyId(1, 1), WRITTEN, None, None, None, None))
-
-    printed, _ = talked("", converse)
+    printed, _ = talked(
+        "",
+        ReplyStarted(ReplyId(1, 1), ItemId("a"), spoken=False),
+        *(ChunkSpoken(ReplyId(1, 1), char) for char in WRITTEN),
+        ReplySent(ReplyId(1, 1), WRITTEN, None, None, None, None),
+    )
     lines = [line.strip() for line in printed]
     assert lines[: len(READABLE) + len(BELOW)] == [*(f"repartee: {text}" for text in READABLE), *BELOW]
 
@@ -161,16 +159,13 @@ def test_unknown_command_is_reported() -> None:
     assert done == [("quit",)]
 
 
-def test_end_of_a_pipe_does_not_end_the_conversation() -> None:
-    async def run() -> None:
-        controls = ScriptedControls(STATUS)
-        plain = TalkPlain(controls, clock=lambda: "", out=io.StringIO(), typed=io.StringIO("hi\n"))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.7):
-                await plain.run()
-        assert controls.done == [("type", "hi")]
-
-    asyncio.run(run())
+async def test_end_of_a_pipe_does_not_end_the_conversation() -> None:
+    controls = ScriptedControls(STATUS)
+    plain = TalkPlain(controls, clock=lambda: "", out=io.StringIO(), typed=io.StringIO("hi\n"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.7):
+            await plain.run()
+    assert controls.done == [("type", "hi")]
 
 
 def test_end_of_input_without_a_microphone_ends_the_conversation() -> None:
@@ -178,37 +173,26 @@ def test_end_of_input_without_a_microphone_ends_the_conversation() -> None:
     assert done == [("type", "what time is it"), ("quit",)]
 
 
-def test_too_long_lines_are_skipped_and_many_are_queued() -> None:
+async def test_too_long_lines_are_skipped_and_many_are_queued() -> None:
     typed = "\n".join([*[f"line {at}" for at in range(100)], "x" * (3 * LINE_CHARS), "last"])
-
-    async def run() -> list[str]:
-        return [line async for line in lines_of(io.StringIO(typed))]
-
-    assert asyncio.run(run()) == [*[f"line {at}" for at in range(100)], "", "last"]
+    assert [line async for line in lines_of(io.StringIO(typed))] == [*[f"line {at}" for at in range(100)], "", "last"]
 
 
-def test_unread_output_does_not_block() -> None:
+async def test_unread_output_does_not_block() -> None:
     ours, theirs = os.pipe()
-
-    async def run() -> None:
-        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
-            writer = LineWriter(pipe, lambda: None)
-            for _ in range(2 * MAX_LINES):
-                writer.write("x" * 1000)
-            assert writer.left_out > 0
-            os.close(ours)  # so that the thread can end
-            await writer.aclose()
-
-    asyncio.run(run())
+    with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+        writer = LineWriter(pipe, lambda: None)
+        for _ in range(2 * MAX_LINES):
+            writer.write("x" * 1000)
+        assert writer.left_out > 0
+        os.close(ours)  # so that the thread can end
+        await writer.aclose()
 
 
 def test_end_names_only_engines_in_place_of_others() -> None:
     """All engines were printed at the start."""
 
-    def converse(plain: TalkPlain) -> None:
-        plain.engines(ENGINES)
-
-    printed, _ = talked("", converse)
+    printed, _ = talked(then=lambda plain: plain.engines(ENGINES))
     end = printed[printed.index("no turn was answered: no words were recognized") + 1 :]
     assert end == [
         f"{engine.stage}: {engine.name}, {engine.why}"
@@ -229,47 +213,32 @@ def test_end_names_only_engines_in_place_of_others() -> None:
     ids=["no turns", "turn without words", "one answered", "two answered"],
 )
 def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
-    (timed,) = [event for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
-
-    def converse(plain: TalkPlain) -> None:
-        plain.engines(ENGINES)
-        for outcome in outcomes:
-            untimed = replace(
-                timed.record, outcome=outcome, response_latency_ms=None, no_latency_reason="requested", stages={}
-            )
-            plain.show(TurnFinished(untimed))
-
-    printed, _ = talked("", converse)
+    (timed,) = [event.record for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
+    untimed = replace(timed, response_latency_ms=None, no_latency_reason="requested", stages={})
+    events = (TurnFinished(replace(untimed, outcome=outcome)) for outcome in outcomes)
+    printed, _ = talked("", *events, then=lambda plain: plain.engines(ENGINES))
     assert said in printed
 
 
-def test_closed_output_ends_the_conversation() -> None:
+async def test_closed_output_ends_the_conversation() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-
-    async def run() -> list[tuple[object, ...]]:
-        controls = ScriptedControls(STATUS)
-        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
-            plain = TalkPlain(controls, clock=lambda: "", out=pipe, typed=io.StringIO(""), ends_with_input=False)
-            plain.show(Problem("anything"))
-            async with asyncio.timeout(5):
-                await plain.run()
-            await plain.aclose()
-        return controls.done
-
-    assert asyncio.run(run()) == [("quit",)]
+    controls = ScriptedControls(STATUS)
+    with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+        plain = TalkPlain(controls, clock=lambda: "", out=pipe, typed=io.StringIO(""), ends_with_input=False)
+        plain.show(Problem("anything"))
+        async with asyncio.timeout(5):
+            await plain.run()
+        await plain.aclose()
+    assert controls.done == [("quit",)]
 
 
-def test_unencodable_character_is_replaced() -> None:
+async def test_unencodable_character_is_replaced() -> None:
     raw = io.BytesIO()
     out: TextIO = io.TextIOWrapper(raw, encoding="ascii")
-
-    async def run() -> None:
-        writer = LineWriter(out, lambda: None)
-        writer.write("200–500 ms")
-        await writer.aclose()
-
-    asyncio.run(run())
+    writer = LineWriter(out, lambda: None)
+    writer.write("200–500 ms")
+    await writer.aclose()
     assert raw.getvalue() == b"200?500 ms" + os.linesep.encode()
 
 
@@ -332,12 +301,11 @@ def test_held_back_lines_are_printed_in_order(how: dict[str, Any], capsys: pytes
 
 
 def test_what_is_measured_during_the_start_is_printed() -> None:
-    def converse(plain: TalkPlain) -> None:
+    def measure(plain: TalkPlain) -> None:
         plain.measuring("the speed of Whisper on this machine (tiny, base.en), 30 s at most")
         plain.ready()
 
-    printed, _ = talked("", converse)
-    assert printed[0] == "measuring: the speed of Whisper on this machine (tiny, base.en), 30 s at most"
+    assert talked(then=measure)[0][0] == "measuring: the speed of Whisper on this machine (tiny, base.en), 30 s at most"
 
 
 def test_resumed_conversation_is_printed_first() -> None:
@@ -351,31 +319,6 @@ def test_resumed_conversation_is_printed_first() -> None:
         "repartee (earlier): Ten past two.",
         "ready: speak, or type; /help lists the commands",
     ]
-
-
-@pytest.mark.slow
-def test_thread_waiting_for_input_does_not_keep_the_program() -> None:
-    code = (
-        "import asyncio\n"
-        "from assistant.commands.talk.plain import TalkPlain\n"
-        "from bench.program.talk_picture import STATUS, ScriptedControls\n"
-        "async def run():\n"
-        "    plain = TalkPlain(ScriptedControls(STATUS), clock=lambda: '')\n"
-        "    try:\n"
-        "        async with asyncio.timeout(0.3):\n"
-        "            await plain.run()\n"
-        "    except TimeoutError:\n"
-        "        pass\n"
-        "    await plain.aclose()\n"
-        "asyncio.run(run())\n"
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as run:
-        assert run.stdout is not None
-        assert run.stderr is not None
-        assert run.wait(60) == 0  # with its input still open
-        assert run.stderr.read() == ""
-        assert "microphone: Built-in" in run.stdout.read()
 
 
 @pytest.mark.parametrize(
@@ -402,12 +345,12 @@ _LISTED = (("shopping", "milk"), ("shopping", "tea"), ("notes", "call"))
 def test_changed_list_is_printed_and_lists_shows_all() -> None:
     milk, tea, note = (ListItem(str(at), name, text, at) for at, (name, text) in enumerate(_LISTED))
 
-    def change(plain: TalkPlain) -> None:
-        plain.show(ListsChanged((milk, note)))  # as stored by earlier conversations
-        plain.show(UserTurnCommitted(1, "add tea", False, None, None, "spoken"))
-        plain.show(ListsChanged((milk, tea, note)))
-
-    printed, _ = talked("/lists\n", change)
+    printed, _ = talked(
+        "/lists\n",
+        ListsChanged((milk, note)),  # as stored by earlier conversations
+        UserTurnCommitted(1, "add tea", False, None, None, "spoken"),
+        ListsChanged((milk, tea, note)),
+    )
     changed_list = "list: Shopping list: milk, tea"
     assert [line for line in printed if line.startswith("list: ")] == [changed_list, changed_list, "list: Notes: call"]
     assert "list: there are no lists and no notes" in talked("/lists\n")[0]
@@ -415,7 +358,7 @@ def test_changed_list_is_printed_and_lists_shows_all() -> None:
 
 def test_enter_stops_what_rings() -> None:
     pasta = ShownTimer(1, "timer", "pasta", "ringing", 0.0, 600.0)
-    printed, done = talked("\n", lambda plain: plain.show(TimersChanged((pasta,))))
+    printed, done = talked("\n", TimersChanged((pasta,)))
     assert "ring: press Enter to stop it" in printed
     assert ("interrupt",) in done
     assert ("interrupt",) not in talked("\n")[1]

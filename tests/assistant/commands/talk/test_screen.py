@@ -1,21 +1,19 @@
 """The screen through Textual's pilot: its content at each size, and the effects of its keys."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from assistant.commands.talk.controls import Status
-from assistant.commands.talk.dialogs import Help
 from assistant.commands.talk.keys import REPEATS_WITHIN_S
 from assistant.commands.talk.panels import big
-from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
+from assistant.commands.talk.screen import TalkScreen
 from assistant.commands.talk.style import shade_of
 from assistant.commands.talk.transcript import TranscriptView
 from assistant.events import (
@@ -30,11 +28,11 @@ from assistant.events import (
 from assistant.history.items import ItemId
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
-from assistant.trace.latency import STAGES
 from assistant.turns.events import ReplyId
 from bench.program.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedControls, picture, placed
 
-Use = Callable[[TalkScreen, Pilot[None], ScriptedControls], Coroutine[Any, Any, None]]
+KeyCase = tuple[Sequence[str], Sequence[tuple[object, ...]]]
+"""Pressed keys, and the calls of the controls."""
 
 TYPING = replace(STATUS, floor="typing", typing=True, muted=True, input="none was found")
 TALKING = replace(STATUS, mode="push-to-talk")
@@ -69,87 +67,87 @@ async def shown_with(pilot: Pilot[None], screen: TalkScreen, *words: str) -> str
     return "\n".join(lines(screen))
 
 
-def with_screen(
-    use: Use, status: Status = STATUS, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
-) -> list[tuple[object, ...]]:
-    """Runs the screen with its engines loaded. Returns the calls of the controls."""
+@asynccontextmanager
+async def opened(
+    status: Status = STATUS, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
+) -> AsyncGenerator[tuple[TalkScreen, Pilot[None], ScriptedControls]]:
+    """Runs the screen with its engines loaded."""
     controls = ScriptedControls(status)
-
-    async def run() -> None:
-        screen = TalkScreen(controls, clock=lambda: "14:10:07", environ=environ or {})
-        async with screen.run_test(size=size) as pilot:
-            screen.engines(ENGINES)
-            screen.ready()
-            await pilot.pause()
-            await use(screen, pilot, controls)
-
-    asyncio.run(run())
-    return controls.done
+    screen = TalkScreen(controls, clock=lambda: "14:10:07", environ=environ or {})
+    async with screen.run_test(size=size) as pilot:
+        screen.engines(ENGINES)
+        screen.ready()
+        await pilot.pause()
+        yield screen, pilot, controls
 
 
-def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
+async def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
     """Presses keys and returns the calls. `times`: number of calls to wait for."""
-
-    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+    async with opened(status) as (_, pilot, controls):
         await pilot.press(*keys)
         await pilot.pause(0.15)
         await until(pilot, lambda: len(controls.done) >= times)
+    return controls.done
 
-    return with_screen(use, status)
+
+async def check_keys(pilot: Pilot[None], controls: ScriptedControls, cases: Mapping[str, KeyCase]) -> None:
+    """Presses the keys of each case, one after another on the same screen."""
+    for name, (keys, done) in cases.items():
+        await pilot.press("escape")  # leaves a dialog or the input
+        controls.done.clear()
+        await pilot.press(*keys)
+        await pilot.pause(0.05)
+        assert controls.done == done, name
+
+
+KEYS: dict[str, KeyCase] = {
+    "mute": (["m"], [("mute", True)]),
+    "interrupt with escape": (["escape"], [("interrupt",)]),
+    "interrupt with i": (["i"], [("interrupt",)]),
+    "repeat": (["r"], [("repeat",)]),
+    "space without push-to-talk": (["space"], []),
+    "typing keeps other keys": (["t", "space", "q", "enter"], [("type", "q")]),
+    "command repeats": (["slash", "h", "i", "enter", "r"], [("type", "hi"), ("repeat",)]),
+    "escape leaves the input": (["t", "h", "escape", "escape"], [("interrupt",)]),
+    "empty input": (["t", "enter", "m"], [("mute", True)]),
+    "second input device": (["d", "down", "enter"], [("use", "input", "Built-in Audio Analog Stereo")]),
+    "last output device": (["d", "end", "enter"], [("use", "output", "USB headset")]),
+    "default input device": (["d", "enter"], [("use", "input", "")]),
+    "leave device list": (["d", "escape", "r"], [("repeat",)]),
+    "leave help": (["question_mark", "escape", "r"], [("repeat",)]),
+    "question mark in a text": (["t", *"why", "question_mark", "enter"], [("type", "why?")]),
+    "t in the help": (["question_mark", "t", *"hi", "enter"], [("type", "hi")]),
+    "other letter in the help": (["question_mark", "m", "r"], [("repeat",)]),
+    "command": (["t", "slash", *"mute", "enter", "m"], [("mute", True), ("mute", True)]),
+}
+
+
+async def test_keys_call_the_controls() -> None:
+    async with opened() as (_, pilot, controls):
+        await check_keys(pilot, controls, KEYS)
 
 
 @pytest.mark.parametrize(
-    ("keys", "done"),
+    ("keys", "status"),
     [
-        (["m"], [("mute", True)]),
-        (["escape"], [("interrupt",)]),
-        (["i"], [("interrupt",)]),
-        (["r"], [("repeat",)]),
-        (["q"], [("quit",)]),
-        (["ctrl+c"], [("quit",)]),
-        (["space"], []),  # the microphone is open
-        (["t", "space", "q", "enter"], [("type", "q")]),
-        (["slash", "h", "i", "enter", "r"], [("type", "hi"), ("repeat",)]),
-        (["t", "h", "escape", "escape"], [("interrupt",)]),
-        (["t", "enter", "m"], [("mute", True)]),
-        (["t", "ctrl+c"], [("quit",)]),
-        (["d", "down", "enter"], [("use", "input", "Built-in Audio Analog Stereo")]),
-        (["d", "end", "enter"], [("use", "output", "USB headset")]),
-        (["d", "enter"], [("use", "input", "")]),
-        (["d", "escape", "r"], [("repeat",)]),
-        (["question_mark", "escape", "r"], [("repeat",)]),
-    ],
-    ids=[
-        "mute",
-        "interrupt with escape",
-        "interrupt with i",
-        "repeat",
-        "quit",
-        "quit with ctrl-c",
-        "space without push-to-talk",
-        "typing keeps other keys",
-        "command repeats",
-        "escape leaves the input",
-        "empty input",
-        "ctrl-c while typing",
-        "second input device",
-        "last output device",
-        "default input device",
-        "leave device list",
-        "leave help",
+        (["q"], STATUS),
+        (["ctrl+c"], STATUS),
+        (["t", "ctrl+c"], STATUS),
+        (["slash", *"quit", "enter"], TYPING),
+        ([*"hi", "ctrl+c"], TYPING),
     ],
 )
-def test_keys_call_the_controls(keys: list[str], done: list[tuple[object, ...]]) -> None:
-    assert pressing(*keys) == done
+async def test_keys_end_the_conversation(keys: list[str], status: Status) -> None:
+    assert await pressing(*keys, status=status) == [("quit",)]
 
 
-def test_space_starts_and_ends_recording() -> None:
-    assert pressing("space", status=TALKING) == [("talk", True)]
-    assert pressing("space", "space", status=TALKING, times=2) == [("talk", True), ("talk", False)]
+async def test_space_starts_and_ends_recording() -> None:
+    assert await pressing("space", status=TALKING) == [("talk", True)]
+    assert await pressing("space", "space", status=TALKING, times=2) == [("talk", True), ("talk", False)]
 
 
-def test_early_press_does_not_block_later_ones() -> None:
-    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+async def test_early_press_does_not_block_later_ones() -> None:
+    async with opened(TALKING) as (_, pilot, controls):
         controls.deaf = True
         await pilot.press("space")
         await pilot.pause(REPEATS_WITHIN_S + 0.05)
@@ -158,16 +156,14 @@ def test_early_press_does_not_block_later_ones() -> None:
         await pilot.press("space")
         assert controls.done == [("talk", True)]
 
-    with_screen(use, TALKING)
+
+async def test_m_opens_a_muted_microphone() -> None:
+    assert await pressing("m", status=replace(STATUS, floor="muted", muted=True)) == [("mute", False)]
 
 
-def test_m_opens_a_muted_microphone() -> None:
-    assert pressing("m", status=replace(STATUS, floor="muted", muted=True)) == [("mute", False)]
-
-
-@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)], ids=lambda size: "{}x{}".format(*size))
-def test_screen_shows_everything(size: tuple[int, int]) -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40)], ids=lambda size: "{}x{}".format(*size))
+async def test_screen_shows_everything(size: tuple[int, int]) -> None:
+    async with opened(size=size) as (screen, pilot, _):
         for event in CONVERSATION:
             screen.show(event)
         shown = await shown_with(pilot, screen, "above you", "wait 236", "p95 587 ms", "local, 38 ms")
@@ -181,14 +177,10 @@ def test_screen_shows_everything(size: tuple[int, int]) -> None:
             assert "Built-in Audio" in shown
             assert "problem  once, at 14:10:07" in shown
 
-    with_screen(use, size=size)
 
-
-@pytest.mark.parametrize(
-    "size", [(59, 16), (60, 15), (40, 10), (20, 5), (8, 2)], ids=lambda size: "{}x{}".format(*size)
-)
-def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+@pytest.mark.parametrize("size", [(59, 16), (60, 15), (8, 2)], ids=lambda size: "{}x{}".format(*size))
+async def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
+    async with opened(size=size) as (screen, pilot, controls):
         for event in CONVERSATION:
             screen.show(event)
         await pilot.press("r")
@@ -203,15 +195,13 @@ def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
         assert "enlarge to" not in shown
         assert controls.done == [("repeat",)]
 
-    with_screen(use, size=size)
-
 
 @pytest.mark.parametrize(
     ("size", "layout"),
     [((120, 40), {"-wide", "-airy"}), ((80, 24), {"-normal", "-high"}), ((8, 2), {"-slim", "-flat"})],
     ids=["120x40", "80x24", "8x2"],
 )
-def test_first_drawing_uses_the_terminal_size(size: tuple[int, int], layout: set[str]) -> None:
+async def test_first_drawing_uses_the_terminal_size(size: tuple[int, int], layout: set[str]) -> None:
     first: list[set[str]] = []
 
     class Watched(TalkScreen):
@@ -219,41 +209,35 @@ def test_first_drawing_uses_the_terminal_size(size: tuple[int, int], layout: set
             super().on_mount()
             first.append(set(self.screen.classes))
 
-    async def run() -> None:
-        screen = Watched(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
-        async with screen.run_test(size=size):
-            assert layout <= screen.screen.classes
-
-    asyncio.run(run())
+    screen = Watched(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
+    async with screen.run_test(size=size):
+        assert layout <= screen.screen.classes
     assert layout <= first[0]
 
 
-def test_screen_is_drawn_while_engines_load() -> None:
-    async def run() -> None:
-        screen = TalkScreen(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
-        screen.show(Problem("before it is drawn"))
-        async with screen.run_test(size=(120, 40)) as pilot:
-            await pilot.pause()
-            shown = "\n".join(lines(screen))
-            assert big("starting")[0] in shown
-            assert "before it is drawn" in shown
-            screen.engines(ENGINES[:1])
-            await pilot.pause()
-            shown = "\n".join(lines(screen))
-            assert "silero" in shown
-            assert "piper" not in shown
-            screen.engines(ENGINES)
-            screen.ready()
-            await pilot.pause()
-            shown = "\n".join(lines(screen))
-            assert big("listening")[0] in shown
-            assert "piper" in shown
-
-    asyncio.run(run())
+async def test_screen_is_drawn_while_engines_load() -> None:
+    screen = TalkScreen(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
+    screen.show(Problem("before it is drawn"))
+    async with screen.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        shown = "\n".join(lines(screen))
+        assert big("starting")[0] in shown
+        assert "before it is drawn" in shown
+        screen.engines(ENGINES[:1])
+        await pilot.pause()
+        shown = "\n".join(lines(screen))
+        assert "silero" in shown
+        assert "piper" not in shown
+        screen.engines(ENGINES)
+        screen.ready()
+        await pilot.pause()
+        shown = "\n".join(lines(screen))
+        assert big("listening")[0] in shown
+        assert "piper" in shown
 
 
-def test_status_is_polled_and_shown() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+async def test_status_is_polled_and_shown() -> None:
+    async with opened() as (screen, pilot, controls):
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
         screen.show(ChunkSpoken(reply, "one two three"))
@@ -272,11 +256,9 @@ def test_status_is_polled_and_shown() -> None:
         ]
         assert highlight == ["two"]
 
-    with_screen(use)
 
-
-def test_hints_are_shown_as_text() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+async def test_hints_are_shown_as_text() -> None:
+    async with opened() as (screen, pilot, controls):
         said = {
             "press space again": replace(TALKING, floor="hearing", talking=True),
             "the microphone is closed; press space, then speak": replace(TALKING, floor="closed"),
@@ -288,12 +270,10 @@ def test_hints_are_shown_as_text() -> None:
             controls.now = status
             assert words in await shown_with(pilot, screen, words)
 
-    with_screen(use)
 
-
-@pytest.mark.parametrize("size", [(48, 12), (80, 24), (120, 40)], ids=lambda size: "{}x{}".format(*size))
-def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+@pytest.mark.parametrize("size", [(48, 12), (120, 40)], ids=lambda size: "{}x{}".format(*size))
+async def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
+    async with opened(size=size) as (screen, pilot, controls):
         reply = ReplyId(1, 1)
         controls.now = replace(STATUS, input=NASTY, output=NASTY, echo=NASTY, endpoint=NASTY, troubles={NASTY: 2})
         screen.engines([replace(engine, name=NASTY, detail=NASTY, why=NASTY) for engine in ENGINES])
@@ -310,11 +290,9 @@ def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
         await pilot.press("escape")
         assert "[bold]not" in await shown_with(pilot, screen, "[bold]not")
 
-    with_screen(use, size=size)
 
-
-def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+async def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
+    async with opened(size=(80, 24)) as (screen, pilot, _):
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
         for at in range(60):
@@ -330,11 +308,9 @@ def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
         await pilot.press("end")
         assert "Something more." in await shown_with(pilot, screen, "Something more.")
 
-    with_screen(use, size=(80, 24))
 
-
-def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+async def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
+    async with opened(size=(80, 24)) as (screen, pilot, controls):
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
         for at in range(60):
@@ -343,62 +319,44 @@ def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
         controls.now = replace(STATUS, floor="speaking", played_ms=(5 * 20 + 1.5) * WORD_MS)
         assert "Sentence 20 of" in await shown_with(pilot, screen, "Sentence 20 of")
 
-    with_screen(use, size=(80, 24))
 
-
-def test_typed_words_are_shown_at_once() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+async def test_typed_words_are_shown_at_once() -> None:
+    async with opened() as (screen, pilot, _):
         await pilot.press("t", "h", "e", "y", "enter")
         assert "hey  (typed)" in await shown_with(pilot, screen, "hey  (typed)")
         assert screen.query_one(Input).value == ""
 
-    with_screen(use)
+
+TYPED_KEYS: dict[str, KeyCase] = {
+    "letters are text": (
+        ["q", "space", "m", "question_mark", "d", "enter", "r", "enter"],
+        [("type", "q m?d"), ("type", "r")],
+    ),
+    "mute": (["slash", *"mute", "enter"], [("mute", False)]),
+    "repeat, then text": (["slash", *"repeat", "enter", *"hi", "enter"], [("repeat",), ("type", "hi")]),
+    "unknown command": (["slash", *"nothing", "enter"], []),
+    "escape empties the line": ([*"hi", "escape", "enter"], []),
+    "help does not swallow text": (["f1", *"quit", "enter"], [("type", "quit")]),
+    "help opens and closes": (["slash", *"help", "enter", "f1", *"hi", "enter"], [("type", "hi")]),
+}
 
 
-@pytest.mark.parametrize(
-    ("keys", "done"),
-    [
-        (["q", "space", "m", "question_mark", "d", "enter", "r", "enter"], [("type", "q m?d"), ("type", "r")]),
-        (["slash", *"mute", "enter"], [("mute", False)]),
-        (["slash", *"repeat", "enter", *"hi", "enter"], [("repeat",), ("type", "hi")]),
-        (["slash", *"quit", "enter"], [("quit",)]),
-        (["slash", *"nothing", "enter"], []),
-        ([*"hi", "escape", "enter"], []),
-        (["escape"], [("interrupt",)]),
-        (["f1", *"quit", "enter"], [("type", "quit")]),
-        (["slash", *"help", "enter", "f1", *"hi", "enter"], [("type", "hi")]),
-        ([*"hi", "ctrl+c"], [("quit",)]),
-    ],
-    ids=[
-        "letters are text",
-        "mute",
-        "repeat, then text",
-        "quit",
-        "unknown command",
-        "escape empties the line",
-        "escape interrupts",
-        "help does not swallow text",
-        "help opens and closes",
-        "ctrl-c",
-    ],
-)
-def test_without_a_microphone_letters_are_text(keys: list[str], done: list[tuple[object, ...]]) -> None:
-    assert pressing(*keys, status=TYPING) == done
+async def test_without_a_microphone_letters_are_text() -> None:
+    async with opened(TYPING) as (_, pilot, controls):
+        await check_keys(pilot, controls, TYPED_KEYS)
+    assert await pressing("escape", status=TYPING) == [("interrupt",)]
 
 
-def test_without_a_microphone_letters_are_text_while_engines_load() -> None:
-    async def run() -> None:
-        controls = ScriptedControls(replace(STATUS, floor="starting", typing=True))
-        screen = TalkScreen(controls, clock=lambda: "14:10:07", environ={})
-        async with screen.run_test(size=(120, 40)) as pilot:
-            await pilot.press("r", "q", "question_mark", "enter")
-            assert controls.done == [("type", "rq?")]
-
-    asyncio.run(run())
+async def test_without_a_microphone_letters_are_text_while_engines_load() -> None:
+    controls = ScriptedControls(replace(STATUS, floor="starting", typing=True))
+    screen = TalkScreen(controls, clock=lambda: "14:10:07", environ={})
+    async with screen.run_test(size=(120, 40)) as pilot:
+        await pilot.press("r", "q", "question_mark", "enter")
+        assert controls.done == [("type", "rq?")]
 
 
-def test_input_line_follows_the_microphone() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+async def test_input_line_follows_the_microphone() -> None:
+    async with opened(TYPING) as (screen, pilot, controls):
         await until(pilot, lambda: screen.query_one(Input).has_focus)
         assert screen.query_one(Input).has_focus
         assert "/help commands" in "\n".join(lines(screen))
@@ -407,37 +365,9 @@ def test_input_line_follows_the_microphone() -> None:
         await pilot.press("r")
         assert controls.done == [("repeat",)]
 
-    with_screen(use, TYPING)
 
-
-@pytest.mark.parametrize(
-    ("keys", "done"),
-    [
-        (["t", *"why", "question_mark", "enter"], [("type", "why?")]),
-        (["question_mark", "t", *"hi", "enter"], [("type", "hi")]),
-        (["question_mark", "m", "r"], [("repeat",)]),
-        (["t", "slash", *"mute", "enter", "m"], [("mute", True), ("mute", True)]),
-    ],
-    ids=["question mark in a text", "t in the help", "other letter in the help", "command"],
-)
-def test_help_and_commands_with_a_microphone(keys: list[str], done: list[tuple[object, ...]]) -> None:
-    assert pressing(*keys) == done
-
-
-def test_help_lists_keys_and_commands() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
-        await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(screen.screen, Help))
-        assert isinstance(screen.screen, Help)
-        shown = str(screen.screen.query_one(Static).render())
-        assert "/mute" in shown
-        assert "push-to-talk" in shown
-
-    with_screen(use)
-
-
-def test_no_color_disables_colours_and_uses_patterns() -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+async def test_no_color_disables_colours_and_uses_patterns() -> None:
+    async with opened(environ={"NO_COLOR": "1"}) as (screen, pilot, _):
         for event in CONVERSATION:
             screen.show(event)
         await shown_with(pilot, screen, "█ wait 236", "✓ within")
@@ -450,8 +380,6 @@ def test_no_color_disables_colours_and_uses_patterns() -> None:
         assert "▓ stt 14" in shown
         assert "✓ within" in shown
         await pilot.press("l")  # there is nothing to choose
-
-    with_screen(use, environ={"NO_COLOR": "1"})
 
 
 @pytest.mark.parametrize(
@@ -468,11 +396,6 @@ def test_shade_follows_the_environment(environ: dict[str, str], shade: str) -> N
     assert shade_of(environ) == shade
 
 
-def test_stages_have_distinct_colours() -> None:
-    assert set(STAGE_COLOURS) == set(STAGES)
-    assert len(set(STAGE_COLOURS.values())) == len(STAGES)
-
-
 def test_picture_in_the_docs_shows_this_screen() -> None:
     drawn = asyncio.run(picture("speaking", (120, 36), {}))
     kept = Path("docs/talk.svg").read_text(encoding="utf-8")
@@ -481,14 +404,12 @@ def test_picture_in_the_docs_shows_this_screen() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-def test_screen_shows_lists_while_they_have_items(size: tuple[int, int]) -> None:
-    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+async def test_screen_shows_lists_while_they_have_items(size: tuple[int, int]) -> None:
+    async with opened(size=size) as (screen, pilot, _):
         screen.show(ListsChanged((ListItem("1", "shopping", "oat milk", 0), ListItem("2", "notes", "call", 1))))
         await shown_with(pilot, screen, "Shopping list", "oat milk", "Notes", "call")
         screen.show(ListsChanged(()))
         await until(pilot, lambda: "oat milk" not in text(screen))
-
-    with_screen(use, size=size)
 
 
 def texts(svg: str) -> list[str]:
@@ -497,11 +418,11 @@ def texts(svg: str) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-def test_screen_lists_timers_and_space_stops_what_rings(size: tuple[int, int]) -> None:
+async def test_screen_lists_timers_and_space_stops_what_rings(size: tuple[int, int]) -> None:
     pasta = ShownTimer(1, "timer", "pasta", "ringing", 0.0, 600.0)
     tea = ShownTimer(2, "timer", "", "running", 245.0, 300.0)
 
-    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+    async with opened(size=size) as (screen, pilot, controls):
         screen.show(TimersChanged((pasta, tea)))
         assert "rings" in await shown_with(pilot, screen, "pasta", "4:0")
         await pilot.press("space")
@@ -509,5 +430,4 @@ def test_screen_lists_timers_and_space_stops_what_rings(size: tuple[int, int]) -
         screen.show(TimersChanged(()))
         await until(pilot, lambda: "pasta" not in text(screen))
         assert "pasta" not in text(screen)
-
-    assert ("interrupt",) in with_screen(use, size=size)
+    assert ("interrupt",) in controls.done

@@ -2,44 +2,30 @@
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from support.texts.text_cases import named_cases
 
 from assistant.commands.talk.text import CUT, MAX_MARKS, REPLACED, printable
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("said", "shown"),
-    [
-        ("what time is it", "what time is it"),
-        ("\x1b[2J\x1b]0;title\x07gone", "[2J]0;titlegone"),
-        ("a\r\nb\tc\u2028d\u00a0e  f", "a b c d e f"),
-        ("\u202eright to left\u202c", "right to left"),
-        ("\ud800", REPLACED),
-        ("\ue000 \U0010ffff", f"{REPLACED} {REPLACED}"),
-        ("👩\u200d👧", "👩👧"),
-        ("👍🏽 ❤\ufe0f", "👍 ❤"),
-        ("🇩🇪", "DE"),
-        ("\u0301e\u0301", "e\u0301"),
-        ("می\u200cخواهم", "می\u200cخواهم"),
-        ("[bold red]not markup[/]", "[bold red]not markup[/]"),
-    ],
-    ids=[
-        "plain",
-        "terminal sequences",
-        "line breaks and tabs",
-        "bidirectional override",
-        "lone surrogate",
-        "private use",
-        "joined emoji",
-        "emoji modifiers",
-        "flag",
-        "combining marks",
-        "zero-width non-joiner",
-        "markup",
-    ],
+    {
+        "plain": ("what time is it", "what time is it"),
+        "terminal sequences": ("\x1b[2J\x1b]0;title\x07gone", "[2J]0;titlegone"),
+        "line breaks and tabs": ("a\r\nb\tc\u2028d\u00a0e  f", "a b c d e f"),
+        "bidirectional override": ("\u202eright to left\u202c", "right to left"),
+        "lone surrogate": ("\ud800", REPLACED),
+        "private use": ("\ue000 \U0010ffff", f"{REPLACED} {REPLACED}"),
+        "joined emoji": ("👩\u200d👧", "👩👧"),
+        "emoji modifiers": ("👍🏽 ❤\ufe0f", "👍 ❤"),
+        "flag": ("🇩🇪", "DE"),
+        "combining marks": ("\u0301e\u0301", "e\u0301"),
+        "zero-width non-joiner": ("می\u200cخواهم", "می\u200cخواهم"),
+        "markup": ("[bold red]not markup[/]", "[bold red]not markup[/]"),
+    },
 )
 def test_text_is_made_printable(said: str, shown: str) -> None:
     assert printable(said) == shown

@@ -9,7 +9,7 @@ from assistant.commands.talk.keys import MAX_PENDING_ACTIONS, TalkControls
 from assistant.events import Problem, SessionEvent
 
 
-def test_texts_typed_during_the_start_are_sent_one_after_the_other() -> None:
+async def test_texts_typed_during_the_start_are_sent_one_after_the_other() -> None:
     sent: list[tuple[str, str]] = []
     talker: Any = SimpleNamespace(floor="listening")
 
@@ -21,43 +21,35 @@ def test_texts_typed_during_the_start_are_sent_one_after_the_other() -> None:
         loop.call_later(0.25, setattr, talker, "floor", "listening")
 
     talker.type = answer
-
-    async def main() -> None:
-        controls = TalkControls("open", "")
-        running = asyncio.create_task(controls.run())
-        for text in ("a timer", "which timers?"):
-            controls.type(text)
-        controls.talker = talker
-        controls.type("who was Goethe?")  # after those typed before
-        await asyncio.sleep(0.05)
-        assert not sent
-        controls.begin()
-        async with asyncio.timeout(20):
-            while len(sent) < 3:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        controls.type("at once")  # an ordinary text interrupts
-        running.cancel()
-
-    asyncio.run(main())
+    controls = TalkControls("open", "")
+    running = asyncio.create_task(controls.run())
+    for text in ("a timer", "which timers?"):
+        controls.type(text)
+    controls.talker = talker
+    controls.type("who was Goethe?")  # after those typed before
+    await asyncio.sleep(0.05)
+    assert not sent
+    controls.begin()
+    async with asyncio.timeout(20):
+        while len(sent) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    controls.type("at once")  # an ordinary text interrupts
+    running.cancel()
     assert [text for text, _ in sent] == ["a timer", "which timers?", "who was Goethe?", "at once"]
     assert {floor for _, floor in sent[:3]} == {"listening"}
 
 
-def test_texts_are_sent_although_no_reply_begins(monkeypatch: Any) -> None:
+async def test_texts_are_sent_although_no_reply_begins(monkeypatch: Any) -> None:
     monkeypatch.setattr(keys, "REPLY_BEGINS_S", 0.01)
     sent: list[str] = []
     talker: Any = SimpleNamespace(floor="listening", type=sent.append)
-
-    async def main() -> None:
-        controls = TalkControls("open", "", typed_early=["one", "two"], talker=talker)
-        running = asyncio.create_task(controls.run())
-        controls.begin()
-        async with asyncio.timeout(20):
-            while len(sent) < 2:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        running.cancel()
-
-    asyncio.run(main())
+    controls = TalkControls("open", "", typed_early=["one", "two"], talker=talker)
+    running = asyncio.create_task(controls.run())
+    controls.begin()
+    async with asyncio.timeout(20):
+        while len(sent) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
     assert sent == ["one", "two"]
 
 

@@ -30,12 +30,6 @@ def test_words_are_highlighted_in_order() -> None:
     assert reply.at(-1) == HighlightedWord(0, 0, 0)
 
 
-def test_no_word_is_highlighted_without_times() -> None:
-    reply = ReplyWords()
-    reply.add("It's ten past", spaced=True)
-    assert reply.at(100) is None
-
-
 def test_words_may_be_timed_before_their_text() -> None:
     reply = ReplyWords()
     reply.place(words("one two three"))
