@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from support.servers.redis_process import redis_process
 from typer.testing import CliRunner, Result
 
 from assistant.config.errors import ConfigError
@@ -21,16 +20,10 @@ def entry(number: int, request: str, answer: str, created_s: float = 1_790_000_0
     return CacheEntry(f"{number}abcdefghijk", "s", f"form {number}", request, "en", request, answer, "near", created_s)
 
 
-@pytest.fixture(params=["sqlite", "redis"])
-def options(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+@pytest.fixture
+def options(tmp_path: Path) -> list[str]:
     """Returns the options that select a store with two answers."""
     overrides = [f"cache.file={tmp_path / 'answers.sqlite3'}", "cache.max_days=3650"]
-    if request.param == "redis":
-        pytest.importorskip("redis")
-        server = redis_process(tmp_path)
-        url = server.__enter__()
-        request.addfinalizer(lambda: server.__exit__(None, None, None))  # noqa: PT021 - only for Redis
-        overrides += ["cache.store=redis", f"cache.redis_url={url}"]
     store = cache_store(load_settings(None, {}, overrides).settings, {}, 5.0)
     store.put(entry(1, "How high is Mount Everest?", "8,849 metres."))
     store.put(entry(2, "Why is the sky blue?", "Blue light is scattered more."))

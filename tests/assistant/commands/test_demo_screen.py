@@ -1,18 +1,34 @@
-"""Lines of `repartee demo`: interim words stay at their end, whatever else ends meanwhile."""
+"""Lines of `repartee demo`: interim words stay at their end; the language model that is missing; `--play`."""
 
+import asyncio
 import io
 from dataclasses import replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from rich.console import Console
+from support.clocks.virtual_time import run_virtual
+from support.sound.fake_cards import FakeLibrary, device, playback, run_card
 
+from assistant.commands import demo
+from assistant.commands.demo import _show_llm_choice, play_tape
 from assistant.commands.demo_screen import Screen, summary, waterfall
+from assistant.config.settings import DEFAULTS
+from assistant.endpoint_probe.local_servers import LlmChoice
 from assistant.events import InterimWords, ReplyStopped, SpeechStarted, TurnFinished
 from assistant.history.items import ItemId
 from assistant.pipeline.engines import EngineChoice
+from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.latency import STAGES, StageShare
 from assistant.trace.record import TracedAnswer, TurnRecord
 from assistant.turns.events import ReplyId
+from audio.card.speaker import CardSpeaker
+from audio.devices import Device
+from audio.units import Pcm
 from bench.program.talk_picture import CONVERSATION
 
 (TIMED,) = [event.record for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
@@ -110,3 +126,71 @@ def test_refusal_counts_as_answered_and_is_named() -> None:
     assert "✓ a refusal  " in waterfall(REFUSED, 20).plain
     assert summed_up(TIMED, REFUSED).endswith("over 2 turns, 2 of them within 200–500 ms; 1 of them refused")
     assert summed_up(replace(REFUSED, error="x")).startswith("no turn was answered: ")
+
+
+# ---- the language model ----
+
+
+@pytest.mark.parametrize(
+    ("problem", "line"),
+    [
+        (
+            "",
+            "no language model: the built-in skills answer; to get one: repartee models pull qwen3-0.6b, or to connect "
+            "one: repartee endpoints add",
+        ),
+        (
+            "a.gguf is damaged or not a GGUF file of a language model",
+            "no language model: the built-in skills answer, because a.gguf is damaged or not a GGUF file of a language "
+            "model",
+        ),
+    ],
+)
+def test_hint_names_the_problem_of_an_installed_model(problem: str, line: str) -> None:
+    screen = StringIO()
+    loader = EngineLoader(DEFAULTS, {}, [EngineChoice("llm", "skills", "", "instead", True, 0.0)])
+    loader.local_problem = problem
+    _show_llm_choice(Console(file=screen, width=300), LlmChoice(DEFAULTS), loader, "")
+    assert screen.getvalue().strip() == line
+
+
+# ---- the recording is played ----
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    """One second: the user in the first half, the assistant in the second."""
+    sound = np.zeros((24_000, 2), np.int16)
+    sound[:12_000, 0], sound[12_000:, 1] = 1000, -2000
+    soundfile.write(tmp_path / "demo.wav", sound, 24_000)
+    return tmp_path / "demo.wav"
+
+
+def played(tape: Path, monkeypatch: pytest.MonkeyPatch, *devices: Device) -> tuple[Pcm, str]:
+    """Returns what the loudspeaker played and what was printed."""
+    out, blocks = io.StringIO(), [np.zeros(0, np.int16)]
+    monkeypatch.setattr(demo, "list_devices", lambda: devices)
+
+    async def run() -> None:
+        library = FakeLibrary(*devices)
+        monkeypatch.setattr(demo, "CardSpeaker", partial(CardSpeaker, library=library))
+        async with asyncio.TaskGroup() as tasks:
+            card = tasks.create_task(run_card(library, playback(lambda pcm, _at_s: blocks.append(pcm.copy()))))
+            await play_tape(tape, "", Console(file=out, width=200))
+            card.cancel()
+
+    run_virtual(run())
+    return np.concatenate(blocks), out.getvalue()
+
+
+def test_both_speakers_are_played(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound, text = played(tape, monkeypatch, device("desk", default=True, rate_hz=24_000))
+    assert text == "playing it; Ctrl-C stops\n"
+    assert np.count_nonzero(sound > 900) == pytest.approx(12_000, abs=500)
+    assert np.count_nonzero(sound < -1900) == pytest.approx(12_000, abs=500)
+
+
+def test_missing_loudspeaker_is_named(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound, text = played(tape, monkeypatch)
+    assert text.startswith("not played: ")
+    assert sound.size == 0

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -11,8 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.programs import program
-from support.programs.program import REPARTEE
-from support.programs.terminal import Terminal
 from support.services import llm_server
 
 from assistant.commands import init as init_command
@@ -110,17 +107,6 @@ def test_answers_are_written_and_comments_stay(file: Path) -> None:
 def test_language_without_skills_is_pointed_out(file: Path) -> None:
     run(file, typist := Typist(["nl", "", "s", "s", "s"]))
     assert "The built-in skills do not know Dutch: a language model has to answer." in typist.shown
-
-
-@pytest.mark.parametrize("typed", ["Deutsch", "german", "de", "DE"])
-def test_language_is_understood_by_its_name(file: Path, typed: str) -> None:
-    assert run(file, Typist([typed, "", "s", "s", "s"])).assistant.language == "de"
-
-
-def test_misspelled_language_is_asked_again(file: Path) -> None:
-    found = run(file, typist := Typist(["dee", "de", "", "s", "s", "s"]))
-    assert 'the language "dee" is not known; did you mean de (German)?' in typist.shown
-    assert found.assistant.language == "de"
 
 
 def test_language_of_the_environment_is_offered(file: Path) -> None:
@@ -234,16 +220,6 @@ def test_yes_writes_only_what_options_choose(file: Path, monkeypatch: pytest.Mon
     assert file.read_text(encoding="utf-8") == '[assistant]\nlanguage = "de"\n'
 
 
-def test_enter_writes_no_value_of_an_environment_variable(file: Path) -> None:
-    environ = {
-        "REPARTEE_TTS_ENGINE": "espeak-ng",
-        "REPARTEE_ASSISTANT_LANGUAGE": "fr",
-        "REPARTEE_TALK_REMEMBER": "true",
-    }
-    run(file, Typist([""] * 5), None, **environ)
-    assert not file.exists()
-
-
 def test_options_answer_the_questions(file: Path) -> None:
     found, _ = silent(file, language="de", voice="espeak-ng", llm="skills", remember=True)
     assert (found.assistant.language, found.talk.remember) == ("de", True)
@@ -278,21 +254,3 @@ def test_pipe_gets_what_is_needed_and_status_2(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == "[talk]\nremember = true\n"
-
-
-@pytest.mark.parametrize("by_signal", [True, False], ids=["ctrl-c", "ctrl-d"])
-def test_terminal_can_be_left_at_every_question(tmp_path: Path, *, by_signal: bool) -> None:
-    terminal = Terminal([REPARTEE, "init"], {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}, tmp_path)
-    try:
-        terminal.until(b"Language [en]: ")
-        terminal.press(b"de\n")
-        terminal.until(b"Voice [1]: ")
-        if by_signal:
-            terminal.send_signal(signal.SIGINT)
-        else:
-            terminal.press(b"\x04")
-        assert terminal.end() == 130
-        assert b"Nothing was changed." in terminal.wrote
-    finally:
-        terminal.close()
-    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 from support.programs.program import REPARTEE, repartee
 from support.programs.talk_app import talking
-from support.services.llm_server import Server, answer, serving, status
+from support.services.llm_server import Server, answer, serving
 from support.sound.virtual_card import Recorder, virtual_card, write_wav
 
 from assistant.commands.read.command import PART_TIMEOUT_S, names_of, reading_settings
@@ -120,21 +120,6 @@ def test_sound_is_written_and_limits_are_told(tmp_path: Path) -> None:
     assert (rate_hz, pcm.ndim) == (24_000, 1)
     assert len(pcm) > 3 * rate_hz
     assert abs(pcm[: rate_hz // 2]).max() > 1000
-
-
-@pytest.mark.slow
-@pytest.mark.calm
-def test_failing_endpoint_is_named_and_the_program_ends(tmp_path: Path) -> None:
-    files_of(tmp_path)
-
-    async def main() -> tuple[int | None, list[str], str]:
-        async with serving(status(500, {"error": {"message": "no"}})) as server:
-            return await run(tmp_path, server, "guide.md", "--text", "--once")
-
-    code, lines, _ = asyncio.run(main())
-    assert code == 0
-    assert any(line.startswith("I could not summarize guide.md: ") for line in lines)
-    assert ", 2 missing;" in lines[-1]
 
 
 @contextmanager

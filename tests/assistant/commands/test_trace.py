@@ -10,14 +10,13 @@ import pytest
 from rich.console import Console
 from support.conversations.trace_samples import (
     DEMO,
-    RECORDINGS,
     TIME,
     demo_records,
     simulated_records,
     slower,
     write_trace,
 )
-from support.programs.program import repartee
+from support.texts.text_cases import named_cases
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -28,18 +27,6 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
     done = CliRunner().invoke(trace, [str(argument) for argument in arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return done.exit_code, done.stdout, done.stderr
-
-
-def test_traces_of_the_configuration_are_read_by_default(tmp_path: Path) -> None:
-    folder = tmp_path / "traces"
-    folder.mkdir()
-    write_trace(folder / "a.jsonl", demo_records())
-    done = repartee("trace", "report", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
-    source, *lines = [line.rstrip() for line in done.stdout.splitlines()]
-    assert source == f"read from {folder}"
-    assert lines == wanted.splitlines()
 
 
 def test_report_of_the_configured_folder_names_its_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +71,6 @@ def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypa
     )
 
 
-def test_missing_turn_is_a_user_error() -> None:
-    code, _, err = run("show", DEMO, "--turn", "9")
-    assert code == 2
-    assert "it has no turn 9; without --turn all are shown" in err
-
-
 @pytest.mark.slow  # it draws a page
 def test_report_has_several_formats(tmp_path: Path) -> None:
     code, out, _ = run("report", DEMO, "--json", "--html", tmp_path / "page.html")
@@ -105,10 +86,9 @@ def test_report_has_several_formats(tmp_path: Path) -> None:
     ("out", "said"),
     [
         ("a.jsonl", "a.jsonl is one of the traces that are read"),
-        ("./link.html", "link.html is one of the traces that are read"),
         ("b.JSONL", "b.JSONL has the suffix of a trace"),
     ],
-    ids=["read trace", "link to a read trace", "name of a trace"],
+    ids=["read trace", "name of a trace"],
 )
 def test_html_page_does_not_replace_a_trace(
     out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -125,8 +105,11 @@ def test_html_page_does_not_replace_a_trace(
     assert not (tmp_path / "b.JSONL").exists()
 
 
-@pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
-@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+@pytest.mark.parametrize(
+    ("command", "terminal"),
+    [("report", True), ("replay", True), ("advise", True), ("compare", True), ("report", False)],
+    ids=["report", "replay", "advise", "compare", "report to a pipe"],
+)
 def test_terminal_shows_that_traces_are_being_read(
     command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,30 +170,18 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
     assert "line 5 is incomplete" in err
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("arguments", "said"),
-    [
-        (("report", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is not the address of a server"),
-        (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
-        (("report", Path(__file__)), "line 1 is not JSON"),
-        (("report", os.devnull), f"{os.devnull}: it has no turns"),
-        (("show", os.devnull), f"{os.devnull}: it has no turns.\n"),
-        (("scrub", Path(__file__)), "line 1 is not JSON"),
-    ],
-    ids=[
-        "report of missing file",
-        "compare with missing file",
-        "follow missing file",
-        "follow ftp address",
-        "follow unreachable server",
-        "report of other file",
-        "report of empty file",
-        "show empty file",
-        "scrub other file",
-    ],
+    {
+        "report of missing file": (("report", "missing.jsonl"), "missing.jsonl does not exist"),
+        "follow missing file": (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
+        "follow ftp address": (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is not the address of a server"),
+        "follow unreachable server": (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
+        "report of other file": (("report", Path(__file__)), "line 1 is not JSON"),
+        "show of missing turn": (("show", DEMO, "--turn", "9"), "it has no turn 9; without --turn all are shown"),
+        "report of empty file": (("report", os.devnull), f"{os.devnull}: it has no turns"),
+        "scrub other file": (("scrub", Path(__file__)), "line 1 is not JSON"),
+    },
 )
 def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
     code, out, err = run(*arguments)
@@ -224,14 +195,13 @@ def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("field", sorted(simulated_records([TIME])[0]))
 def test_field_of_wrong_type_is_at_most_one_line(tmp_path: Path, field: str) -> None:
-    values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
+    values: tuple[object, ...] = (None, "x", [{}], 1e30, {"x": 1})
     commands = ("show", "report", "replay", "advise", "scrub")
     turn = simulated_records([TIME])[0]
     began = sorted(turn).index(field)
     for number, value in enumerate(values):
         record = turn | {field: value}
-        # Each field meets each command twice, and each value is used over the fields: all combinations took five
-        # minutes.
-        code, _, err = run(commands[(began + number + number // 5) % 5], write_trace(tmp_path / "a.jsonl", [record]))
+        # Each field meets each command once, with another value: all combinations took five minutes.
+        code, _, err = run(commands[(began + number) % 5], write_trace(tmp_path / "a.jsonl", [record]))
         assert code in {0, 2}
         assert code == 0 or err.startswith("repartee: ")

@@ -102,17 +102,13 @@ async def _answering(reply: bytes) -> asyncio.Server:
     ],
     ids=["metrics", "token", "other program"],
 )
-def test_metrics_are_read_from_a_server_on_loopback(
+async def test_metrics_are_read_from_a_server_on_loopback(
     reply: bytes, found: str | int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assistant.commands.doctor.capacity.ANSWERS_WITHIN_S", 60.0)
-
-    async def main() -> str | int | None:
-        async with await _answering(reply) as server:
-            port = server.sockets[0].getsockname()[1]
-            return await running_metrics(ServerSection(port=port))
-
-    assert asyncio.run(main()) == found
+    async with await _answering(reply) as server:
+        port = server.sockets[0].getsockname()[1]
+        assert await running_metrics(ServerSection(port=port)) == found
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-import pytest
+from support.texts.text_cases import named_cases
 
 from assistant.commands.doctor.endpoints import EndpointProbe
 from assistant.commands.doctor.process import ProbeResult
@@ -31,28 +31,18 @@ def test_working_endpoint_has_ok_results() -> None:
     assert (token.level, token.ms) == ("ok", 90.0)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("changed", "found"),
-    [
-        ({"models": ("a", "b")}, ["ok", "warn", "ok"]),
-        ({"models": ()}, ["ok", "warn", "ok"]),
-        ({"models": None}, ["ok", "info", "ok"]),
-        ({"models": None, "list_ms": None, "list_failure": "x: y"}, ["ok", "warn", "ok"]),
-        ({"token_ms": 501.0}, ["ok", "ok", "warn"]),
-        ({"token_ms": 0.0}, ["ok", "ok", "warn"]),
-        ({"token_ms": None, "failure": "x: y"}, ["ok", "ok", "fail"]),
-        ({"list_ms": None, "failure": "x: y"}, ["fail"]),
-    ],
-    ids=[
-        "model not listed",
-        "no models",
-        "no model list",
-        "model list failed",
-        "slow first token",
-        "immediate first token",
-        "request failed",
-        "unreachable",
-    ],
+    {
+        "model not listed": ({"models": ("a", "b")}, ["ok", "warn", "ok"]),
+        "no models": ({"models": ()}, ["ok", "warn", "ok"]),
+        "no model list": ({"models": None}, ["ok", "info", "ok"]),
+        "model list failed": ({"models": None, "list_ms": None, "list_failure": "x: y"}, ["ok", "warn", "ok"]),
+        "slow first token": ({"token_ms": 501.0}, ["ok", "ok", "warn"]),
+        "immediate first token": ({"token_ms": 0.0}, ["ok", "ok", "warn"]),
+        "request failed": ({"token_ms": None, "failure": "x: y"}, ["ok", "ok", "fail"]),
+        "unreachable": ({"list_ms": None, "failure": "x: y"}, ["fail"]),
+    },
 )
 def test_endpoint_problems_have_their_levels(changed: Mapping[str, object], found: list[str]) -> None:
     assert levels(answer(**changed)) == found

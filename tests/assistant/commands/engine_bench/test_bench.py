@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.engines.scripted_engines import SequenceRecognizer
 from support.models.phrase_whisper import phrase_whisper
 from support.models.synthetic_piper import tone_voice
 from support.models.synthetic_whisper import scripted_whisper
@@ -45,61 +46,30 @@ RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
-class FakeStream:
-    """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
-
-    def __init__(self, words: str, on_interim: Callable[[Transcript], None]) -> None:
-        self.segment = SegmentId(0)
-        self._words = Transcript(self.segment, Samples(0), words)
-        self._on_interim = on_interim
-        self.lengths: list[int] = []
-
-    def feed(self, pcm: Pcm) -> None:
-        self.lengths.append(len(pcm))
-        if len(self.lengths) == 10:
-            self._on_interim(Transcript(self.segment, Samples(0), ""))
-            self._on_interim(self._words)
-
-    def probability_dip(self) -> None:
-        pass
-
-    async def transcript(
-        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
-    ) -> Transcript:
-        await asyncio.sleep(0.03)
-        return self._words
-
-    async def first_word(self) -> None:
-        pass
-
-    def close(self) -> None:
-        return
-
-    def cancel(self) -> None:
-        return
-
-
-class FakeRecognizer:
-    name = detail = "fake"
+class FakeRecognizer(SequenceRecognizer):
+    """Returns `words` after 30 ms, and as an interim transcript after the tenth frame. Keeps the lengths of frames."""
 
     def __init__(self, words: str = "what time is it", failure: Exception | None = None) -> None:
-        self._words = words
+        super().__init__((words,), delay_ms=30.0, name="fake")
+        self.lengths: dict[SegmentId, list[int]] = {}
         self._failure = failure
-        self.hearings: list[FakeStream] = []
-        self.closed = False
 
     async def load(self) -> None:
         if isinstance(self._failure, EngineLoadError):
             raise self._failure
 
-    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
         if self._failure is not None:
             raise self._failure
-        self.hearings.append(FakeStream(self._words, on_interim))
-        return self.hearings[-1]
+        self.lengths[segment] = []
+        self._on_partial = on_partial
+        return super().open(segment, on_partial)
 
-    async def aclose(self) -> None:
-        self.closed = True
+    def on_sound(self, segment: SegmentId, pcm: Pcm) -> None:
+        self.lengths[segment].append(len(pcm))
+        if len(self.lengths[segment]) == 10:
+            for words in ("", self.transcripts[0]):
+                self._on_partial(Transcript(segment, Samples(0), words))
 
 
 class FakeVoice:
@@ -147,17 +117,13 @@ def measured(bench: Bench) -> BenchReport:
     return asyncio.run(measure(bench, lambda _what: None))
 
 
-def measured_with(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer, rounds: int = 1) -> BenchRow:
+def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer, rounds: int = 1) -> BenchRow:
     """Measures one setting of a model, with `engine` in its place."""
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
     model = str(phrase_whisper())
     bench = Bench({}, overrides=["turn.hangover_ms=100"], stt=[model], rounds=rounds, windows=["adaptive"], threads=[1])
     (row,) = measured(bench).rows
     return row
-
-
-def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
-    return measured_with(monkeypatch, engine)
 
 
 # Variants.
@@ -270,11 +236,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
 @pytest.mark.parametrize(
     ("stt", "tts", "said"),
     [
-        (
-            "faster-wisper",
-            "",
-            "no such recognizer or model; did you mean faster-whisper? (known: faster-whisper, ",
-        ),
+        ("faster-wisper", "", "no such recognizer or model; did you mean faster-whisper? (known: faster-whisper, "),
         ("espeak-ng", "", "no such recognizer or model (known: faster-whisper, tiny.en, "),
         ("", "zzz", "no such voice (known: espeak-ng, hibari, pico, piper, en_US-joe-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, hibari, pico, piper, "),
@@ -303,10 +265,9 @@ def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) ->
     assert -110 <= row.first_partial.p50_ms < 400
     assert row.real_time_factor is not None
     assert row.real_time_factor >= 0.03 / 0.66
-    assert row.words is not None
-    assert row.words.rate == 0
+    assert row.words == WordErrors(0, 4)
     assert (row.note, engine.closed) == ("", True)
-    at_once, at_pace = (hearing.lengths for hearing in engine.hearings)
+    at_once, at_pace = engine.lengths.values()
     assert at_once == [samples_of_ms(660)], "pre-roll, speech and the silence until its words are settled"
     assert set(at_pace) == {FRAME_SAMPLES}
     assert sum(at_pace) == samples_of_ms(660)
@@ -320,9 +281,10 @@ def test_recording_that_is_not_timed_counts_word_errors_only(monkeypatch: pytest
     row = heard(monkeypatch, engine)
     assert row.words == WordErrors(0, 8)
     assert row.words_in_noise == WordErrors(4, 1)
-    assert len(engine.hearings) == 4, "two of the timed recording, and one of each other"
-    assert sum(engine.hearings[-1].lengths) == samples_of_ms(660)
-    assert len(engine.hearings[-1].lengths) < 10
+    assert len(engine.lengths) == 4, "two of the timed recording, and one of each other"
+    last = list(engine.lengths.values())[-1]
+    assert sum(last) == samples_of_ms(660)
+    assert len(last) < 10
 
 
 def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
@@ -345,10 +307,9 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
         return opened(segment, on_interim)
 
     monkeypatch.setattr(engine, "open", dies_once)
-    row = measured_with(monkeypatch, engine, rounds=2)
+    row = heard(monkeypatch, engine, rounds=2)
     assert row.note == "1 of 2 recordings lost: it died"
-    assert row.words is not None
-    assert row.words.said == 4
+    assert row.words == WordErrors(0, 4)
 
 
 @pytest.mark.usefixtures("one_clip")

@@ -38,6 +38,11 @@ def change(answers: Answers, own: Settings = DEFAULTS) -> Change:
     return change_of(answers, own, nothing_local)
 
 
+def endpoint_of(changed: Change) -> EndpointSection:
+    assert changed.endpoint is not None
+    return changed.endpoint
+
+
 # ---- who can answer ----
 
 
@@ -100,20 +105,16 @@ def test_server_becomes_an_endpoint_and_is_replaced_with_its_other_model() -> No
     assert second.endpoint == replace(first, model="qwen3")
     assert len(second.applied_to(own).llm.endpoints) == 1
     elsewhere = replace(server, url="http://127.0.0.1:1/v1")
-    added = change(Answers(answerer=elsewhere), own).endpoint
-    assert added is not None
-    assert added.name == "ollama-2"
+    assert endpoint_of(change(Answers(answerer=elsewhere), own)).name == "ollama-2"
 
 
 def test_key_is_named_by_its_variable_or_stored_on_request() -> None:
     named = change(Answers(answerer=CLOUD, variable="OPENAI_API_KEY"))
-    assert named.endpoint is not None
-    assert (named.endpoint.api_key_env, named.private) == ("OPENAI_API_KEY", False)
+    assert (endpoint_of(named).api_key_env, named.private) == ("OPENAI_API_KEY", False)
     answers = Answers(answerer=CLOUD, variable="OPENAI_API_KEY", key=KEY)
     stored = change(answers)
-    assert stored.endpoint is not None
-    assert (stored.endpoint.api_key_env, stored.private) == ("", True)
-    assert stored.endpoint.headers.values == {"Authorization": f"Bearer {KEY}"}
+    assert (endpoint_of(stored).api_key_env, stored.private) == ("", True)
+    assert endpoint_of(stored).headers.values == {"Authorization": f"Bearer {KEY}"}
     assert KEY not in repr(answers) + "".join(shown_values(stored))
 
 
@@ -135,9 +136,8 @@ def test_service_without_a_model_is_refused() -> None:
 
 
 def test_reserved_name_is_not_used() -> None:
-    found = change(Answers(answerer=Answerer("server", "auto", "", "http://127.0.0.1:1/v1", ("m",)))).endpoint
-    assert found is not None
-    assert found.name == "auto-2"
+    found = change(Answers(answerer=Answerer("server", "auto", "", "http://127.0.0.1:1/v1", ("m",))))
+    assert endpoint_of(found).name == "auto-2"
 
 
 def test_skills_switch_the_local_model_off_only_if_there_is_one() -> None:
@@ -213,6 +213,4 @@ def test_address_is_recognized(text: str, fits: bool) -> None:
     ("url", "name"), [("http://10.0.0.7:8000/v1", "10.0.0.7"), ("https://llm.example.org/v1", "llm.example.org")]
 )
 def test_own_address_is_named_by_its_host(url: str, name: str) -> None:
-    found = change(Answers(answerer=Answerer("url", "url", "", url, ("m",)))).endpoint
-    assert found is not None
-    assert found.name == name
+    assert endpoint_of(change(Answers(answerer=Answerer("url", "url", "", url, ("m",))))).name == name

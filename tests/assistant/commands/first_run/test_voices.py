@@ -1,4 +1,4 @@
-"""Languages and voices that the first steps offer."""
+"""Languages and voices that the first steps offer, and languages that the user names."""
 
 import asyncio
 import wave
@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 from support.models.synthetic_piper import tone_voice
 
+from assistant.commands.first_run.language_names import language_code, offered_language, unknown_language
 from assistant.commands.first_run.sample import sample_of
 from assistant.config.settings import DEFAULTS
 from assistant.first_run import voices as first_run_voices
 from assistant.first_run.voices import (
-    VoiceOption,
     current_voice,
     languages,
     more_voices,
     sample_text,
     voice_options,
 )
+from assistant.models.language_hint import NAMES
 from assistant.setup.voices.installed import installed_voices
 from audio.errors import TtsError
 
@@ -76,10 +77,6 @@ def test_installed_voices_come_first_and_by_language(voices: Path) -> None:
     assert current_voice(DEFAULTS, "en", english).name == "heart"
 
 
-def test_default_voice_of_a_language_is_not_named_in_the_configuration() -> None:
-    assert VoiceOption(GERMAN, "piper", "", is_own=True).values() == {"tts.engine": "auto", "tts.voice": ""}
-
-
 def test_last_resort_is_offered_after_many_voices(monkeypatch: pytest.MonkeyPatch) -> None:
     *_, espeak = installed_voices("en")
     many = [replace(espeak, name=f"voice {number}") for number in range(60)]
@@ -101,3 +98,57 @@ def test_language_without_a_voice_is_reported_in_one_line(voices: Path) -> None:
     with pytest.raises(TtsError, match=r'^espeak-ng has no voice for the language "xx"'):
         asyncio.run(sample_of(voice, "xx"))
     assert sample_text("xx") == "Repartee. 1, 2, 3, 4, 5."
+
+
+# ---- languages that the user names ----
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("DE", "de"),
+        ("de_AT", "de-AT"),
+        ("de-CH", "de-CH"),
+        ("Deutsch", "de"),
+        (" français ", "fr"),
+        ("francais", "fr"),
+        ("日本語", "ja"),
+    ],
+)
+def test_language_is_found_by_code_or_name(typed: str, code: str) -> None:
+    assert language_code(typed) == code
+
+
+def test_every_named_language_is_known_by_code_and_name() -> None:
+    assert [language_code(code) for code in NAMES] == list(NAMES)
+    assert [language_code(name) for name in NAMES.values()] == list(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("dee", "de (German)"), ("eng", "en (English)"), ("germna", "de (German)"), ("fracais", "fr (French)")],
+)
+def test_misspelled_language_gets_a_suggestion(typed: str, meant: str) -> None:
+    assert language_code(typed) is None
+    assert unknown_language(typed) == f'the language "{typed}" is not known; did you mean {meant}?'
+
+
+@pytest.mark.parametrize("typed", ["", "xx", "qwertyuiop", "7"])
+def test_unknown_language_gets_an_example(typed: str) -> None:
+    assert language_code(typed) is None
+    assert "known" in unknown_language(typed)
+
+
+@pytest.mark.parametrize(
+    ("environ", "language"),
+    [
+        ({"LANG": "de_DE.UTF-8"}, "de"),
+        ({"LANG": "fr"}, "fr"),
+        ({"LANG": "de_DE.UTF-8", "LC_ALL": "es_ES@euro"}, "es"),
+        ({"LANG": "C.UTF-8"}, ""),
+        ({"LANG": "pl_PL.UTF-8"}, ""),
+        ({}, ""),
+    ],
+)
+def test_language_of_the_environment(environ: dict[str, str], language: str) -> None:
+    assert offered_language(environ) == language

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.programs import program
+from support.texts.text_cases import named_cases
 
 CLOSED = "http://127.0.0.1:9/v1"
 
@@ -40,25 +41,6 @@ def test_endpoint_is_added_listed_and_removed(folder: Path) -> None:
     assert (folder / "config.toml").read_text(encoding="utf-8") == before
 
 
-def test_comparison_without_answers_says_so(folder: Path) -> None:
-    (folder / "config.toml").write_text(
-        f'[[llm.endpoints]]\nname = "near"\nurl = "{CLOSED}"\nmodel = "m"\n', encoding="utf-8"
-    )
-    done = repartee(folder, "endpoints", "--compare", "--requests", "1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "no answer: near (repartee endpoints says why)" in done.stdout
-    assert "No endpoint answered, so there is nothing to compare." in done.stdout
-    compared = json.loads(repartee(folder, "endpoints", "--compare", "--json").stdout)["comparison"]
-    assert compared["silent"] == ["near"]
-
-
-def test_another_file_can_be_named(folder: Path) -> None:
-    done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m", "--config", "new.toml")
-    assert "created new.toml: near" in done.stdout
-    assert "near" not in (folder / "config.toml").read_text(encoding="utf-8")
-    assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
-
-
 def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
     done = repartee(folder, "endpoints", "add", "near", *flags)
@@ -80,40 +62,27 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     assert (folder / "config.toml").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("arguments", "said"),
-    [
-        (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of bedrock, grpc, local, openai'),
-        (("endpoints", "add", "near", "--kind", "tgi", "--set", "templat=a"), "did you mean template?"),
-        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text that is not empty"),
-        (
+    {
+        "missing template": (
             ("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED, "--model", "m"),
             'template is missing: kind "tgi" needs it',
         ),
-        (("endpoints", "remove", "near"), 'config.toml: there is no endpoint "near", because none is configured'),
-        (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
-        (
-            ("endpoints", "add", "near", "--url", "h:1"),
-            "repartee: endpoints add: url must be an http:// or https:// address",
+        "remove unknown endpoint": (
+            ("endpoints", "remove", "near"),
+            'config.toml: there is no endpoint "near", because none is configured',
         ),
-        (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
-        (("endpoints", "--compare", "--requests", "0"), "--compare: needs answers to compare"),
-        (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
-        (("demo", "--llm", "near"), '--llm "near": no such endpoint; the known names are auto, skills'),
-    ],
-    ids=[
-        "unknown kind",
-        "unknown key",
-        "missing model",
-        "missing template",
-        "remove unknown endpoint",
-        "unreachable server",
-        "address without scheme",
-        "missing file",
-        "comparison without answers",
-        "remove from missing file",
-        "unknown endpoint for demo",
-    ],
+        "missing file": (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
+        "comparison without answers": (
+            ("endpoints", "--compare", "--requests", "0"),
+            "--compare: needs answers to compare",
+        ),
+        "unknown endpoint for demo": (
+            ("demo", "--llm", "near"),
+            '--llm "near": no such endpoint; the known names are auto, skills',
+        ),
+    },
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:
     done = repartee(folder, *arguments)
@@ -121,13 +90,3 @@ def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: P
     assert done.stderr.startswith("repartee: ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_help_names_commands_and_options(folder: Path) -> None:
-    help_of_endpoints = repartee(folder, "endpoints", "--help").stdout
-    for word in ("add", "remove", "--config", "--requests", "--svg", "--png", "--json", "--compare"):
-        assert word in help_of_endpoints
-    help_of_add = repartee(folder, "endpoints", "add", "--help").stdout
-    for word in ("--url", "--model", "--api-key-env", "--config", "--kind", "--set"):
-        assert word in help_of_add
-    assert "--llm" in repartee(folder, "demo", "--help").stdout

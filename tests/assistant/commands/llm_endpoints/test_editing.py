@@ -1,4 +1,4 @@
-"""`repartee endpoints add` and `remove`, with real servers on loopback."""
+"""`repartee endpoints add` and `remove`, with real servers on loopback, and the flags of a new endpoint."""
 
 import asyncio
 import io
@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.services.llm_server import Script, serving, status
+from support.texts.text_cases import named_cases
 
 from assistant.commands.llm_endpoints.editing import RESTART, add, remove
-from assistant.commands.llm_endpoints.wanted import NewEndpoint
+from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
@@ -93,11 +94,6 @@ def test_only_server_with_its_only_model_is_added(file: Path) -> None:
     assert file.read_text(encoding="utf-8").startswith("# mine\n[turn]\nprofile = 'eager'\n")
 
 
-def test_given_name_is_used(file: Path) -> None:
-    added(NewEndpoint(name="house"), file, lists("m"))
-    assert [endpoint.name for endpoint in endpoints(file)] == ["house"]
-
-
 def test_one_of_several_servers_must_be_named(file: Path) -> None:
     two = (lists("a"), lists("b", owner="vllm"))
     said = refused(NewEndpoint(), file, *two)
@@ -123,46 +119,44 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
     assert endpoints(file)[0].model == "b"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("wanted", "scripts", "said"),
-    [
-        (
+    {
+        "no server": (
             NewEndpoint(),
             (),
             "no language model was found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
         ),
-        (NewEndpoint("vllm"), (), "vllm is not running on localhost; start it, or give its --url"),
-        (NewEndpoint("vllm"), (lists("m"),), "vllm is not running on localhost; found: Ollama at http://127.0.0.1:"),
-        (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
-        (NewEndpoint(), (lists("bge-m3"),), "has no chat model, only bge-m3: load a chat model there first"),
-        (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model was found on localhost"),
-        (
+        "other server than vllm": (
+            NewEndpoint("vllm"),
+            (lists("m"),),
+            "vllm is not running on localhost; found: Ollama at http://127.0.0.1:",
+        ),
+        "no model loaded": (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
+        "embedding model only": (
+            NewEndpoint(),
+            (lists("bge-m3"),),
+            "has no chat model, only bge-m3: load a chat model there first",
+        ),
+        "locked server": (
             NewEndpoint(),
             (LOCKED,),
             "requires a key: put it into an environment variable and name the variable with --api-key-env",
         ),
-        (NewEndpoint("auto"), (lists("m"),), '"auto" is reserved for --llm'),
-        (NewEndpoint("skills"), (lists("m"),), '"skills" is reserved for --llm'),
-        (NewEndpoint(""), (lists("m"),), "name must be a text that is not empty"),
-        (NewEndpoint(url="localhost:8000"), (), "url must be an http:// or https:// address"),
-        (NewEndpoint(url="http://me:secret@h/v1"), (), "url must be an http:// or https:// address"),
-        (NewEndpoint(api_key_env="sk-123"), (lists("m"),), "api_key_env must be the name of an environment variable"),
-    ],
-    ids=[
-        "no server",
-        "vllm not running",
-        "other server than vllm",
-        "no model loaded",
-        "embedding model only",
-        "embedding model and locked server",
-        "locked server",
-        "name auto",
-        "name skills",
-        "empty name",
-        "address without scheme",
-        "password in address",
-        "key instead of its variable",
-    ],
+        "name auto": (NewEndpoint("auto"), (lists("m"),), '"auto" is reserved for --llm'),
+        "empty name": (NewEndpoint(""), (lists("m"),), "name must be a text that is not empty"),
+        "address without scheme": (NewEndpoint(url="localhost:8000"), (), "url must be an http:// or https:// address"),
+        "password in address": (
+            NewEndpoint(url="http://me:secret@h/v1"),
+            (),
+            "url must be an http:// or https:// address",
+        ),
+        "key instead of its variable": (
+            NewEndpoint(api_key_env="sk-123"),
+            (lists("m"),),
+            "api_key_env must be the name of an environment variable",
+        ),
+    },
 )
 def test_user_error_is_one_line_and_changes_nothing(
     wanted: NewEndpoint, scripts: tuple[Script, ...], said: str, file: Path
@@ -189,25 +183,21 @@ def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
     assert f"it is the last of 2 endpoints; {alone}" in said
 
 
-def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
+async def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
     """The server is found, then asked again with the key; it accepts any key the second time."""
     screen = io.StringIO()
-
-    async def run() -> None:
-        async with serving() as server:
-            server.models = LOCKED
-            port = int(server.url.removesuffix("/v1").rpartition(":")[2])
-            console = Console(file=screen, width=200)
-            with pytest.raises(ConfigError, match="rejects the key: correct MY_KEY"):
-                await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
-            assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
-            server.models = lists("m", owner="vllm")
-            url = server.url
-            await add(NewEndpoint(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
-            assert server.seen[-1].headers["authorization"] == "Bearer k"
-            assert endpoints(file) == (EndpointSection(name="vllm", url=url, model="m", api_key_env="MY_KEY"),)
-
-    asyncio.run(run())
+    async with serving() as server:
+        server.models = LOCKED
+        port = int(server.url.removesuffix("/v1").rpartition(":")[2])
+        console = Console(file=screen, width=200)
+        with pytest.raises(ConfigError, match="rejects the key: correct MY_KEY"):
+            await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+        assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
+        server.models = lists("m", owner="vllm")
+        url = server.url
+        await add(NewEndpoint(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+        assert server.seen[-1].headers["authorization"] == "Bearer k"
+        assert endpoints(file) == (EndpointSection(name="vllm", url=url, model="m", api_key_env="MY_KEY"),)
     assert "Bearer" not in screen.getvalue()
 
 
@@ -252,16 +242,6 @@ def test_unreachable_server_is_added_as_described(file: Path) -> None:
     assert endpoints(file) == (EndpointSection(name="far", url=CLOSED, model="m"),)
     wanted = NewEndpoint(url="http://127.0.0.1:{0}/v1")
     assert "answers, but lists no models; name one with --model" in refused(wanted, file, status(404, {"error": "x"}))
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", CLOSED, "m", "MY_KEY")],
-    ids=["down", "without its key"],
-)
-def test_unverified_endpoint_suggests_a_check(wanted: NewEndpoint, file: Path) -> None:
-    said, _ = added(wanted, file)
-    assert said.splitlines()[-1] == f"next: repartee endpoints --config {file}, to see whether it answers"
 
 
 def test_missing_key_is_reported(file: Path) -> None:
@@ -325,13 +305,6 @@ def test_variable_that_overrides_the_file_is_reported(file: Path) -> None:
     assert "but the environment variable REPARTEE_LLM_ENDPOINTS is set and replaces the endpoints of the file" in said
 
 
-def test_missing_file_is_created(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    said, _ = added(NewEndpoint(), file, lists("m"))
-    assert f"created {file}: ollama (m at http://127.0.0.1:" in said
-    assert len(endpoints(file)) == 1
-
-
 # ---- removal ----
 
 
@@ -351,3 +324,46 @@ def test_removal_is_reported(file: Path) -> None:
         RESTART,
     ]
     assert file.read_text(encoding="utf-8") == before
+
+
+# ---- flags of a new endpoint ----
+
+
+def test_further_keys_are_parsed_by_type() -> None:
+    assert parse_settings(["template=llama3", "tier=2", "bos=true", "weight=0.5"], "tgi") == {
+        "template": "llama3",
+        "tier": 2,
+        "bos": True,
+        "weight": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("template", "--set: must be key=value, as in --set template=llama3"),
+        ("tmplate=x", "--set tmplate: no such setting; did you mean template?"),
+        ("url=http://h", "--set url: no such setting"),
+        ("threads=2", '--set threads: kind "tgi" does not have this key, only url, api_key_env, template, bos and'),
+        ("tier=10", "--set tier: must be a whole number from 1 to 9"),
+        ("api_key=sk-1", "put the key into an environment variable"),
+    ],
+    ids=["no equals sign", "misspelled key", "key with a flag", "key of another kind", "value out of range", "secret"],
+)
+def test_user_error_is_one_line(pair: str, told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse_settings([pair], "tgi")
+    assert told in str(refused.value)
+    assert "sk-1" not in str(refused.value)
+
+
+def test_only_kinds_with_a_model_list_may_omit_keys() -> None:
+    assert NewEndpoint(name="near").section().url
+    with pytest.raises(ValueError, match="model must be"):
+        NewEndpoint(name="near", kind="tgi").section()
+    assert (
+        NewEndpoint("a", "http://h", "m", kind=parse_kind("triton"), more={"template": "llama3"}).section().kind
+        == "triton"
+    )
+    with pytest.raises(ConfigError, match="must be one of bedrock, grpc, local, openai, "):
+        parse_kind("vllm")

@@ -19,56 +19,44 @@ def port_of(url: str) -> int:
     return int(url.removesuffix("/v1").rpartition(":")[2])
 
 
-def test_servers_found_during_the_block_are_returned() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            server.models = status(200, MODELS)
-            async with beside([port_of(server.url)], wanted=True) as found:
-                assert found == []
-                async with asyncio.timeout(20):
-                    await server.quiet.wait()
-            assert [seen.name for seen in found] == ["vLLM"]
-
-    asyncio.run(run())
-
-
-def test_slow_server_does_not_delay_end_of_search() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            server.models = (Wait(30),)
-            watch = Stopwatch()
-            async with beside([port_of(server.url)], wanted=True) as found:
-                await asyncio.sleep(0.05)
-            assert watch.undisturbed_s < 0.3
+async def test_servers_found_during_the_block_are_returned() -> None:
+    async with serving() as server:
+        server.models = status(200, MODELS)
+        async with beside([port_of(server.url)], wanted=True) as found:
             assert found == []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(20):
                 await server.quiet.wait()
-
-    asyncio.run(run())
-
-
-def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
-    async def run() -> None:
-        async with serving() as hangs, serving() as server:
-            hangs.models, server.models = (Wait(30),), status(200, MODELS)
-            async with beside([port_of(hangs.url), port_of(server.url)], wanted=True) as found:
-                await asyncio.sleep(0)
-                time.sleep(0.5)  # noqa: ASYNC251 - an engine that is being loaded
-                async with asyncio.timeout(20):
-                    await server.quiet.wait()
-            assert [seen.url for seen in found] == [server.url]
-
-    asyncio.run(run())
+        assert [seen.name for seen in found] == ["vLLM"]
 
 
-def test_nothing_is_searched_unless_wanted() -> None:
-    async def run() -> None:
-        async with serving() as server:
-            async with beside([port_of(server.url)], wanted=False) as found:
-                await asyncio.sleep(0.05)
-            assert (found, server.connections) == ([], 0)
+async def test_slow_server_does_not_delay_end_of_search() -> None:
+    async with serving() as server:
+        server.models = (Wait(30),)
+        watch = Stopwatch()
+        async with beside([port_of(server.url)], wanted=True) as found:
+            await asyncio.sleep(0.05)
+        assert watch.undisturbed_s < 0.3
+        assert found == []
+        async with asyncio.timeout(10):
+            await server.quiet.wait()
 
-    asyncio.run(run())
+
+async def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
+    async with serving() as hangs, serving() as server:
+        hangs.models, server.models = (Wait(30),), status(200, MODELS)
+        async with beside([port_of(hangs.url), port_of(server.url)], wanted=True) as found:
+            await asyncio.sleep(0)
+            time.sleep(0.5)  # noqa: ASYNC251 - an engine that is being loaded
+            async with asyncio.timeout(20):
+                await server.quiet.wait()
+        assert [seen.url for seen in found] == [server.url]
+
+
+async def test_nothing_is_searched_unless_wanted() -> None:
+    async with serving() as server:
+        async with beside([port_of(server.url)], wanted=False) as found:
+            await asyncio.sleep(0.05)
+        assert (found, server.connections) == ([], 0)
 
 
 def test_error_in_the_block_is_raised_unchanged() -> None:

@@ -11,12 +11,9 @@ from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import DEFAULTS, Settings, SkillsSection
 from assistant.endpoint_probe.local_servers import (
     choose,
-    described,
     handles,
     mention,
-    offers,
     port_here,
-    shortened,
 )
 from llm.discovery import UNKNOWN, FoundServer
 
@@ -167,13 +164,6 @@ def test_server_names_are_unique() -> None:
     assert list(handles((OLLAMA, VLLM, LOCKED))) == ["ollama", "vllm", "local-8080"]
     assert list(handles((VLLM, second))) == ["vllm-8000", "vllm-8001"]
     assert list(handles((replace(LOCKED, url="https://api.example.org/v1"),))) == ["api.example.org"]
-
-
-def test_long_lists_are_shortened() -> None:
-    assert shortened(("a", "b", "c")) == "a, b, c"
-    assert shortened(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
-    assert offers(replace(OLLAMA, models=())) == "no model"
-    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key)"
 
 
 @text_cases(

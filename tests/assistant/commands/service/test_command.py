@@ -154,7 +154,7 @@ def test_talk_is_a_service_of_its_own(home: Path) -> None:
 
 def test_without_systemd_one_sentence_has_the_remedy(home: Path) -> None:
     (home / "no-session").touch()
-    for words in (("install",), ("status",), ("start",), ("remove",)):
+    for words in (("install",), ("status",), ("remove",)):
         done = service(home, *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("repartee: there is no systemd session of this user here; in a container make")
