@@ -3,9 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,41 +43,31 @@ def settings_with(*assignments: str) -> Settings:
     return load_settings(None, {}, [*engines, *assignments]).settings
 
 
-def run(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(scene())
-
-
 @pytest.fixture(scope="module")
 def whisper() -> RecognizerReplica:
     return RecognizerReplica(local_settings(settings_with(f"stt.model={phrase_whisper()}")), "1.0+abc")
 
 
-def test_whisper_replica_decodes_and_counts(whisper: RecognizerReplica) -> None:
-    async def scene() -> None:
-        before = received_info(await whisper.describe())
-        decoded = await whisper.answer("decode", sent_pcm(LOUD), "en", True, False, "")
-        assert decoded is not None
-        assert received_decode(decoded, LOUD).text == PHRASE
-        info = received_info(await whisper.describe())
-        assert (info.served, info.ongoing) == (before.served + 1, 0)
-        assert (info.version, info.device, info.multilingual) == ("1.0+abc", "cpu", True)
-        assert "int8" in info.detail
-
-    run(scene)
+async def test_whisper_replica_decodes_and_counts(whisper: RecognizerReplica) -> None:
+    before = received_info(await whisper.describe())
+    decoded = await whisper.answer("decode", sent_pcm(LOUD), "en", True, False, "")
+    assert decoded is not None
+    assert received_decode(decoded, LOUD).text == PHRASE
+    info = received_info(await whisper.describe())
+    assert (info.served, info.ongoing) == (before.served + 1, 0)
+    assert (info.version, info.device, info.multilingual) == ("1.0+abc", "cpu", True)
+    assert "int8" in info.detail
 
 
-def test_whisper_replica_hears_first_word_and_language(whisper: RecognizerReplica) -> None:
-    async def scene() -> None:
-        word = received_decode(await whisper.answer("first_word", sent_pcm(LOUD), "en"), LOUD)
-        assert word.first_word is not None
-        language, probability = await whisper.answer("detect_language", sent_pcm(LOUD))
-        assert language
-        assert 0 < probability <= 1
-
-    run(scene)
+async def test_whisper_replica_hears_first_word_and_language(whisper: RecognizerReplica) -> None:
+    word = received_decode(await whisper.answer("first_word", sent_pcm(LOUD), "en"), LOUD)
+    assert word.first_word is not None
+    language, probability = await whisper.answer("detect_language", sent_pcm(LOUD))
+    assert language
+    assert 0 < probability <= 1
 
 
-def test_cancelled_decode_becomes_unwanted(whisper: RecognizerReplica, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_decode_becomes_unwanted(whisper: RecognizerReplica, monkeypatch: pytest.MonkeyPatch) -> None:
     began, ended = threading.Event(), threading.Event()
 
     class Model:
@@ -88,67 +77,54 @@ def test_cancelled_decode_becomes_unwanted(whisper: RecognizerReplica, monkeypat
                 time.sleep(0.001)
             ended.set()
 
-    async def scene() -> None:
-        monkeypatch.setattr(whisper, "_model", Model())
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(whisper.answer("decode", sent_pcm(LOUD), "en", True, False, ""))
-            assert await asyncio.to_thread(began.wait, 30)
-            assert not ended.is_set()
-            task.cancel()
-        assert await asyncio.to_thread(ended.wait, 30)
-
-    run(scene)
+    monkeypatch.setattr(whisper, "_model", Model())
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(whisper.answer("decode", sent_pcm(LOUD), "en", True, False, ""))
+        assert await asyncio.to_thread(began.wait, 30)
+        assert not ended.is_set()
+        task.cancel()
+    assert await asyncio.to_thread(ended.wait, 30)
 
 
-def test_voice_replica_speaks_after_its_health_was_checked(tmp_path: Path) -> None:
-    async def scene() -> None:
-        replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
-        await replica.check_health()
-        assert "en_US-tone-low" in received_info(await replica.describe()).detail
-        chunks = [received_chunk(item) async for item in replica.speak("Hello there.", 1.0)]
-        assert sum(chunk.pcm.size for chunk in chunks) > 5000
-        assert received_info(await replica.describe()).served == 1
-        await replica._voice.aclose()
-
-    run(scene)
+async def test_voice_replica_speaks_after_its_health_was_checked(tmp_path: Path) -> None:
+    replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
+    await replica.check_health()
+    assert "en_US-tone-low" in received_info(await replica.describe()).detail
+    chunks = [received_chunk(item) async for item in replica.speak("Hello there.", 1.0)]
+    assert sum(chunk.pcm.size for chunk in chunks) > 5000
+    assert received_info(await replica.describe()).served == 1
+    await replica._voice.aclose()
 
 
-def test_voice_replica_reports_fallback_to_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_voice_replica_reports_fallback_to_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu_build(monkeypatch)
-
-    async def scene() -> None:
-        replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
-        detail = received_info(await replica.describe()).detail
-        assert ", on the CPU, because onnxruntime cannot start CUDA here" in detail
-        await replica._voice.aclose()
-
-    run(scene)
+    replica = VoiceReplica(local_settings(settings_with(f"tts.voice={tone_voice(tmp_path)}")), "1.0+abc")
+    detail = received_info(await replica.describe()).detail
+    assert ", on the CPU, because onnxruntime cannot start CUDA here" in detail
+    await replica._voice.aclose()
 
 
-def test_engine_that_hangs_fails_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        thread, ends, began = WatchedThread("engine", lambda: None), threading.Event(), threading.Event()
+async def test_engine_that_hangs_fails_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread, ends, began = WatchedThread("engine", lambda: None), threading.Event(), threading.Event()
 
-        def work() -> bool:
-            began.set()
-            return ends.wait(30)
+    def work() -> bool:
+        began.set()
+        return ends.wait(30)
 
-        async with asyncio.TaskGroup() as tasks:
-            working = tasks.create_task(thread.run(work))
-            assert await asyncio.to_thread(began.wait, 30)
-            await thread.check()
-            monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.001)
-            await asyncio.sleep(0.01)
-            with pytest.raises(EngineError, match="engine hangs: it has neither computed nor waited"):
-                await thread.check()
-            ends.set()
-            assert await working
+    async with asyncio.TaskGroup() as tasks:
+        working = tasks.create_task(thread.run(work))
+        assert await asyncio.to_thread(began.wait, 30)
         await thread.check()
+        monkeypatch.setattr(hang_detection, "BLOCKED_S", 0.001)
+        await asyncio.sleep(0.01)
+        with pytest.raises(EngineError, match="engine hangs: it has neither computed nor waited"):
+            await thread.check()
+        ends.set()
+        assert await working
+    await thread.check()
 
-    run(scene)
 
-
-def test_engine_that_failed_is_tried_at_the_health_check() -> None:
+async def test_engine_that_failed_is_tried_at_the_health_check() -> None:
     trials: list[Exception | None] = [MemoryError("on the device"), None]
 
     def trial() -> None:
@@ -158,30 +134,24 @@ def test_engine_that_failed_is_tried_at_the_health_check() -> None:
     def fail() -> None:
         raise OSError("it failed")
 
-    async def scene() -> None:
-        thread = WatchedThread("engine", trial)
+    thread = WatchedThread("engine", trial)
+    await thread.check()
+    with pytest.raises(OSError, match="it failed"):
+        await thread.run(fail)
+    with pytest.raises(MemoryError):
         await thread.check()
-        with pytest.raises(OSError, match="it failed"):
-            await thread.run(fail)
-        with pytest.raises(MemoryError):
-            await thread.check()
-        await thread.check()  # it works again
-        await thread.check()
-        assert not trials
-
-    run(scene)
+    await thread.check()  # it works again
+    await thread.check()
+    assert not trials
 
 
-def test_whisper_replica_is_healthy_again_after_a_failed_decode(whisper: RecognizerReplica) -> None:
-    async def scene() -> None:
-        with pytest.raises(Exception, match="xx"):
-            await whisper.answer("decode", sent_pcm(LOUD), "xx", True, False, "")
-        await whisper.check_health()
-
-    run(scene)
+async def test_whisper_replica_is_healthy_again_after_a_failed_decode(whisper: RecognizerReplica) -> None:
+    with pytest.raises(Exception, match="xx"):
+        await whisper.answer("decode", sent_pcm(LOUD), "xx", True, False, "")
+    await whisper.check_health()
 
 
-def test_voice_that_failed_is_loaded_again_at_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_voice_that_failed_is_loaded_again_at_the_health_check(monkeypatch: pytest.MonkeyPatch) -> None:
     class BrokenVoice:
         name, detail, loads = "piper", "a voice", 0
 
@@ -193,55 +163,42 @@ def test_voice_that_failed_is_loaded_again_at_the_health_check(monkeypatch: pyte
                 raise TtsError("Piper hung and was abandoned: load the voice again")
             yield Chunk(LOUD)
 
-    async def scene() -> None:
-        replica, voice = VoiceReplica(local_settings(settings_with()), "1.0+abc"), BrokenVoice()
-        monkeypatch.setattr(replica, "_voice", voice)
-        with pytest.raises(TtsError):
-            [item async for item in replica.speak("Hello.", 1.0)]
-        await replica.check_health()
-        await replica.check_health()
-        assert voice.loads == 2
-        assert [item async for item in replica.speak("Hello.", 1.0)]
-
-    run(scene)
+    replica, voice = VoiceReplica(local_settings(settings_with()), "1.0+abc"), BrokenVoice()
+    monkeypatch.setattr(replica, "_voice", voice)
+    with pytest.raises(TtsError):
+        [item async for item in replica.speak("Hello.", 1.0)]
+    await replica.check_health()
+    await replica.check_health()
+    assert voice.loads == 2
+    assert [item async for item in replica.speak("Hello.", 1.0)]
 
 
-def test_another_downloaded_voice_of_the_language_replaces_a_missing_one(
+async def test_another_downloaded_voice_of_the_language_replaces_a_missing_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Need(str(tone_voice(tmp_path, name="de_DE-tone-low", language="de_DE")), "piper", "text to speech")
     monkeypatch.setattr(voice_choice, "other_voice", lambda _engine, _language: other)
-
-    async def scene() -> None:
-        replica = VoiceReplica(local_settings(settings_with("assistant.language=de")), "1.0+abc")
-        detail = received_info(await replica.describe()).detail
-        assert "de_DE-tone-low" in detail
-        assert "not downloaded" in detail or "missing" in detail
-        await replica._voice.aclose()
-
-    run(scene)
+    replica = VoiceReplica(local_settings(settings_with("assistant.language=de")), "1.0+abc")
+    detail = received_info(await replica.describe()).detail
+    assert "de_DE-tone-low" in detail
+    assert "not downloaded" in detail or "missing" in detail
+    await replica._voice.aclose()
 
 
-def test_language_without_a_piper_voice_is_spoken_by_espeak() -> None:
-    async def scene() -> None:
-        replica = VoiceReplica(local_settings(settings_with("assistant.language=eo")), "1.0+abc")
-        detail = received_info(await replica.describe()).detail
-        assert detail.startswith("espeak-ng")
-        assert "no piper model is known for eo" in detail
-        await replica._voice.aclose()
-
-    run(scene)
+async def test_language_without_a_piper_voice_is_spoken_by_espeak() -> None:
+    replica = VoiceReplica(local_settings(settings_with("assistant.language=eo")), "1.0+abc")
+    detail = received_info(await replica.describe()).detail
+    assert detail.startswith("espeak-ng")
+    assert "no piper model is known for eo" in detail
+    await replica._voice.aclose()
 
 
-def test_voice_replica_without_piper_says_why() -> None:
-    async def scene() -> None:
-        replica = VoiceReplica(local_settings(settings_with("assistant.language=de")), "1.0+abc")
-        detail = received_info(await replica.describe()).detail
-        assert detail.startswith("espeak-ng")  # Pico, the next best, does not run on a cluster
-        assert "instead of piper, because" in detail
-        await replica._voice.aclose()
-
-    run(scene)
+async def test_voice_replica_without_piper_says_why() -> None:
+    replica = VoiceReplica(local_settings(settings_with("assistant.language=de")), "1.0+abc")
+    detail = received_info(await replica.describe()).detail
+    assert detail.startswith("espeak-ng")  # Pico, the next best, does not run on a cluster
+    assert "instead of piper, because" in detail
+    await replica._voice.aclose()
 
 
 def test_replica_without_its_model_names_the_command() -> None:
@@ -258,20 +215,16 @@ def test_network_without_batches_judges_one_sound_after_the_other(tmp_path: Path
     assert network.probabilities(sounds) == [network.probability(sound) for sound in sounds]
 
 
-def test_turn_end_replica_judges_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turn_end_replica_judges_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "network.onnx"
     path.write_bytes(counting_network())
     monkeypatch.setattr(build, "place_of", lambda _need: path)
-
-    async def scene() -> None:
-        replica = TurnEndReplica(local_settings(settings_with()), "1.0+abc")
-        assert received_info(await replica.describe()).detail.endswith(", one at a time, CPU")
-        found = await replica.judge([sent_pcm(LOUD), sent_pcm(LOUD // 2)])
-        assert len(found) == 2
-        assert all(0 <= one <= 1 for one in found)
-        assert received_info(await replica.describe()).served == 2
-
-    run(scene)
+    replica = TurnEndReplica(local_settings(settings_with()), "1.0+abc")
+    assert received_info(await replica.describe()).detail.endswith(", one at a time, CPU")
+    found = await replica.judge([sent_pcm(LOUD), sent_pcm(LOUD // 2)])
+    assert len(found) == 2
+    assert all(0 <= one <= 1 for one in found)
+    assert received_info(await replica.describe()).served == 2
 
 
 def test_turn_end_replica_computes_where_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

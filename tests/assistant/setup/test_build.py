@@ -5,8 +5,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import onnxruntime
@@ -17,6 +17,7 @@ from support.models.synthetic_piper import tone_voice
 from support.models.synthetic_smart_turn import counting_network
 from support.services.endpoint_services import routed
 from support.services.llm_server import answer, serving
+from support.texts.text_cases import named_cases
 
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import AUTO
@@ -28,6 +29,7 @@ from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.listening.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.loading import close_engine
 from assistant.text.normalization.alignment import align
+from assistant.turns.settings import TurnSettings
 from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
 from audio.execution_provider import ProviderRequest
@@ -73,14 +75,21 @@ async def said(engines: Engines, messages: Sequence[Message]) -> tuple[str, str]
     return by, text.strip()
 
 
+@asynccontextmanager
+async def started(loader: EngineLoader) -> AsyncGenerator[Engines]:
+    """Yields the engines of a conversation, and closes all afterwards."""
+    engines = await loader.engines()
+    try:
+        yield engines
+    finally:
+        await close_engine(engines.recognizer, pytest.fail)
+        await loader.aclose(pytest.fail)
+
+
 def asked(loader: EngineLoader, messages: Sequence[Message]) -> tuple[str, str]:
     async def scene() -> tuple[str, str]:
-        engines = await loader.engines()
-        try:
+        async with started(loader) as engines:
             return await said(engines, messages)
-        finally:
-            await close_engine(engines.recognizer, pytest.fail)
-            await loader.aclose(pytest.fail)
 
     return asyncio.run(scene())
 
@@ -165,22 +174,14 @@ def chosen_voice(*overrides: str) -> EngineChoice:
     return asyncio.run(scene())
 
 
-def test_lexicon_changes_what_is_said_and_not_the_history() -> None:
+async def test_lexicon_changes_what_is_said_and_not_the_history() -> None:
     lexicon = 'tts.lexicon={Siobhan = "Shivawn", nginx = "/ˈɛndʒɪnˌɛks/"}'
     loader = loader_of("tts.engine=espeak-ng", lexicon, *phrase_settings())
-
-    async def scene() -> tuple[str, list[str]]:
-        engines = await loader.engines()
-        try:
-            said = engines.normalize_text("Siobhan has 3 km left, and nginx.")
-            async with aclosing(engines.voice.speak("Go, nginx.")) as chunks:
-                marks = [mark async for chunk in chunks for mark in chunk.marks]
-            return said, ["Go, nginx."[mark.text_start : mark.text_end] for mark in marks]
-        finally:
-            await close_engine(engines.recognizer, pytest.fail)
-            await loader.aclose(pytest.fail)
-
-    said, words = asyncio.run(scene())
+    async with started(loader) as engines:
+        said = engines.normalize_text("Siobhan has 3 km left, and nginx.")
+        async with aclosing(engines.voice.speak("Go, nginx.")) as chunks:
+            marks = [mark async for chunk in chunks for mark in chunk.marks]
+    words = ["Go, nginx."[mark.text_start : mark.text_end] for mark in marks]
     assert said == "Shivawn has three kilometers left, and nginx."
     assert words == ["Go,", "nginx."]
     written = align("Siobhan has 3 km left, and nginx.", said)
@@ -260,52 +261,20 @@ def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_configured_engine_is_no_fallback() -> None:
-    loader = loader_of("tts.engine=espeak-ng", *phrase_settings())
-    asked(loader, WHAT_TIME)
-    fallen_back = {chosen.stage for chosen in loader.chosen if chosen.fallback}
-    assert fallen_back - {"turn"} == {"llm"}  # Smart Turn is used if it is installed, without being configured
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("override", "told"),
-    [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
-    ids=["faster-whisper", "piper"],
-)
-def test_engine_without_its_model_is_refused_with_the_remedy(
-    override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    with pytest.raises(EngineLoadError, match=told):
-        asyncio.run(loader_of(override).engines())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@named_cases(
     ("before", "messages", "by"),
-    [("true", WHAT_TIME, "skills"), ("true", STORY, "near"), ("false", WHAT_TIME, "near"), ("false", STORY, "near")],
-    ids=[
-        "skills first, known request",
-        "skills first, other request",
-        "model first, known request",
-        "model first, other request",
-    ],
+    {
+        "skills first, known request": ("true", WHAT_TIME, "skills"),
+        "skills first, other request": ("true", STORY, "near"),
+        "model first, known request": ("false", WHAT_TIME, "near"),
+    },
 )
-def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
-    async def scene() -> tuple[str, str]:
-        async with serving(answer("Once upon a time.")) as server:
-            loader = loader_of(endpoint(server.url), f"skills.before_llm={before}")
-            engines = await loader.engines()
-            try:
-                return await said(engines, messages)
-            finally:
-                await close_engine(engines.recognizer, pytest.fail)
-                await loader.aclose(pytest.fail)
-
-    who, text = asyncio.run(scene())
+async def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
+    async with (
+        serving(answer("Once upon a time.")) as server,
+        started(loader_of(endpoint(server.url), f"skills.before_llm={before}")) as engines,
+    ):
+        who, text = await said(engines, messages)
     assert who == by
     assert (text == "Once upon a time.") == (by == "near")
 
@@ -331,42 +300,27 @@ def test_error_for_unusable_settings_is_one_sentence(overrides: tuple[str, ...],
 
 
 def test_settings_reach_turn_taking() -> None:
-    made = turn_settings(
-        load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "faster-whisper"
-    )
-    assert (made.hangover_ms, made.speculate_after_ms) == (700, 120)
-    assert (
-        turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").hangover_ms == 333
-    )
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").profile is None
-    assert (
-        turn_settings(
-            load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings, "faster-whisper"
-        ).speculate_after_ms
-        is None
-    )
-    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").profile == AUTO
-    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").rechecks.settle_ms == 160
-    assert turn_settings(load_settings(None, {}, []).settings, "a third").rechecks.settle_ms == 0
-    assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10
+    def made(*overrides: str, recognizer: str = "faster-whisper") -> TurnSettings:
+        return turn_settings(load_settings(None, {}, overrides).settings, recognizer)
+
+    patient = made("turn.profile=patient", "turn.speculate_after_ms=120")
+    assert (patient.hangover_ms, patient.speculate_after_ms) == (700, 120)
+    assert (made("turn.hangover_ms=333").hangover_ms, made("turn.hangover_ms=333").profile) == (333, None)
+    assert made("turn.speculate_after_ms=0").speculate_after_ms is None
+    assert (made().profile, made().rechecks.settle_ms) == (AUTO, 160)
+    third = made(recognizer="a third")
+    assert (third.rechecks.settle_ms, third.stuck_after_s) == (0, 10)
     for key in ("llm.first_token_timeout_s", "stt.timeout_s", "tts.timeout_s"):
-        slow = load_settings(None, {}, [f"{key}=30"]).settings
-        assert turn_settings(slow, "a third").stuck_after_s == 32, key
-    assert (
-        turn_settings(load_settings(None, {}, ["turn.hangover_ms=100"]).settings, "faster-whisper").rechecks.settle_ms
-        == 100
-    )
+        assert made(f"{key}=30", recognizer="a third").stuck_after_s == 32, key
+    assert made("turn.hangover_ms=100").rechecks.settle_ms == 100
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])
-def test_every_detector_can_be_selected(engine: str) -> None:
-    async def scene() -> EngineLoader:
-        loader = loader_of(f"vad.engine={engine}")
-        vad, _ = loader._make_vads()
-        assert vad.name == engine
-        return loader
-
-    assert asyncio.run(scene()).chosen[0].name == engine
+async def test_every_detector_can_be_selected(engine: str) -> None:
+    loader = loader_of(f"vad.engine={engine}")
+    vad, _ = loader._make_vads()
+    assert vad.name == engine
+    assert loader.chosen[0].name == engine
 
 
 def several(*tables: str) -> str:
@@ -413,18 +367,12 @@ def test_sizes_of_endpoints_reach_the_router() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("summary", [False, True])
-def test_history_is_summarized_by_the_language_model_if_wanted(summary: bool) -> None:
+async def test_history_is_summarized_by_the_language_model_if_wanted(summary: bool) -> None:
     loader = loader_of(several(NEAR), f"llm.summary={str(summary).lower()}")
-
-    async def scene() -> str:
-        engines = await loader.engines()
-        try:
-            return "" if engines.summarizer is None else engines.summarizer.name
-        finally:
-            await close_engine(engines.recognizer, pytest.fail)
-            await loader.aclose(pytest.fail)
-
-    assert asyncio.run(scene()) == ("near" if summary else "")  # the skills would answer a request in its place
+    async with started(loader) as engines:
+        assert ("" if engines.summarizer is None else engines.summarizer.name) == (
+            "near" if summary else ""
+        )  # the skills would answer a request in its place
 
 
 def test_single_endpoint_needs_no_router() -> None:
@@ -434,23 +382,6 @@ def test_single_endpoint_needs_no_router() -> None:
 def test_policy_geo_requires_a_location() -> None:
     with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
         routed(loader_of(several(NEAR, FAR), "llm.policy=geo").settings, {})
-
-
-@pytest.mark.slow
-def test_second_endpoint_answers_if_the_first_is_down() -> None:
-    async def scene() -> tuple[str, str]:
-        async with serving(answer("Once upon a time.")) as server:
-            up = f'name="up", url="{server.url}", model="m"'
-            loader = loader_of(several(NEAR, up), "skills.before_llm=false")
-            engines = await loader.engines()
-            try:
-                assert engines.warm_connections is not None
-                return await said(engines, STORY)
-            finally:
-                await close_engine(engines.recognizer, pytest.fail)
-                await loader.aclose(pytest.fail)
-
-    assert asyncio.run(scene()) == ("up", "Once upon a time.")
 
 
 NOTES = 'tools.servers=[{name="notes", command="/nowhere/notes"}]'
@@ -482,22 +413,18 @@ def test_tools_require_an_endpoint_with_function_calls() -> None:
 
 
 @pytest.mark.slow
-def test_cancelled_start_stops_the_tools() -> None:
+async def test_cancelled_start_stops_the_tools() -> None:
     silent = f"""tools.servers=[{{name="silent", command="'{sys.executable}' -c 'import time; time.sleep(60)'"}}]"""
-
-    async def scene() -> None:
-        loader = loader_of("tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
-        async with asyncio.TaskGroup() as group:
-            opening = group.create_task(loader.open())
-            async with asyncio.timeout(20):
-                while not _tool_threads():  # noqa: ASYNC110 - what happens, happens in another thread
-                    await asyncio.sleep(0.01)
-            (thread,) = _tool_threads()
-            opening.cancel()
-        await asyncio.to_thread(thread.join, 1)
-        assert not thread.is_alive()
-
-    asyncio.run(scene())
+    loader = loader_of("tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
+    async with asyncio.TaskGroup() as group:
+        opening = group.create_task(loader.open())
+        async with asyncio.timeout(20):
+            while not _tool_threads():  # noqa: ASYNC110 - what happens, happens in another thread
+                await asyncio.sleep(0.01)
+        (thread,) = _tool_threads()
+        opening.cancel()
+    await asyncio.to_thread(thread.join, 1)
+    assert not thread.is_alive()
 
 
 def _tool_threads() -> list[threading.Thread]:

@@ -1,10 +1,8 @@
 """Engines that are set to ray are loaded from the cluster, and never replaced silently."""
 
-import asyncio
 import os
-from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from support.engines.scripted_cluster import INFO, ScriptedCluster
@@ -29,19 +27,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> ScriptedCluster:
     return made
 
 
-def run(scene: Callable[[EngineLoader], Coroutine[Any, Any, None]], *assignments: str) -> None:
-    async def within() -> None:
-        loader = EngineLoader(load_settings(None, {}, assignments).settings, os.environ)
-        try:
-            await scene(loader)
-        finally:
-            await loader.aclose()
-
-    asyncio.run(within())
+def loading(*assignments: str) -> aclosing[EngineLoader]:
+    """Returns a context with a loader, which closes it."""
+    return aclosing(EngineLoader(load_settings(None, {}, assignments).settings, os.environ))
 
 
-def test_engines_set_to_ray_are_those_of_the_cluster(cluster: ScriptedCluster) -> None:
-    async def scene(loader: EngineLoader) -> None:
+async def test_engines_set_to_ray_are_those_of_the_cluster(cluster: ScriptedCluster) -> None:
+    async with loading(*RAY) as loader:
         engines = await loader.engines()
         names = {choice.stage: (choice.name, choice.fallback) for choice in loader.chosen}
         assert names["stt"] == names["tts"] == ("ray", False)
@@ -50,29 +42,21 @@ def test_engines_set_to_ray_are_those_of_the_cluster(cluster: ScriptedCluster) -
         assert "on the cluster" in engines.voice.detail
         assert {request[0] for request in cluster.requests} == {"recognizer", "voice", "turn-end"}
 
-    run(scene, *RAY)
-
 
 @pytest.mark.parametrize("engine", ["stt.engine=ray", "tts.engine=ray"])
-def test_unreachable_cluster_is_an_error_without_fallback(cluster: ScriptedCluster, engine: str) -> None:
+async def test_unreachable_cluster_is_an_error_without_fallback(cluster: ScriptedCluster, engine: str) -> None:
     cluster.answers["describe"] = [UNREACHABLE]
-
-    async def scene(loader: EngineLoader) -> None:
+    async with loading("tts.engine=espeak-ng", engine) as loader:
         with pytest.raises(EngineLoadError, match="cannot be reached"):
             await loader.engines()
 
-    run(scene, "tts.engine=espeak-ng", engine)
 
-
-def test_turn_end_without_the_cluster_is_estimated_and_reported(cluster: ScriptedCluster) -> None:
+async def test_turn_end_without_the_cluster_is_estimated_and_reported(cluster: ScriptedCluster) -> None:
     cluster.answers["describe"] = [UNREACHABLE]
-
-    async def scene(loader: EngineLoader) -> None:
+    async with loading("tts.engine=espeak-ng", "turn.smart_turn=ray") as loader:
         await loader.open()
         (fallback,) = [one for one in loader.fallbacks if one.startswith("turn")]
         assert "cannot be reached" in fallback
-
-    run(scene, "tts.engine=espeak-ng", "turn.smart_turn=ray")
 
 
 def test_models_of_engines_on_the_cluster_are_not_needed_here() -> None:
@@ -99,10 +83,10 @@ def test_clients_may_choose_only_what_the_cluster_has(engine: str, multilingual:
 
 
 @pytest.mark.parametrize("language", ["", "de"])
-def test_voice_beside_that_of_the_cluster_is_refused_and_not_loaded_here(
+async def test_voice_beside_that_of_the_cluster_is_refused_and_not_loaded_here(
     cluster: ScriptedCluster, language: str
 ) -> None:
-    async def scene(loader: EngineLoader) -> None:
+    async with loading("tts.engine=ray") as loader:
         await loader.open()
         choices = EngineChoices(loader)
         async with choices.voice("", "") as (voice, _normalize):
@@ -111,15 +95,10 @@ def test_voice_beside_that_of_the_cluster_is_refused_and_not_loaded_here(
             async with choices.voice("espeak-ng", language):
                 pass
 
-    run(scene, "tts.engine=ray")
 
-
-def test_language_that_the_recognizer_on_the_cluster_lacks_is_refused(cluster: ScriptedCluster) -> None:
+async def test_language_that_the_recognizer_on_the_cluster_lacks_is_refused(cluster: ScriptedCluster) -> None:
     cluster.answers["describe"] = [sent_info(replace(INFO, multilingual=False))]
-
-    async def scene(loader: EngineLoader) -> None:
+    async with loading("stt.engine=ray", "tts.engine=espeak-ng") as loader:
         engines = await loader.engines()
         with pytest.raises(EngineLoadError, match="the recognizer on the cluster knows one language"):
             await EngineChoices(loader).engines(engines, EngineWish(language="de"))
-
-    run(scene, "stt.engine=ray", "tts.engine=espeak-ng")

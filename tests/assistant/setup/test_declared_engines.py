@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.conversations.simulation import ScriptedVoice
@@ -9,6 +10,7 @@ from support.engines.scripted_engines import SequenceRecognizer
 
 from assistant.commands.engine_bench.bench import Bench, BenchRow, variants
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.pipeline.no_recognizer import NoVoice
 from assistant.registry.listening import RECOGNIZERS, TURN_ENDS, turn_end_engine
 from assistant.registry.voices import VOICES
 from assistant.setup import engine_catalog
@@ -21,6 +23,10 @@ from audio.engines.recognizer import RecognizerEngine, RecognizerRequest
 from audio.engines.voice import VoiceEngine
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer
+from audio.stt.whisper.model import WhisperSettings
+from audio.stt.whisper.shared_model import SharedWhisper
+from audio.tts.espeak.voice import EspeakVoice
+from audio.tts.remembered import RememberedVoice
 
 
 class ToyShared:
@@ -82,15 +88,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ToyShared]:
     return shared
 
 
-def test_declared_recognizer_is_checked_and_measured_alone(made: list[ToyShared]) -> None:
-    async def scene() -> None:
-        recognizer = engine_catalog.transcriber(DEFAULTS, "toy")
-        await recognizer.load()
-        await recognizer.aclose()
-
+async def test_declared_recognizer_is_checked_and_measured_alone(made: list[ToyShared]) -> None:
     assert engine_catalog.lacking(DEFAULTS, "toy") == ""
     assert [one.row for one in variants(DEFAULTS, Bench({}, stt=["toy"]))] == [BenchRow("stt", "toy")]
-    asyncio.run(scene())
+    recognizer = engine_catalog.transcriber(DEFAULTS, "toy")
+    await recognizer.load()
+    await recognizer.aclose()
     assert (made[0].loads, made[0].closed) == (1, True)
 
 
@@ -103,15 +106,12 @@ def test_package_that_a_recognizer_lacks_is_named(monkeypatch: pytest.MonkeyPatc
         engine_catalog.transcriber(DEFAULTS, "toy")
 
 
-def test_conversations_share_one_recognizer_that_is_loaded_again(toys: Settings, made: list[ToyShared]) -> None:
-    async def scene() -> None:
-        loader = EngineLoader(toys, {})
-        await asyncio.gather(loader._make_recognizer(), loader._make_recognizer())
-        made[0].works = False
-        await asyncio.gather(loader._make_recognizer(), loader._make_recognizer())
-        await loader.aclose()
-
-    asyncio.run(scene())
+async def test_conversations_share_one_recognizer_that_is_loaded_again(toys: Settings, made: list[ToyShared]) -> None:
+    loader = EngineLoader(toys, {})
+    await asyncio.gather(loader._make_recognizer(), loader._make_recognizer())
+    made[0].works = False
+    await asyncio.gather(loader._make_recognizer(), loader._make_recognizer())
+    await loader.aclose()
     assert [(shared.loads, shared.closed) for shared in made] == [(2, True)]
 
 
@@ -183,3 +183,22 @@ def test_hibari_refuses_another_language_and_voice(language: str, voice: str, sa
     )
     with pytest.raises(EngineLoadError, match=rf"{said}.*change tts\.voice"):
         asyncio.run(EngineLoader(settings, {})._make_voice())
+
+
+# ---- queue waits ----
+
+
+def test_waits_of_recognizer_and_voice_are_listed(tmp_path: Path) -> None:
+    loader = EngineLoader(Settings(), {})
+    assert loader.queue_waits == {}
+    loader.shared_recognizer = shared = SharedWhisper(WhisperSettings(tmp_path))
+    loader._voice = RememberedVoice(EspeakVoice(), 1000)
+    waits = loader.queue_waits
+    assert set(waits) == {"stt", "tts"}
+    assert waits["stt"] is shared.queue_wait
+
+
+def test_voice_without_queue_has_no_waits() -> None:
+    loader = EngineLoader(Settings(), {})
+    loader._voice = NoVoice()
+    assert loader.queue_waits == {}

@@ -1,4 +1,4 @@
-"""The file of conversations: owners, search, limits, deletion."""
+"""The file of conversations: owners, search, limits, deletion, exports."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,9 +10,12 @@ import pytest
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage import conversation_file, conversation_search
 from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_export import as_markdown
 from assistant.storage.conversation_file import (
     TERMINAL,
     ConversationFile,
+    KeptConversation,
+    Place,
     Retention,
     owner_of_browser,
 )
@@ -220,3 +223,26 @@ def test_half_written_transaction_is_not_seen(file: ConversationFile, tmp_path: 
 
 def test_folding_ignores_case_accents_and_spaces() -> None:
     assert folded("Straße  ÉTÉ\n\tﬁn") == "strasse ete fin"
+
+
+# ---- exports ----
+
+
+STOPPED = AssistantMessage(ItemId("a"), "One. Two", complete=False, unheard=" three. Four.")
+
+
+def exported(*items: Item) -> str:
+    return as_markdown(KeptConversation("id", "", "", 0.0, "", items, 0, Place(1, 0)))
+
+
+@pytest.mark.parametrize(
+    ("following", "count"),
+    [
+        (AssistantMessage(ItemId("b"), "Two three. Four."), 0),
+        (AssistantMessage(ItemId("b"), "Two", complete=False, unheard=" three. Four."), 1),
+        (AssistantMessage(ItemId("b"), "Your timer is done."), 1),
+        (UserMessage(ItemId("b"), "Two three. Four.", spoken=True), 1),
+    ],
+)
+def test_rest_that_was_resumed_is_not_exported_as_unheard(following: Item, count: int) -> None:
+    assert exported(STOPPED, following).count("(not heard)* three. Four.") == count

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from assistant.storage.conversation_store import (
 )
 from assistant.storage.store_format import Heading, heading_line, item_lines
 from assistant.support import background_writer
+from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 
 BEGAN = "2026-01-31T09:30:00+00:00"
@@ -53,15 +54,28 @@ def waiting(memory: ConversationStore) -> list[Item]:
     return [entry for entry in memory._writer._waiting if not isinstance(entry, Draft)]
 
 
-async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
-    """Stores the parts one after another, each when the previous one has been written."""
+@asynccontextmanager
+async def writing(memory: ConversationStore) -> AsyncGenerator[None]:
+    """Writes in the background what is remembered in the block."""
     async with asyncio.TaskGroup() as group:
         writer = group.create_task(memory.run(), name="memory")
+        yield
+        writer.cancel()
+
+
+async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
+    """Stores the parts one after another, each when the previous one has been written."""
+    async with writing(memory):
         for part in parts:
             memory.remember(part)
             async with asyncio.timeout(10):
                 await memory.settle()
-        writer.cancel()
+
+
+@pytest.fixture(scope="module")
+def record() -> TurnRecord:
+    """Returns the record of a turn."""
+    return Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
 
 
 NOW_S = 1_800_000_000.0
@@ -205,39 +219,30 @@ def test_full_disk_is_reported_once_and_gets_no_partial_turn(fails: list[bool]) 
         assert all("disk is full" in complaint for complaint in complaints)
 
 
-def test_locked_file_is_reported_and_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asyncio.run(write(new_store(tmp_path, name="zero"), history(1)))
+async def test_locked_file_is_reported_and_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await write(new_store(tmp_path, name="zero"), history(1))
     monkeypatch.setattr(background_writer, "RETRY_S", 0.01)
+    said: asyncio.Queue[str] = asyncio.Queue(2)
+    file = ConversationFile(tmp_path / "conversations.sqlite3", lambda: NOW_S, timeout_s=0.01)
+    memory = ConversationStore(file, "one", BEGAN, said.put_nowait)
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        async with writing(memory):
+            memory.remember(history(1))
+            async with asyncio.timeout(5):
+                assert "locked" in await said.get()
+                other.execute("ROLLBACK")
+                await memory.settle()
 
-    async def converse() -> None:
-        said: asyncio.Queue[str] = asyncio.Queue(2)
-        file = ConversationFile(tmp_path / "conversations.sqlite3", lambda: NOW_S, timeout_s=0.01)
-        memory = ConversationStore(file, "one", BEGAN, said.put_nowait)
-        with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            async with asyncio.TaskGroup() as group:
-                writer = group.create_task(memory.run(), name="memory")
-                memory.remember(history(1))
-                async with asyncio.timeout(5):
-                    assert "locked" in await said.get()
-                    other.execute("ROLLBACK")
-                    await memory.settle()
-                writer.cancel()
-
-    asyncio.run(converse())
     assert reopened(tmp_path, "one").items == history(1)
 
 
-def test_deleted_conversation_is_not_stored_again(tmp_path: Path) -> None:
+async def test_deleted_conversation_is_not_stored_again(tmp_path: Path) -> None:
     complaints: list[str] = []
     memory = new_store(tmp_path, complaints.append)
-
-    async def converse() -> None:
-        await write(memory, history(1))
-        assert file_in(tmp_path).delete(TERMINAL, "one") == ["one"]
-        await write(memory, history(2), history(3))
-
-    asyncio.run(converse())
+    await write(memory, history(1))
+    assert file_in(tmp_path).delete(TERMINAL, "one") == ["one"]
+    await write(memory, history(2), history(3))
     assert complaints == [DELETED]
     assert file_in(tmp_path).summaries(TERMINAL, 9) == []
 
@@ -284,27 +289,21 @@ def test_unwritable_folder_is_reported_in_advance(tmp_path: Path, monkeypatch: p
     assert unwritable(file_in(tmp_path)).startswith(what)
 
 
-def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
     (tmp_path / "file").touch()
+    complained = asyncio.Event()
 
-    async def main() -> None:
-        complained = asyncio.Event()
+    def report_problem(what: str) -> None:
+        complaints.append(what)
+        complained.set()
 
-        def report_problem(what: str) -> None:
-            complaints.append(what)
-            complained.set()
-
-        memory = new_store(tmp_path / "file", report_problem)
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run(), name="memory")
-            memory.remember(history(1))
-            async with asyncio.timeout(10):
-                await complained.wait()
-            writer.cancel()
-
-    asyncio.run(main())
+    memory = new_store(tmp_path / "file", report_problem)
+    async with writing(memory):
+        memory.remember(history(1))
+        async with asyncio.timeout(10):
+            await complained.wait()
     assert complaints[-1].endswith("; the conversation is not stored.")
 
 
@@ -343,17 +342,13 @@ def test_file_that_cannot_be_renamed_is_read_once(tmp_path: Path, monkeypatch: p
     assert path.exists()
 
 
-def test_talk_and_server_write_at_once(tmp_path: Path) -> None:
+async def test_talk_and_server_write_at_once(tmp_path: Path) -> None:
     """Several processes would do the same: each has a connection of its own."""
-
-    async def main() -> None:
-        async with asyncio.TaskGroup() as group:
-            for number in range(6):
-                owner = TERMINAL if number % 2 else owner_of_browser(str(number))
-                memory = ConversationStore(file_in(tmp_path), f"c{number}", BEGAN, pytest.fail, owner=owner)
-                group.create_task(write(memory, *(history(1, since=turn) for turn in range(10))))
-
-    asyncio.run(main())
+    async with asyncio.TaskGroup() as group:
+        for number in range(6):
+            owner = TERMINAL if number % 2 else owner_of_browser(str(number))
+            memory = ConversationStore(file_in(tmp_path), f"c{number}", BEGAN, pytest.fail, owner=owner)
+            group.create_task(write(memory, *(history(1, since=turn) for turn in range(10))))
     file = file_in(tmp_path)
     for number in range(6):
         owner = TERMINAL if number % 2 else owner_of_browser(str(number))
@@ -422,17 +417,12 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
     assert asyncio.run(told()) == [0, 2, 2, 4]
 
 
-def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
-    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
-
-    async def told() -> list[Item]:
-        memory = new_store(tmp_path)
-        items = history(2)
-        memory.record(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
-        memory.record(TurnFinished(replace(record, turn=6)), items)
-        return waiting(memory)
-
-    assert asyncio.run(told()) == list(history(2)[:3])
+async def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path, record: TurnRecord) -> None:
+    memory = new_store(tmp_path)
+    items = history(2)
+    memory.record(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
+    memory.record(TurnFinished(replace(record, turn=6)), items)
+    assert waiting(memory) == list(history(2)[:3])
 
 
 def sent(turn: int, text: str) -> ReplySent:
@@ -440,8 +430,9 @@ def sent(turn: int, text: str) -> ReplySent:
 
 
 @pytest.mark.parametrize("searched", [False, True])
-def test_complete_reply_is_stored_until_what_was_heard_replaces_it(tmp_path: Path, *, searched: bool) -> None:
-    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
+async def test_complete_reply_is_stored_until_what_was_heard_replaces_it(
+    tmp_path: Path, record: TurnRecord, *, searched: bool
+) -> None:
     items, path = history(2), tmp_path / "conversations.sqlite3"
     heard = (*items[:3], AssistantMessage(items[3].id, "Answer", complete=False))
 
@@ -450,21 +441,17 @@ def test_complete_reply_is_stored_until_what_was_heard_replaces_it(tmp_path: Pat
             assert file_in(tmp_path).search(TERMINAL, "answer", 1)
         return reopened(tmp_path).items
 
-    async def main() -> None:
-        memory = new_store(tmp_path)
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run())
-            for turn, event_items in ((1, items[:2]), (2, items)):
-                memory.record(ReplyStarted(ReplyId(turn, 1), event_items[-1].id, spoken=True), event_items)
-                memory.record(sent(turn, f"Answer {turn - 1}."), event_items)
-                await memory.settle()
-                assert stored() == event_items
-                memory.record(TurnFinished(replace(record, turn=turn)), event_items if turn == 1 else heard)
-                await memory.settle()
-            assert stored() == heard
-            writer.cancel()
+    memory = new_store(tmp_path)
+    async with writing(memory):
+        for turn, event_items in ((1, items[:2]), (2, items)):
+            memory.record(ReplyStarted(ReplyId(turn, 1), event_items[-1].id, spoken=True), event_items)
+            memory.record(sent(turn, f"Answer {turn - 1}."), event_items)
+            await memory.settle()
+            assert stored() == event_items
+            memory.record(TurnFinished(replace(record, turn=turn)), event_items if turn == 1 else heard)
+            await memory.settle()
+        assert stored() == heard
 
-    asyncio.run(main())
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT turns FROM conversations").fetchall() == [(2,)]
         assert database.execute("SELECT count(*) FROM items").fetchone() == (4,)
@@ -472,71 +459,52 @@ def test_complete_reply_is_stored_until_what_was_heard_replaces_it(tmp_path: Pat
     assert not file_in(tmp_path).search(TERMINAL, "Answer 1", 9)
 
 
-def test_draft_outlasts_the_turns_that_finish_while_its_reply_plays(tmp_path: Path) -> None:
+async def test_draft_outlasts_the_turns_that_finish_while_its_reply_plays(tmp_path: Path, record: TurnRecord) -> None:
     """First side talk, then the reply before, which plays to its end."""
-    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
     items = history(2)
     side_talk = UserMessage(ItemId("item_9"), "not now", spoken=True)
+    memory = new_store(tmp_path)
+    async with writing(memory):
 
-    async def main() -> None:
-        memory = new_store(tmp_path)
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run())
+        async def stored_after(turn: int, event_items: tuple[Item, ...]) -> tuple[Item, ...]:
+            memory.record(TurnFinished(replace(record, turn=turn)), event_items)
+            await memory.settle()
+            return reopened(tmp_path).items
 
-            async def stored_after(turn: int, event_items: tuple[Item, ...]) -> tuple[Item, ...]:
-                memory.record(TurnFinished(replace(record, turn=turn)), event_items)
-                await memory.settle()
-                return reopened(tmp_path).items
-
-            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
-            memory.record(sent(1, "Answer 0."), items[:2])
-            assert await stored_after(2, (*items[:2], side_talk)) == items[:2]
-            memory.record(ReplyStarted(ReplyId(3, 1), items[3].id, spoken=True), items)
-            memory.record(sent(3, "Answer 1."), items)
-            assert await stored_after(1, items) == items
-            memory.record(ReplyStopped(ReplyId(3, 1), "Answer", 500.0, "voice"), items)
-            assert await stored_after(4, items) == items[:3]
-            heard = (*items[:3], AssistantMessage(items[3].id, "Answer", complete=False))
-            assert await stored_after(3, heard) == heard
-            writer.cancel()
-
-    asyncio.run(main())
+        memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
+        memory.record(sent(1, "Answer 0."), items[:2])
+        assert await stored_after(2, (*items[:2], side_talk)) == items[:2]
+        memory.record(ReplyStarted(ReplyId(3, 1), items[3].id, spoken=True), items)
+        memory.record(sent(3, "Answer 1."), items)
+        assert await stored_after(1, items) == items
+        memory.record(ReplyStopped(ReplyId(3, 1), "Answer", 500.0, "voice"), items)
+        assert await stored_after(4, items) == items[:3]
+        heard = (*items[:3], AssistantMessage(items[3].id, "Answer", complete=False))
+        assert await stored_after(3, heard) == heard
 
 
-def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
+async def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
     items = history(1)
-
-    async def main() -> None:
-        memory = new_store(tmp_path)
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run())
-            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items)
-            memory.record(sent(1, "Answer 0."), items)
-            await memory.settle()
-            memory.record(ReplyStopped(ReplyId(1, 1), "", 0.0, "went on"), items[:1])
-            await memory.settle()
-            assert reopened(tmp_path).items == items[:1]
-            writer.cancel()
-
-    asyncio.run(main())
+    memory = new_store(tmp_path)
+    async with writing(memory):
+        memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items)
+        memory.record(sent(1, "Answer 0."), items)
+        await memory.settle()
+        memory.record(ReplyStopped(ReplyId(1, 1), "", 0.0, "went on"), items[:1])
+        await memory.settle()
+        assert reopened(tmp_path).items == items[:1]
 
 
-def test_retracted_reply_keeps_the_draft_of_the_reply_that_still_plays(tmp_path: Path) -> None:
+async def test_retracted_reply_keeps_the_draft_of_the_reply_that_still_plays(tmp_path: Path) -> None:
     items = history(2)
-
-    async def main() -> None:
-        memory = new_store(tmp_path)
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run())
-            memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
-            memory.record(sent(1, "Answer 0."), items[:2])
-            memory.record(ReplyStarted(ReplyId(2, 1), items[3].id, spoken=True), items)
-            memory.record(ReplyStopped(ReplyId(2, 1), "", 0.0, "went on"), items[:3])
-            await memory.settle()
-            assert reopened(tmp_path).items == items[:2]
-            writer.cancel()
-
-    asyncio.run(main())
+    memory = new_store(tmp_path)
+    async with writing(memory):
+        memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items[:2])
+        memory.record(sent(1, "Answer 0."), items[:2])
+        memory.record(ReplyStarted(ReplyId(2, 1), items[3].id, spoken=True), items)
+        memory.record(ReplyStopped(ReplyId(2, 1), "", 0.0, "went on"), items[:3])
+        await memory.settle()
+        assert reopened(tmp_path).items == items[:2]
 
 
 def test_resumed_history_has_the_same_messages() -> None:
@@ -552,19 +520,15 @@ def test_resumed_history_has_the_same_messages() -> None:
     assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
 
 
-def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
+async def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
     """Items outside the prompt have ids too."""
-    asyncio.run(write(new_store(tmp_path), history(9)))
-
-    async def go_on() -> list[Item]:
-        memory = reopened(tmp_path)
-        conversation = History("", 2)
-        conversation.restore(memory.items)
-        conversation.add_user_text("and now")
-        memory.remember(conversation.items)
-        return waiting(memory)
-
-    assert asyncio.run(go_on()) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
+    await write(new_store(tmp_path), history(9))
+    memory = reopened(tmp_path)
+    conversation = History("", 2)
+    conversation.restore(memory.items)
+    conversation.add_user_text("and now")
+    memory.remember(conversation.items)
+    assert waiting(memory) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
 
 
 def test_conversations_folder_is_in_the_users_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:

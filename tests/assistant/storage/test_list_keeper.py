@@ -3,17 +3,13 @@
 import asyncio
 import sqlite3
 import stat
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from assistant.skills.lists.items import AddItems, ListItem, RemoveItems, UserLists
 from assistant.storage.list_file import ListFile
 from assistant.storage.list_keeper import ListKeeper
-
-
-def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
-    asyncio.run(test())
 
 
 @asynccontextmanager
@@ -48,76 +44,61 @@ def stored(path: Path) -> list[str]:
         file.close()
 
 
-def test_item_is_on_disk_without_an_orderly_end(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with kept(tmp_path / "lists") as (lists, _):
-            lists.change(AddItems("shopping", ("milk", "eggs")))
-            await eventually(lambda: (tmp_path / "lists").exists() and stored(tmp_path / "lists") == ["milk", "eggs"])
-        assert stat.S_IMODE((tmp_path / "lists").stat().st_mode) == 0o600
-
-    run(main)
+async def test_item_is_on_disk_without_an_orderly_end(tmp_path: Path) -> None:
+    async with kept(tmp_path / "lists") as (lists, _):
+        lists.change(AddItems("shopping", ("milk", "eggs")))
+        await eventually(lambda: (tmp_path / "lists").exists() and stored(tmp_path / "lists") == ["milk", "eggs"])
+    assert stat.S_IMODE((tmp_path / "lists").stat().st_mode) == 0o600
 
 
-def test_last_change_is_written_at_the_end_and_nothing_creates_no_file(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with kept(tmp_path / "lists"):
-            await asyncio.sleep(0.05)
-        assert not (tmp_path / "lists").exists()
-        async with kept(tmp_path / "lists") as (lists, _):
-            lists.change(AddItems("notes", ("Call Anna",)))
-        assert stored(tmp_path / "lists") == ["Call Anna"]
-
-    run(main)
+async def test_last_change_is_written_at_the_end_and_nothing_creates_no_file(tmp_path: Path) -> None:
+    async with kept(tmp_path / "lists"):
+        await asyncio.sleep(0.05)
+    assert not (tmp_path / "lists").exists()
+    async with kept(tmp_path / "lists") as (lists, _):
+        lists.change(AddItems("notes", ("Call Anna",)))
+    assert stored(tmp_path / "lists") == ["Call Anna"]
 
 
-def test_two_programs_share_lists(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with kept(tmp_path / "lists") as (one, _), kept(tmp_path / "lists") as (two, problems):
-            one.change(AddItems("shopping", ("milk",)))
-            two.change(AddItems("shopping", ("eggs",)))
-            await eventually(lambda: sorted(texts(one)) == sorted(texts(two)) == ["eggs", "milk"])
-            change = one.change(RemoveItems(tuple(item.key for item in one.items)))
-            await eventually(lambda: not two.items)
-            one.revert(change)  # the turn was retracted
-            await eventually(lambda: len(two.items) == 2)
-            assert problems == []
-
-    run(main)
+async def test_two_programs_share_lists(tmp_path: Path) -> None:
+    async with kept(tmp_path / "lists") as (one, _), kept(tmp_path / "lists") as (two, problems):
+        one.change(AddItems("shopping", ("milk",)))
+        two.change(AddItems("shopping", ("eggs",)))
+        await eventually(lambda: sorted(texts(one)) == sorted(texts(two)) == ["eggs", "milk"])
+        change = one.change(RemoveItems(tuple(item.key for item in one.items)))
+        await eventually(lambda: not two.items)
+        one.revert(change)  # the turn was retracted
+        await eventually(lambda: len(two.items) == 2)
+        assert problems == []
 
 
-def test_locked_file_is_written_later_and_reported_once(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "lists"
-        async with kept(path) as (lists, problems):
-            lists.change(AddItems("shopping", ("milk",)))
-            await eventually(lambda: path.exists() and stored(path) == ["milk"])
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute("BEGIN IMMEDIATE")
-                lists.change(AddItems("shopping", ("eggs",)))
-                await eventually(lambda: bool(problems))
-                assert texts(lists) == ["milk", "eggs"]
-                other.execute("ROLLBACK")
-            await eventually(lambda: stored(path) == ["milk", "eggs"])
-            assert len(problems) == 1
-            assert "milk" not in problems[0]
-
-    run(main)
-
-
-def test_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "lists"
-        path.write_bytes(b"no database" * 200)
-        before = path.read_bytes()
-        async with kept(path) as (lists, problems):
-            lists.change(AddItems("shopping", ("milk",)))
+async def test_locked_file_is_written_later_and_reported_once(tmp_path: Path) -> None:
+    path = tmp_path / "lists"
+    async with kept(path) as (lists, problems):
+        lists.change(AddItems("shopping", ("milk",)))
+        await eventually(lambda: path.exists() and stored(path) == ["milk"])
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            lists.change(AddItems("shopping", ("eggs",)))
             await eventually(lambda: bool(problems))
-            assert texts(lists) == ["milk"]
-        assert path.read_bytes() == before
+            assert texts(lists) == ["milk", "eggs"]
+            other.execute("ROLLBACK")
+        await eventually(lambda: stored(path) == ["milk", "eggs"])
         assert len(problems) == 1
-        assert "kept in memory until the program ends" in problems[0]
+        assert "milk" not in problems[0]
 
-    run(main)
+
+async def test_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "lists"
+    path.write_bytes(b"no database" * 200)
+    before = path.read_bytes()
+    async with kept(path) as (lists, problems):
+        lists.change(AddItems("shopping", ("milk",)))
+        await eventually(lambda: bool(problems))
+        assert texts(lists) == ["milk"]
+    assert path.read_bytes() == before
+    assert len(problems) == 1
+    assert "kept in memory until the program ends" in problems[0]
 
 
 def test_impossible_row_is_left_out(tmp_path: Path) -> None:

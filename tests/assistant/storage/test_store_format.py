@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from assistant.history.items import (
     AssistantMessage,
@@ -68,32 +69,20 @@ def test_any_content_can_be_parsed(content: bytes) -> None:
     parse_conversation(content)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "line",
-    [
-        b"[]",
-        b"1",
-        b"{}",
-        b'{"said":1,"id":"a","spoken":true}',
-        b'{"said":"a","id":"a","spoken":1}',
-        b'{"answered":"a","id":"a","used":{}}',
-        b'{"answered":"a","id":"a","used":[{"called":"f","call_id":"c","arguments":"","output":"","at":"1"}]}',
-        b'{"answered":"a","id":"a","used":[1]}',
-        b'{"other":"a","id":"a"}',
-        b"[" * 100_000,
-    ],
-    ids=[
-        "list",
-        "number",
-        "empty",
-        "number as text",
-        "number as boolean",
-        "object as tool calls",
-        "incomplete tool call",
-        "number as tool call",
-        "unknown kind",
-        "deeply nested",
-    ],
+    {
+        "list": b"[]",
+        "number": b"1",
+        "empty": b"{}",
+        "number as text": b'{"said":1,"id":"a","spoken":true}',
+        "number as boolean": b'{"said":"a","id":"a","spoken":1}',
+        "object as tool calls": b'{"answered":"a","id":"a","used":{}}',
+        "incomplete tool call": b'{"answered":"a","id":"a","used":[{"called":"f","call_id":"c","at":"1"}]}',
+        "number as tool call": b'{"answered":"a","id":"a","used":[1]}',
+        "unknown kind": b'{"other":"a","id":"a"}',
+        "deeply nested": b"[" * 100_000,
+    },
 )
 def test_invalid_item_is_counted(line: bytes) -> None:
     assert parse_conversation(heading_line(HEADING) + line + b"\n").lost == 1

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.conversations.stored_timers import Program, World, alarm, timer
+from support.conversations.stored_timers import Conversing, Program, World, alarm, timer
 
 from assistant.skills.answers import CancelTimers, PauseTimers, ResumeTimers, SetAlarm
 from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
 from assistant.skills.timers.timers import Alarm
 from assistant.skills.timers.user_timers import HEARD_AFTER_S, RENEWED_EVERY_S
-from assistant.storage.timer_file import CLAIM_LASTS_S, VERSION, TimerFile, TimerFileError
+from assistant.storage.timer_file import VERSION, TimerFile, TimerFileError
 
 EVERY_DAY = tuple(range(7))
 
@@ -24,6 +24,11 @@ EVERY_DAY = tuple(range(7))
 def daily(hour: int) -> SetAlarm:
     """Returns an alarm that rings every day."""
     return replace(alarm(hour), weekdays=EVERY_DAY)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
 
 
 @pytest.fixture
@@ -44,8 +49,7 @@ def test_file_is_private(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_timers_and_alarms_survive_a_restart(path: Path) -> None:
-    world = World()
+def test_timers_and_alarms_survive_a_restart(path: Path, world: World) -> None:
     first = Program(world, path)
     desk = first.converse()
     desk.set(timer(600, "pasta"))
@@ -69,8 +73,7 @@ def test_timers_and_alarms_survive_a_restart(path: Path) -> None:
     assert second.hear() == ("pasta done",)
 
 
-def test_second_occurrence_of_a_repeated_hour_is_kept(path: Path) -> None:
-    world = World()
+def test_second_occurrence_of_a_repeated_hour_is_kept(path: Path, world: World) -> None:
     set_to = alarm(13)
     folded = type(set_to)(set_to.at.replace(fold=1), "second")
     first = Program(world, path)
@@ -82,8 +85,7 @@ def test_second_occurrence_of_a_repeated_hour_is_kept(path: Path) -> None:
     assert entry.set_to.at.fold == 1
 
 
-def test_timer_that_rang_or_was_cancelled_is_gone_after_a_restart(path: Path) -> None:
-    world = World()
+def test_timer_that_rang_or_was_cancelled_is_gone_after_a_restart(path: Path, world: World) -> None:
     first = Program(world, path)
     desk = first.converse()
     desk.set(timer(10, "pasta"))
@@ -98,8 +100,7 @@ def test_timer_that_rang_or_was_cancelled_is_gone_after_a_restart(path: Path) ->
     assert Program(world, path).converse().hear() == ()
 
 
-def test_timer_is_reported_on_the_next_start_after_a_kill(path: Path) -> None:
-    world = World()
+def test_timer_is_reported_on_the_next_start_after_a_kill(path: Path, world: World) -> None:
     first = Program(world, path)
     first.converse().set(timer(600, "pasta"))
     first.exchange()
@@ -109,8 +110,7 @@ def test_timer_is_reported_on_the_next_start_after_a_kill(path: Path) -> None:
     assert second.hear() == ("While I was away, your timer for pasta went off at 12:10 PM.",)
 
 
-def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path: Path) -> None:
-    world = World()
+def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path: Path, world: World) -> None:
     first = Program(world, path)
     desk = first.converse()
     desk.set(timer(10, "pasta"))
@@ -126,8 +126,7 @@ def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path
     assert talk.hear() == ("pasta done",)
 
 
-def test_timer_waits_if_the_conversation_ends_before_the_announcement(path: Path) -> None:
-    world = World()
+def test_timer_waits_if_the_conversation_ends_before_the_announcement(path: Path, world: World) -> None:
     one = Program(world, path)
     desk = one.converse()
     desk.set(timer(10, "pasta"))
@@ -144,8 +143,17 @@ def test_timer_waits_if_the_conversation_ends_before_the_announcement(path: Path
 # ---- two programs ----
 
 
-def test_two_programs_see_the_same_timers_and_ring_once(path: Path) -> None:
-    world = World()
+def two_programs(world: World, path: Path) -> tuple[Program, Program, Conversing, Conversing]:
+    """Returns two programs that know the timer for pasta, and a conversation of each."""
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    talk.exchange()
+    serve.exchange()
+    return talk, serve, desk, page
+
+
+def test_two_programs_see_the_same_timers_and_ring_once(path: Path, world: World) -> None:
     talk, serve = Program(world, path), Program(world, path)
     desk, page = talk.converse(), serve.converse()
     desk.set(timer(600, "pasta"))
@@ -162,13 +170,8 @@ def test_two_programs_see_the_same_timers_and_ring_once(path: Path) -> None:
     assert heard == ["tea done", "pasta done"]
 
 
-def test_timer_cancelled_in_one_program_is_gone_in_the_other(path: Path) -> None:
-    world = World()
-    talk, serve = Program(world, path), Program(world, path)
-    desk, page = talk.converse(), serve.converse()
-    desk.set(timer(600, "pasta"))
-    talk.exchange()
-    serve.exchange()
+def test_timer_cancelled_in_one_program_is_gone_in_the_other(path: Path, world: World) -> None:
+    _, serve, desk, page = two_programs(world, path)
     page.timers.apply(CancelTimers((1,)), world.now_s)
     serve.exchange()
     world.wait(600)
@@ -176,13 +179,8 @@ def test_timer_cancelled_in_one_program_is_gone_in_the_other(path: Path) -> None
     assert desk.names == []
 
 
-def test_timer_paused_in_one_program_does_not_ring_in_the_other(path: Path) -> None:
-    world = World()
-    talk, serve = Program(world, path), Program(world, path)
-    desk, page = talk.converse(), serve.converse()
-    desk.set(timer(600, "pasta"))
-    talk.exchange()
-    serve.exchange()
+def test_timer_paused_in_one_program_does_not_ring_in_the_other(path: Path, world: World) -> None:
+    talk, serve, desk, page = two_programs(world, path)
     page.timers.apply(PauseTimers((1,)), world.now_s)
     serve.exchange()
     world.wait(600)
@@ -196,13 +194,8 @@ def test_timer_paused_in_one_program_does_not_ring_in_the_other(path: Path) -> N
     assert (*desk.hear(), *page.hear()) == ("pasta done",)
 
 
-def test_change_that_is_read_while_the_timer_is_due_is_not_lost(path: Path) -> None:
-    world = World()
-    talk, serve = Program(world, path), Program(world, path)
-    desk, page = talk.converse(), serve.converse()
-    desk.set(timer(600, "pasta"))
-    talk.exchange()
-    serve.exchange()
+def test_change_that_is_read_while_the_timer_is_due_is_not_lost(path: Path, world: World) -> None:
+    talk, serve, desk, page = two_programs(world, path)
     world.wait(599)
     page.timers.apply(PauseTimers((1,)), world.now_s)
     serve.exchange()
@@ -220,13 +213,8 @@ def test_change_that_is_read_while_the_timer_is_due_is_not_lost(path: Path) -> N
     assert state.left_s == pytest.approx(1)
 
 
-def test_wall_clock_step_keeps_a_timer_in_both_programs(path: Path) -> None:
-    world = World()
-    talk, serve = Program(world, path), Program(world, path)
-    desk, page = talk.converse(), serve.converse()
-    desk.set(timer(600, "pasta"))
-    talk.exchange()
-    serve.exchange()
+def test_wall_clock_step_keeps_a_timer_in_both_programs(path: Path, world: World) -> None:
+    talk, serve, desk, page = two_programs(world, path)
     world.set_clock(-3600)
     for program in (talk, serve, talk, serve):
         program.exchange()
@@ -290,8 +278,7 @@ def test_file_of_a_newer_version_is_reported_and_left_as_it_is(path: Path) -> No
     assert failure.value.lasting
 
 
-def test_locked_file_is_not_a_lasting_failure_and_loses_nothing(path: Path) -> None:
-    world = World()
+def test_locked_file_is_not_a_lasting_failure_and_loses_nothing(path: Path, world: World) -> None:
     one = Program(world, path)
     desk = one.converse()
     desk.set(timer(600, "pasta"))
@@ -328,8 +315,7 @@ def test_locked_file_is_not_a_lasting_failure_and_loses_nothing(path: Path) -> N
         "NULL, 60, 'x', 5.0, NULL, NULL, 0, 'y', NULL, NULL",
     ],
 )
-def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, values: str) -> None:
-    world = World()
+def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, world: World, values: str) -> None:
     first = Program(world, path)
     first.converse().set(timer(600, "pasta"))
     first.exchange()
@@ -353,7 +339,7 @@ def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, values: str)
     database.close()
 
 
-def test_file_of_the_first_version_is_read(path: Path) -> None:
+def test_file_of_the_first_version_is_read(path: Path, world: World) -> None:
     path.parent.mkdir()
     with sqlite3.connect(path) as database:
         database.execute(
@@ -363,7 +349,6 @@ def test_file_of_the_first_version_is_read(path: Path) -> None:
         database.execute("INSERT INTO timers VALUES ('a', NULL, NULL, NULL, NULL, '2026-11-20T13:00:00', 0, 'x', NULL)")
         database.execute("PRAGMA user_version = 1")
     database.close()
-    world = World()
     desk = Program(world, path).converse()
     desk.set(daily(14))
     assert [one.weekdays for one in desk.timers.running(world.now_s).alarms] == [(), EVERY_DAY]
@@ -391,8 +376,7 @@ def test_entry_is_set_aside_beside_those_of_the_first_version(path: Path) -> Non
 # ---- alarms that ring again ----
 
 
-def test_repeating_alarm_rings_once_a_day_also_after_restarts(path: Path) -> None:
-    world = World()
+def test_repeating_alarm_rings_once_a_day_also_after_restarts(path: Path, world: World) -> None:
     first = Program(world, path)
     first.converse().set(daily(13))
     first.quit()
@@ -409,8 +393,7 @@ def test_repeating_alarm_rings_once_a_day_also_after_restarts(path: Path) -> Non
         world.wait(23 * 3600)
 
 
-def test_repeating_alarm_rings_in_one_of_two_programs_and_stays_in_both(path: Path) -> None:
-    world = World()
+def test_repeating_alarm_rings_in_one_of_two_programs_and_stays_in_both(path: Path, world: World) -> None:
     one, other = Program(world, path), Program(world, path)
     desk, kitchen = one.converse(), other.converse()
     desk.set(daily(13))
@@ -430,8 +413,7 @@ def test_repeating_alarm_rings_in_one_of_two_programs_and_stays_in_both(path: Pa
         world.wait(23 * 3600 - 3 * HEARD_AFTER_S)
 
 
-def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path) -> None:
-    world = World()
+def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path, world: World) -> None:
     first = Program(world, path)
     first.converse().set(daily(13))
     first.quit()
@@ -448,8 +430,7 @@ def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path
     assert [one.at.isoformat() for one in desk.timers.running(world.now_s).alarms] == ["2026-11-23T13:00:00"]
 
 
-def test_alarm_rings_again_after_a_kill_during_it(path: Path) -> None:
-    world = World()
+def test_alarm_rings_again_after_a_kill_during_it(path: Path, world: World) -> None:
     first = Program(world, path)
     desk = first.converse()
     desk.set(daily(13))
@@ -460,21 +441,7 @@ def test_alarm_rings_again_after_a_kill_during_it(path: Path) -> None:
     assert Program(world, path).converse().hear() == ("alarm at 13",)
 
 
-def test_ring_that_nobody_answered_rings_again_after_a_restart(path: Path) -> None:
-    world = World()
-    first = Program(world, path)
-    desk = first.converse()
-    desk.set(timer(10, "pasta"))
-    first.exchange()
-    world.wait(10)
-    assert desk.hear() == ("pasta done",)
-    first.kill()
-    world.wait(CLAIM_LASTS_S + 1)
-    assert Program(world, path).converse().hear() == ("pasta done",)
-
-
-def test_ring_in_progress_rings_in_no_other_program(path: Path) -> None:
-    world = World()
+def test_ring_in_progress_rings_in_no_other_program(path: Path, world: World) -> None:
     one, other = Program(world, path), Program(world, path)
     desk, kitchen = one.converse(), other.converse()
     desk.set(timer(10, "pasta"))

@@ -2,10 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,6 @@ from assistant.storage import timer_keeper
 from assistant.storage.timer_file import TimerFile
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.support.notice import notice
-
-
-def on_a_loop(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
-    """Runs the test on an event loop with threads."""
-
-    @wraps(test)
-    def run(*arguments: object, **fixtures: object) -> None:
-        asyncio.run(test(*arguments, **fixtures))
-
-    return run
 
 
 @dataclass
@@ -97,7 +86,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "timers.sqlite3"
 
 
-@on_a_loop
 async def test_timers_are_there_after_a_restart(path: Path) -> None:
     async with kept(path) as first:
         first.begin("pasta")
@@ -108,7 +96,6 @@ async def test_timers_are_there_after_a_restart(path: Path) -> None:
     assert first.problems == second.problems == []
 
 
-@on_a_loop
 async def test_two_keepers_share_their_timers(path: Path) -> None:
     async with kept(path) as talk, kept(path) as serve:
         for number in range(5):
@@ -118,7 +105,6 @@ async def test_two_keepers_share_their_timers(path: Path) -> None:
     assert talk.problems == serve.problems == []
 
 
-@on_a_loop
 async def test_damaged_file_is_reported_once_and_timers_live_in_memory(path: Path) -> None:
     await asyncio.to_thread(path.write_bytes, b"damaged" * 1000)
     async with kept(path) as running:
@@ -134,7 +120,6 @@ async def test_damaged_file_is_reported_once_and_timers_live_in_memory(path: Pat
     assert await asyncio.to_thread(path.read_bytes) == b"damaged" * 1000
 
 
-@on_a_loop
 async def test_damaged_entry_is_reported_once_and_the_others_work(path: Path) -> None:
     async with kept(path) as first:
         first.begin("pasta")
@@ -148,7 +133,6 @@ async def test_damaged_entry_is_reported_once_and_the_others_work(path: Path) ->
     assert third.problems == []
 
 
-@on_a_loop
 async def test_file_that_cannot_be_written_is_reported_and_its_timers_still_ring(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +158,6 @@ def refuse(database: sqlite3.Connection, _write: object) -> None:
         database.execute("PRAGMA query_only = OFF")
 
 
-@on_a_loop
 async def test_locked_file_is_reported_and_written_later(path: Path) -> None:
     async with kept(path) as running:
         running.begin("pasta")
@@ -190,7 +173,6 @@ async def test_locked_file_is_reported_and_written_later(path: Path) -> None:
     assert "database is locked" in problem
 
 
-@on_a_loop
 async def test_removed_file_is_written_again(path: Path) -> None:
     async with kept(path) as running:
         running.begin("pasta")
@@ -201,7 +183,6 @@ async def test_removed_file_is_written_again(path: Path) -> None:
     assert running.problems == []
 
 
-@on_a_loop
 async def test_changes_that_cannot_be_written_at_the_end_are_reported(path: Path) -> None:
     async with kept(path) as running:
         running.begin("pasta")
@@ -213,7 +194,6 @@ async def test_changes_that_cannot_be_written_at_the_end_are_reported(path: Path
     assert running.problems[-1] == f"{path}: the last changes of timers and alarms are not stored."
 
 
-@on_a_loop
 async def test_stored_timers_are_known_after_the_first_reading(tmp_path: Path) -> None:
     path = tmp_path / "timers.sqlite3"
     async with kept(path) as running:
@@ -225,7 +205,6 @@ async def test_stored_timers_are_known_after_the_first_reading(tmp_path: Path) -
         assert running.names == {"pasta"}
 
 
-@on_a_loop
 async def test_first_reading_is_not_waited_for_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timer_keeper, "FIRST_READ_TIMEOUT_S", 0.01)
     timers = SharedTimers(lambda: NOON, say_missed, lambda: "key")

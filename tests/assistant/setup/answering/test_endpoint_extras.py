@@ -3,12 +3,14 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from support.services.aws_server import own_environment
 from support.services.endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from support.services.llm_server import HELLO, answer, ask, serving, status
+from support.texts.text_cases import named_cases
 
 from assistant.config.edit import table_of as toml_of
 from assistant.config.edit import with_table, without_table
@@ -41,18 +43,15 @@ def configured(text: str) -> Settings:
 async def asked(service: Service, options: ChatOptions | None = None) -> tuple[str, Mapping[str, str]]:
     """Returns the body and the headers of a request, as the service received them."""
     settings = configured("[llm]\nmax_tokens = 77\ntemperature = 0.25\n" + service.table).llm
-    model = model_of(settings.endpoints[0], settings, ENVIRON)
-    try:
+    async with aclosing(model_of(settings.endpoints[0], settings, ENVIRON)) as model:
         await ask(model) if options is None else [event async for event in model.stream(HELLO, options)]
-    finally:
-        await model.aclose()
     return service.asked()[0], service.headers()
 
 
-def wire(kind: str, *more: str) -> tuple[str, Mapping[str, str]]:
+def wire(kind: str, *more: str, options: ChatOptions | None = None) -> tuple[str, Mapping[str, str]]:
     async def scene() -> tuple[str, Mapping[str, str]]:
         async with serving_kind(kind, "Everest.", more=more) as service:
-            return await asked(service)
+            return await asked(service, options)
 
     return asyncio.run(scene())
 
@@ -90,12 +89,8 @@ def test_openai_parameters_are_request_fields() -> None:
 
 
 def test_max_completion_tokens_replaces_max_tokens() -> None:
-    async def scene() -> tuple[str, Mapping[str, str]]:
-        more = "parameters = { max_completion_tokens = 50 }"
-        async with serving_kind("openai", "Everest.", more=(more,)) as service:
-            return await asked(service, ChatOptions(max_tokens=9))
-
-    found = json.loads(asyncio.run(scene())[0])
+    limit = "parameters = { max_completion_tokens = 50 }"
+    found = json.loads(wire("openai", limit, options=ChatOptions(max_tokens=9))[0])
     assert found["max_completion_tokens"] == 9  # a request's own limit
     assert "max_tokens" not in found
 
@@ -135,60 +130,74 @@ def refusal(kind: str, *more: str) -> str:
     return told
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("kind", "keys", "told"),
-    [
-        (
+    {
+        "openai messages": (
             "openai",
             "parameters = { messages = [] }",
             "parameters: messages is set by the program: leave it out",
         ),
-        ("openai", "parameters = { n = 2 }", "parameters: n is set by the program"),
-        ("tgi", 'parameters = { stop = ["x"] }', "parameters: stop is set by the program"),
-        ("triton", "parameters = { stream = false }", "parameters: stream is set by the program"),
-        ("triton", 'parameters = { stop = ["x"] }', "parameters: stop: this service accepts strings, numbers"),
-        ("triton", 'backend = "tensorrt_llm"\nparameters = { stop_words = [] }', "stop_words is set by the program"),
-        ("grpc", "parameters = { text_input = 'a' }", "parameters: text_input is set by the program"),
-        ("grpc", 'backend = "tensorrt_llm"\nparameters = { a = [1] }', "parameters: a: this service accepts strings"),
-        ("grpc", 'backend = "tensorrt_llm"\nparameters = { seed = -1 }', "parameters: "),
-        ("sagemaker", "parameters = { tools = [] }", "parameters: tools is set by the program"),
-        (
-            "sagemaker",
-            'template = "chatml"\nparameters = { details = false }',
-            "parameters: details is set by the program",
+        "tgi stop": ("tgi", 'parameters = { stop = ["x"] }', "parameters: stop is set by the program"),
+        "triton stream": ("triton", "parameters = { stream = false }", "parameters: stream is set by the program"),
+        "triton stop": (
+            "triton",
+            'parameters = { stop = ["x"] }',
+            "parameters: stop: this service accepts strings, numbers",
         ),
-        ("bedrock", "parameters = { system = [] }", "parameters: system is set by the program"),
-        ("openai", 'headers = { "Content-Type" = "a" }', "headers: Content-Type is set by the program"),
-        (
+        "tensorrt_llm stop words": (
+            "triton",
+            'backend = "tensorrt_llm"\nparameters = { stop_words = [] }',
+            "stop_words is set by the program",
+        ),
+        "grpc text input": (
+            "grpc",
+            "parameters = { text_input = 'a' }",
+            "parameters: text_input is set by the program",
+        ),
+        "tensorrt_llm list": (
+            "grpc",
+            'backend = "tensorrt_llm"\nparameters = { a = [1] }',
+            "parameters: a: this service accepts strings",
+        ),
+        "tensorrt_llm negative number": (
+            "grpc",
+            'backend = "tensorrt_llm"\nparameters = { seed = -1 }',
+            "parameters: ",
+        ),
+        "sagemaker tools": ("sagemaker", "parameters = { tools = [] }", "parameters: tools is set by the program"),
+        "bedrock system": ("bedrock", "parameters = { system = [] }", "parameters: system is set by the program"),
+        "content type header": (
+            "openai",
+            'headers = { "Content-Type" = "a" }',
+            "headers: Content-Type is set by the program",
+        ),
+        "authorization header and key": (
             "openai",
             'headers = { Authorization = "a" }\napi_key_env = "MY_KEY"',
             "headers: Authorization is set by the program",
         ),
-        ("bedrock", 'headers = { Authorization = "a" }', "headers: Authorization is set by the program"),
-        ("sagemaker", 'headers = { "X-Amz-Date" = "a" }', "headers: X-Amz-Date is set by the program"),
-        ("grpc", 'headers = { "grpc-timeout" = "1S" }', "headers: grpc-timeout is reserved by gRPC"),
-        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; set it, or remove it"),
-    ],
-    ids=[
-        "openai messages",
-        "openai n",
-        "tgi stop",
-        "triton stream",
-        "triton stop",
-        "tensorrt_llm stop words",
-        "grpc text input",
-        "tensorrt_llm list",
-        "tensorrt_llm negative number",
-        "sagemaker tools",
-        "sagemaker details",
-        "bedrock system",
-        "content type header",
-        "authorization header and key",
-        "authorization header for AWS",
-        "date header for AWS",
-        "grpc timeout header",
-        "unset variable",
-    ],
+        "authorization header for AWS": (
+            "bedrock",
+            'headers = { Authorization = "a" }',
+            "headers: Authorization is set by the program",
+        ),
+        "date header for AWS": (
+            "sagemaker",
+            'headers = { "X-Amz-Date" = "a" }',
+            "headers: X-Amz-Date is set by the program",
+        ),
+        "grpc timeout header": (
+            "grpc",
+            'headers = { "grpc-timeout" = "1S" }',
+            "headers: grpc-timeout is reserved by gRPC",
+        ),
+        "unset variable": (
+            "tgi",
+            'headers = { a = "${NOT_SET}" }',
+            "the environment variable NOT_SET is not set; set it, or remove it",
+        ),
+    },
 )
 def test_invalid_parameters_are_one_line(kind: str, keys: str, told: str) -> None:
     assert told in refusal(kind, keys)
@@ -217,22 +226,16 @@ def test_key_may_be_in_a_header() -> None:
     model_of(settings.llm.endpoints[0], settings.llm, ENVIRON)
 
 
-def test_api_version_may_be_in_the_address() -> None:
-    async def scene() -> str:
-        async with serving(answer("Everest.")) as server:
-            url = f"{server.url}/deployments/d/chat/completions?api-version=2024-10-21"
-            settings = configured(table_of("openai", url, 'headers = { api-key = "${MY_KEY}" }')).llm
-            model = model_of(settings.endpoints[0], settings, ENVIRON)
-            try:
-                await ask(model)
-            finally:
-                await model.aclose()
-            (post,) = server.posts
-            assert post.headers["api-key"] == SECRET
-            assert "authorization" not in post.headers
-            return post.path
-
-    assert asyncio.run(scene()).endswith("/deployments/d/chat/completions?api-version=2024-10-21")
+async def test_api_version_may_be_in_the_address() -> None:
+    async with serving(answer("Everest.")) as server:
+        url = f"{server.url}/deployments/d/chat/completions?api-version=2024-10-21"
+        settings = configured(table_of("openai", url, 'headers = { api-key = "${MY_KEY}" }')).llm
+        async with aclosing(model_of(settings.endpoints[0], settings, ENVIRON)) as model:
+            await ask(model)
+        (post,) = server.posts
+        assert post.headers["api-key"] == SECRET
+        assert "authorization" not in post.headers
+        assert post.path.endswith("/deployments/d/chat/completions?api-version=2024-10-21")
 
 
 def test_model_list_is_requested_with_headers() -> None:
@@ -247,19 +250,13 @@ def test_model_list_is_requested_with_headers() -> None:
     assert "the environment variable MY_KEY is not set" in asyncio.run(scene())
 
 
-def test_no_error_quotes_header_values() -> None:
-    async def scene() -> str:
-        async with serving(status(400, {"error": {"message": f"who is {SECRET}?"}})) as server:
-            settings = configured(table_of("openai", server.url, HEADERS)).llm
-            model = model_of(settings.endpoints[0], settings, ENVIRON)
-            try:
-                with pytest.raises(LlmError) as refused:
-                    await ask(model)
-            finally:
-                await model.aclose()
-            return str(refused.value)
-
-    told = asyncio.run(scene())
+async def test_no_error_quotes_header_values() -> None:
+    async with serving(status(400, {"error": {"message": f"who is {SECRET}?"}})) as server:
+        settings = configured(table_of("openai", server.url, HEADERS)).llm
+        async with aclosing(model_of(settings.endpoints[0], settings, ENVIRON)) as model:
+            with pytest.raises(LlmError) as refused:
+                await ask(model)
+        told = str(refused.value)
     assert "HTTP 400" in told
     assert SECRET not in told
 

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from assistant.config.loading import load_settings
 from assistant.setup.answering.llm_clients import address_of, model_of
 from audio.errors import EngineLoadError
 from llm.chat import Token
+
+WITH_TEMPLATE = ("grpc", "sagemaker", "tgi", "triton")
+"""Kinds that are sent a prompt."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,67 +45,59 @@ def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
     return told
 
 
+def answered(kind: str, *texts: str, template: str = "chatml") -> tuple[str, str]:
+    """Returns the text of an answer, and the body of its request. `template`: of kinds with prompts."""
+    more = (f'template = "{template}"',) if kind == "sagemaker" else ()
+
+    async def scene() -> tuple[str, str]:
+        async with serving_kind(kind, *texts, more=more) as service:
+            settings = configured("[llm]\nmax_tokens = 77\n" + service.table.replace('"chatml"', f'"{template}"'))
+            async with aclosing(model_of(settings.endpoints[0], settings, {})) as model:
+                await model.load()
+                assert model.detail.startswith(f"{kind} m7")
+                said = await ask(model)
+            (body,) = service.asked()
+            return "".join(event.text for event in said if isinstance(event, Token)), body
+
+    return asyncio.run(scene())
+
+
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_each_kind_answers(kind: str) -> None:
-    async def scene() -> tuple[str, list[str], str]:
-        async with serving_kind(kind, "Mount", " Everest.") as service:
-            settings = configured("[llm]\nmax_tokens = 77\n" + service.table)
-            (endpoint,) = settings.endpoints
-            model = model_of(endpoint, settings, {})
-            try:
-                await model.load()
-                said = await ask(model)
-            finally:
-                await model.aclose()
-            return "".join(e.text for e in said if isinstance(e, Token)), list(service.asked()), model.detail
-
-    text, asked, detail = asyncio.run(scene())
+    text, asked = answered(kind, "Mount", " Everest.")
     assert text == "Mount Everest."
-    assert len(asked) == 1
-    assert "what is the tallest mountain" in asked[0]
-    assert "77" in asked[0]
-    assert detail.startswith(f"{kind} m7")
+    assert "what is the tallest mountain" in asked
+    assert "77" in asked
 
 
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())],
-    ids=["grpc", "sagemaker", "tgi", "triton"],
-)
-def test_template_makes_the_prompt_and_ends_the_answer(kind: str, more: tuple[str, ...]) -> None:
-    async def scene() -> tuple[str, str]:
-        async with serving_kind(kind, "Everest.", "<|im_", "end|>\n<|im_start|>user\nAnd then?", more=more) as service:
-            settings = configured(service.table)
-            model = model_of(settings.endpoints[0], settings, {})
-            try:
-                said = await ask(model)
-            finally:
-                await model.aclose()
-            return "".join(e.text for e in said if isinstance(e, Token)), service.asked()[0]
-
-    text, asked = asyncio.run(scene())
+@pytest.mark.parametrize("kind", WITH_TEMPLATE)
+def test_template_makes_the_prompt_and_ends_the_answer(kind: str) -> None:
+    text, asked = answered(kind, "Everest.", "<|im_", "end|>\n<|im_start|>user\nAnd then?")
     assert text == "Everest."
     assert "<|im_start|>user\\nwhat is the tallest mountain<|im_end|>" in asked.replace("\\\\n", "\\n")
 
 
-def test_template_file_may_use_the_date(tmp_path: Path) -> None:
-    (tmp_path / "own.jinja").write_text(
+@pytest.mark.parametrize("kind", WITH_TEMPLATE)
+def test_thoughts_that_the_template_begins_are_not_spoken(kind: str) -> None:
+    template = "{% for message in messages %}{{ message.content }}\n{% endfor %}<|im_start|>assistant\n<think>\n"
+    Path("thinker.jinja").write_text(template, encoding="utf-8")
+    assert answered(kind, "Hm.", "</think>", "\nHi.", template="thinker.jinja")[0] == "Hi."
+
+
+def test_template_file_may_use_the_date() -> None:
+    Path("own.jinja").write_text(
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
         "{{ strftime_now('%Y') }}<|assistant|>",
         encoding="utf-8",
     )
+    _, asked = answered("tgi", "Everest.", template="own.jinja")
+    assert "<|user|>what is the tallest mountain<|end|>20" in asked
 
-    async def scene() -> str:
-        async with serving_kind("tgi", "Everest.") as service:
-            settings = configured(service.table.replace('"chatml"', '"own.jinja"'))
-            model = model_of(settings.endpoints[0], settings, {})
-            try:
-                await ask(model)
-            finally:
-                await model.aclose()
-            return service.asked()[0]
 
-    assert "<|user|>what is the tallest mountain<|end|>20" in asyncio.run(scene())
+def test_table_of_the_guide_has_every_kind() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    rows = page.partition("## Kinds of services\n")[2].strip().split("\n\n")[0].splitlines()[2:]
+    assert sorted(row.split("`")[1] for row in rows) == sorted([*ALL_KINDS, "local"])
 
 
 def test_missing_key_is_named() -> None:

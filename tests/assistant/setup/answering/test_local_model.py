@@ -1,9 +1,8 @@
 """The model on this machine: when it is used, what replaces it, and when it stands in for other endpoints."""
 
-import asyncio
 import os
 import sys
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from assistant.setup.derived_settings import needs, use_of_chat_model
 from assistant.setup.engine_loader import EngineLoader
 from audio.errors import EngineLoadError
 from llm.chat import AnsweringEndpoint, ChatEvent, ChatModel, FallbackAnswers, Message, Token
-from llm.local import memory, process
+from llm.local import memory
 
 QUESTION = (Message("system", "Answer. "), Message("user", "what time is it?"))
 
@@ -98,12 +97,9 @@ def test_setting_selects_a_model_or_none() -> None:
         ("./none.gguf", r"there is no none\.gguf; correct llm\.local_model\.$"),
     ],
 )
-def test_setting_that_names_no_model_is_an_error(wanted: str, why: str) -> None:
-    async def main() -> None:
-        await EngineLoader(local_model(wanted), {}).open()
-
+async def test_setting_that_names_no_model_is_an_error(wanted: str, why: str) -> None:
     with pytest.raises(EngineLoadError, match=why):
-        asyncio.run(main())
+        await EngineLoader(local_model(wanted), {}).open()
     (need,) = [need for need in needs(local_model(wanted)) if need.kind == "chat"]
     assert need.key == "llm.local_model"
 
@@ -155,99 +151,68 @@ async def text_of(model: ChatModel) -> tuple[str, list[ChatEvent]]:
 
 
 @pytest.mark.slow
-def test_downloaded_model_answers_without_configuration() -> None:
+async def test_downloaded_model_answers_without_configuration() -> None:
     install("qwen3-0.6b")
     settings = replace(DEFAULTS, skills=replace(DEFAULTS.skills, before_llm=False))
-
-    async def main() -> None:
-        loader = EngineLoader(settings, {})
+    async with aclosing(EngineLoader(settings, {})) as loader:
         engines = await loader.engines()
-        try:
-            (chosen,) = [one for one in loader.chosen if one.stage == "llm"]
-            assert (chosen.name, chosen.why, chosen.fallback) == ("local", "auto: its model is downloaded", False)
-            assert chosen.detail.startswith("qwen3-0.6b on this machine, ")
-            assert (await text_of(engines.model))[0] == ANSWER
-        finally:
-            await loader.aclose()
-
-    asyncio.run(main())
+        (chosen,) = [one for one in loader.chosen if one.stage == "llm"]
+        assert (chosen.name, chosen.why, chosen.fallback) == ("local", "auto: its model is downloaded", False)
+        assert chosen.detail.startswith("qwen3-0.6b on this machine, ")
+        assert (await text_of(engines.model))[0] == ANSWER
 
 
 @pytest.mark.slow
-def test_skills_replace_a_model_that_cannot_be_loaded() -> None:
+async def test_skills_replace_a_model_that_cannot_be_loaded() -> None:
     path = install("qwen3-0.6b")
     with path.open("r+b") as file:
         file.write(b"damaged")
-
-    async def main() -> None:
-        loader = EngineLoader(DEFAULTS, {})
+    async with aclosing(EngineLoader(DEFAULTS, {})) as loader:
         await loader.engines()
-        try:
-            (chosen,) = [one for one in loader.chosen if one.stage == "llm"]
-            assert (chosen.name, chosen.fallback) == ("skills", True)
-            assert "instead of the model on this machine, because" in chosen.why
-        finally:
-            await loader.aclose()
-
-    asyncio.run(main())
+        (chosen,) = [one for one in loader.chosen if one.stage == "llm"]
+        assert (chosen.name, chosen.fallback) == ("skills", True)
+        assert "instead of the model on this machine, because" in chosen.why
 
 
 # Standing in for other endpoints.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trouble", ["extra", "memory", "damaged", "not downloaded"])
-def test_fallback_that_cannot_start_does_not_prevent_the_start(
-    trouble: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("trouble", ["damaged", "not downloaded"])
+async def test_fallback_that_cannot_start_does_not_prevent_the_start(
+    trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if trouble != "not downloaded":
-        path = install("qwen3-0.6b")
-        if trouble == "damaged":
-            path.write_bytes(b"damaged")
-    if trouble == "extra":
-        monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    if trouble == "memory":
-        monkeypatch.setattr(process, "available_bytes", lambda: 1_000_000)
+    if trouble == "damaged":
+        install("qwen3-0.6b").write_bytes(b"damaged")
     here = EndpointSection(name="here", kind="local", model="qwen3-0.6b")
-
-    async def main() -> None:
-        async with serving(answer("From the cloud.")) as cloud:
-            section = LlmSection(endpoints=(here, EndpointSection(name="cloud", url=cloud.url, model="m")))
-            skills = replace(DEFAULTS.skills, before_llm=False)
-            loader = EngineLoader(replace(DEFAULTS, llm=section, skills=skills), {})
+    async with serving(answer("From the cloud.")) as cloud:
+        section = LlmSection(endpoints=(here, EndpointSection(name="cloud", url=cloud.url, model="m")))
+        skills = replace(DEFAULTS.skills, before_llm=False)
+        async with aclosing(EngineLoader(replace(DEFAULTS, llm=section, skills=skills), {})) as loader:
             engines = await loader.engines()
-            try:
-                assert (await text_of(engines.model))[0] == "From the cloud."
-                (fallback,) = [line for line in loader.fallbacks if line.startswith("llm: ")]
-                assert fallback.startswith("llm: cloud, without the fallback here: llm endpoint 'here': ")
-                assert "llm: without the fallback here: llm endpoint 'here': " in caplog.text
-            finally:
-                await loader.aclose()
-
-    asyncio.run(main())
+            assert (await text_of(engines.model))[0] == "From the cloud."
+            (fallback,) = [line for line in loader.fallbacks if line.startswith("llm: ")]
+            assert fallback.startswith("llm: cloud, without the fallback here: llm endpoint 'here': ")
+            assert "llm: without the fallback here: llm endpoint 'here': " in caplog.text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fallback", [True, False])
-def test_model_that_is_no_fallback_must_start(fallback: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_model_that_is_no_fallback_must_start(fallback: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     install("qwen3-0.6b")
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     here = EndpointSection(name="here", kind="local", model="qwen3-0.6b", fallback=fallback)
     cloud = EndpointSection(name="cloud", url="http://127.0.0.1:9/v1", model="m")
     section = LlmSection(endpoints=(here,) if fallback else (here, cloud))
-
-    async def main() -> None:
-        await EngineLoader(replace(DEFAULTS, llm=section), {}).open()
-
     with pytest.raises(EngineLoadError, match="not installed"):
-        asyncio.run(main())
+        await EngineLoader(replace(DEFAULTS, llm=section), {}).open()
 
 
 @pytest.mark.slow
-def test_other_endpoint_answers_while_it_can() -> None:
+async def test_model_stands_in_for_another_endpoint_and_reports_it() -> None:
+    """Although it is the first in the file."""
     install("qwen3-0.6b")
-
-    async def main() -> None:
+    async with AsyncExitStack() as stack:
         async with serving(answer("From the cloud.")) as cloud:
             section = LlmSection(
                 endpoints=(
@@ -258,44 +223,16 @@ def test_other_endpoint_answers_while_it_can() -> None:
             )
             settings = replace(DEFAULTS, llm=section)
             clients = [build.client(one, settings, {}) for one in settings.llm.endpoints]
-            model = build.joined(settings, clients)
-            try:
-                await clients[0].load()
-                text, events = await text_of(model)
-                assert text == "From the cloud."  # although the local model is the first in the file
-                assert not [event for event in events if isinstance(event, FallbackAnswers)]
-            finally:
-                await model.aclose()
-
-    asyncio.run(main())
-
-
-@pytest.mark.slow
-def test_model_stands_in_and_reports_it() -> None:
-    install("qwen3-0.6b")
-    section = LlmSection(
-        endpoints=(
-            EndpointSection(name="cloud", url="http://127.0.0.1:9/v1", model="m"),
-            EndpointSection(name="here", kind="local", model="qwen3-0.6b"),
-        ),
-        temperature=0,
-    )
-    settings = replace(DEFAULTS, llm=section)
-
-    async def main() -> None:
-        clients = [build.client(one, settings, {}) for one in settings.llm.endpoints]
-        model = build.joined(settings, clients)
-        try:
-            await clients[1].load()
-            for _ in range(2):  # the second time, the circuit breaker is open
-                text, events = await text_of(model)
-                assert text == ANSWER
-                assert [event for event in events if isinstance(event, FallbackAnswers)] == [FallbackAnswers("here")]
-                assert [event.by for event in events if isinstance(event, AnsweringEndpoint)][-1] == "here"
-        finally:
-            await model.aclose()
-
-    asyncio.run(main())
+            model = await stack.enter_async_context(aclosing(build.joined(settings, clients)))
+            await clients[0].load()
+            text, events = await text_of(model)
+            assert text == "From the cloud."
+            assert not [event for event in events if isinstance(event, FallbackAnswers)]
+        for _ in range(2):  # the second time, the circuit breaker is open
+            text, events = await text_of(model)
+            assert text == ANSWER
+            assert [event for event in events if isinstance(event, FallbackAnswers)] == [FallbackAnswers("here")]
+            assert [event.by for event in events if isinstance(event, AnsweringEndpoint)][-1] == "here"
 
 
 @pytest.mark.parametrize(

@@ -43,48 +43,40 @@ def test_configuration_without_services_imports_no_http_client() -> None:
     assert ran.stdout.strip() == "False"
 
 
-def test_model_that_calls_functions_gets_the_tools() -> None:
-    async def main() -> None:
-        skills = Skills(service_skills(BOTH, ENVIRON))
+async def test_model_that_calls_functions_gets_the_tools() -> None:
+    skills = Skills(service_skills(BOTH, ENVIRON))
+    effects = SkillEffects(lambda _messages: None, lambda: datetime.now(UTC))
+    effects.home = skills.home
+    able = replace(BOTH, llm=LlmSection(endpoints=(EndpointSection(name="x", url="http://127.0.0.1:9/v1", model="m"),)))
+    model = SkillsChat(skills, lambda: datetime.now(UTC))
+    found = tools(able, model, None, skills, effects)
+    assert found is not None
+    assert [function.name for function in found.functions] == ["home_devices", "home_control", "weather"]
+    effects.home = None  # a telephone call
+    assert [function.name for function in found.functions] == ["weather"]
+    assert tools(BOTH, model, None, skills, effects) is None
+    await skills.aclose()
+
+
+async def test_conversation_switches_a_light_at_the_commit() -> None:
+    async with service_server() as served:
+        settings = Settings(home=HomeSection(url=served.url))
+        skills = build.skills()
+        skills.services = service_skills(settings, ENVIRON)
+        skills.load("en")
         effects = SkillEffects(lambda _messages: None, lambda: datetime.now(UTC))
-        effects.home = skills.home
-        able = replace(
-            BOTH, llm=LlmSection(endpoints=(EndpointSection(name="x", url="http://127.0.0.1:9/v1", model="m"),))
-        )
-        model = SkillsChat(skills, lambda: datetime.now(UTC))
-        found = tools(able, model, None, skills, effects)
-        assert found is not None
-        assert [function.name for function in found.functions] == ["home_devices", "home_control", "weather"]
-        effects.home = None  # a telephone call
-        assert [function.name for function in found.functions] == ["weather"]
-        assert tools(BOTH, model, None, skills, effects) is None
+        chat = build.answering(settings, skills, None, effects)
+        assert skills.home is not None
+        assert build.warming(chat, None) is not None
+        async with asyncio.timeout(10):
+            while skills.home.state is None:  # noqa: ASYNC110 - it is read in the background
+                await asyncio.sleep(0.01)
+        asked = [Message("user", "Turn on the kitchen light.")]
+        events = [event async for event in chat.stream(asked)]
+        assert getattr(events[0], "text", "").strip() == "Kitchen light on."
+        assert not served.calls
+        effects.do(effects.effect_of(asked), asyncio.get_running_loop().time())
+        assert effects.pending is not None
+        assert await effects.pending.fault() == ""
+        assert served.calls == [("light/turn_on", {"entity_id": ["light.kitchen"]})]
         await skills.aclose()
-
-    asyncio.run(main())
-
-
-def test_conversation_switches_a_light_at_the_commit() -> None:
-    async def main() -> None:
-        async with service_server() as served:
-            settings = Settings(home=HomeSection(url=served.url))
-            skills = build.skills()
-            skills.services = service_skills(settings, ENVIRON)
-            skills.load("en")
-            effects = SkillEffects(lambda _messages: None, lambda: datetime.now(UTC))
-            chat = build.answering(settings, skills, None, effects)
-            assert skills.home is not None
-            assert build.warming(chat, None) is not None
-            async with asyncio.timeout(10):
-                while skills.home.state is None:  # noqa: ASYNC110 - it is read in the background
-                    await asyncio.sleep(0.01)
-            asked = [Message("user", "Turn on the kitchen light.")]
-            events = [event async for event in chat.stream(asked)]
-            assert getattr(events[0], "text", "").strip() == "Kitchen light on."
-            assert not served.calls
-            effects.do(effects.effect_of(asked), asyncio.get_running_loop().time())
-            assert effects.pending is not None
-            assert await effects.pending.fault() == ""
-            assert served.calls == [("light/turn_on", {"entity_id": ["light.kitchen"]})]
-            await skills.aclose()
-
-    asyncio.run(main())

@@ -39,7 +39,7 @@ def test_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = scripted_whisper(tmp_path / "whisper", WORDS)
     overrides = [
         "stt.engine=faster-whisper",
@@ -55,27 +55,23 @@ def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pyte
         load(loaded, settings)
 
     monkeypatch.setattr(LoadedWhisper, "__init__", loading)
-
-    async def scene() -> None:
-        loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
-        await loader.open()
-        assert len(loadings) == 1, "before the first conversation"
-        many = await asyncio.gather(*(loader.engines() for _ in range(8)))
-        texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
-        assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
-        await close_engine(many[0].recognizer, pytest.fail)
-        assert await heard(many[1], 2) == "what time"
-        assert [chosen.name for chosen in loader.chosen if chosen.stage == "stt"] == ["faster-whisper"]
-        await loader.aclose(pytest.fail)
-        with pytest.raises(EngineLoadError, match="stopped by its owner"):
-            await many[1].recognizer.load()
-        assert len(loadings) == 1
-
-    asyncio.run(scene())
+    loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
+    await loader.open()
+    assert len(loadings) == 1, "before the first conversation"
+    many = await asyncio.gather(*(loader.engines() for _ in range(8)))
+    texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
+    assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
+    await close_engine(many[0].recognizer, pytest.fail)
+    assert await heard(many[1], 2) == "what time"
+    assert [chosen.name for chosen in loader.chosen if chosen.stage == "stt"] == ["faster-whisper"]
+    await loader.aclose(pytest.fail)
+    with pytest.raises(EngineLoadError, match="stopped by its owner"):
+        await many[1].recognizer.load()
+    assert len(loadings) == 1
 
 
 @pytest.mark.slow
-def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Downloaded by commit, as other programs do; beside a folder of the same name."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.chdir(tmp_path)
@@ -85,18 +81,14 @@ def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: 
     vocabulary = tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "vocabulary.json"
     vocabulary.with_suffix(".txt").write_text("\n".join(json.loads(vocabulary.read_text(encoding="utf-8"))))
     vocabulary.unlink()
-
-    async def scene() -> None:
-        overrides = ["stt.model=base.en", "stt.faster-whisper.device=cpu", "tts.engine=espeak-ng"]
-        loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
-        engines = await loader.engines()
-        assert await heard(engines, 2) == "what time"
-        (chosen,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
-        assert (chosen.why, chosen.fallback) == ("auto: its model is downloaded", False)
-        assert chosen.detail.startswith("faster-whisper base.en, ")
-        await loader.aclose(pytest.fail)
-
-    asyncio.run(scene())
+    overrides = ["stt.model=base.en", "stt.faster-whisper.device=cpu", "tts.engine=espeak-ng"]
+    loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
+    engines = await loader.engines()
+    assert await heard(engines, 2) == "what time"
+    (chosen,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
+    assert (chosen.why, chosen.fallback) == ("auto: its model is downloaded", False)
+    assert chosen.detail.startswith("faster-whisper base.en, ")
+    await loader.aclose(pytest.fail)
 
 
 def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,19 @@ def loadings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.fixture
+def decoders(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replaces the models in measurements. Returns the names of those that are loaded, as they are."""
+    names: list[str] = []
+
+    def decoder(chosen: Settings) -> Callable[[Pcm], object]:
+        names.append(chosen.stt.model)
+        return lambda _pcm: None
+
+    monkeypatch.setattr(model_timing, "_decoder", decoder)
+    return names
+
+
 def idle() -> float:
     """Returns no processor time, as if other programs had kept the processor busy."""
     return 0.0
@@ -97,19 +110,15 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
 
 
 @pytest.mark.slow
-def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The choice reads the disk, in the event loop of other conversations."""
-
-    async def scene() -> str:
-        loader = EngineLoader(settings(), {})
-        await loader.open()
-        monkeypatch.setattr(recognizer_models, "model_choice", pytest.fail)
-        monkeypatch.setattr(recognizer_models, "make_recognizer", pytest.fail)
-        detail = (await loader.engines()).recognizer.detail
-        await loader.aclose(pytest.fail)
-        return detail
-
-    assert asyncio.run(scene()).startswith("faster-whisper base.en, ")
+    loader = EngineLoader(settings(), {})
+    await loader.open()
+    monkeypatch.setattr(recognizer_models, "model_choice", pytest.fail)
+    monkeypatch.setattr(recognizer_models, "make_recognizer", pytest.fail)
+    detail = (await loader.engines()).recognizer.detail
+    await loader.aclose(pytest.fail)
+    assert detail.startswith("faster-whisper base.en, ")
 
 
 @pytest.mark.slow
@@ -138,28 +147,26 @@ def test_measurement_that_takes_too_long_does_not_prevent_the_start(
     assert why.endswith("(estimates: tiny not measured, base.en not measured)")
 
 
-@pytest.mark.slow
-def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
+@pytest.mark.usefixtures("hub", "decoders")
+def test_fastest_decode_of_the_slowest_turn_counts() -> None:
     measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 140), idle)
     assert decode_times() == [60.0, 140.0]
     assert model_choice(settings()).name == "base.en"
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("hub", "decoders")
 @pytest.mark.parametrize(("load", "found"), [(0.2, False), (64.0, True)])
-def test_load_of_other_programs_counts_as_busy(
-    hub: Path, monkeypatch: pytest.MonkeyPatch, load: float, found: bool
-) -> None:
+def test_load_of_other_programs_counts_as_busy(monkeypatch: pytest.MonkeyPatch, load: float, found: bool) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     used = iter(range(10000))
     measure_unmeasured(settings(), clock(900), lambda: float(next(used)))
     assert busy() == [found, found]
 
 
-@pytest.mark.slow
-def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loadings: list[str]) -> None:
+@pytest.mark.usefixtures("hub")
+def test_model_larger_than_one_that_is_too_slow_is_not_loaded(decoders: list[str]) -> None:
     measure_unmeasured(settings(), clock(700), idle)
-    assert loadings == ["tiny"]
+    assert decoders == ["tiny"]
     assert decode_times() == [700.0, 700.0]
     choice = model_choice(settings())
     assert (choice.name, choice.unmeasured) == ("tiny", ())
@@ -185,16 +192,14 @@ def test_damaged_smallest_model_does_not_prevent_the_others(hub: Path) -> None:
     assert model_choice(settings()).name == "base.en"  # too slow, but it works
 
 
-@pytest.mark.slow
-def test_model_that_cannot_decode_is_not_chosen(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    def failing(_pcm: Pcm) -> object:
-        raise RuntimeError("out of\nmemory")
-
-    made = model_timing._decoder
-
+@pytest.mark.usefixtures("hub")
+def test_model_that_cannot_decode_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     def decoder(chosen: Settings) -> Callable[[Pcm], object]:
-        return failing if chosen.stt.model == "base.en" else made(chosen)
+        def decode(_pcm: Pcm) -> None:
+            if chosen.stt.model == "base.en":
+                raise RuntimeError("out of\nmemory")
+
+        return decode
 
     monkeypatch.setattr(model_timing, "_decoder", decoder)
     times = measure_unmeasured(settings(), clock(50), idle)
@@ -204,8 +209,8 @@ def test_model_that_cannot_decode_is_not_chosen(hub: Path, monkeypatch: pytest.M
     assert "base.en cannot decode (out of memory)" in choice.why
 
 
-@pytest.mark.slow
-def test_slow_time_of_a_busy_machine_is_replaced_on_a_free_one(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("hub", "decoders")
+def test_slow_time_of_a_busy_machine_is_replaced_on_a_free_one(monkeypatch: pytest.MonkeyPatch) -> None:
     load = 64.0
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     used = iter(range(100000))
@@ -219,30 +224,26 @@ def test_slow_time_of_a_busy_machine_is_replaced_on_a_free_one(hub: Path, monkey
     assert "busy" not in choice.why
 
 
-@pytest.mark.slow
-def test_measurement_stops_between_decodes(hub: Path, loadings: list[str]) -> None:
+@pytest.mark.usefixtures("hub")
+def test_measurement_stops_between_decodes(decoders: list[str]) -> None:
     asked = iter(range(1000))
     assert measure_unmeasured(settings(), clock(50), idle, lambda: next(asked) >= 4) == {}
     assert next(asked) == 5
-    assert loadings == ["tiny"]
+    assert decoders == ["tiny"]
     assert decode_times() == [None, None]
 
 
 @pytest.mark.slow
-def test_model_and_reason_are_of_the_same_choice(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_model_and_reason_are_of_the_same_choice(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if another process writes other times while the model is loaded, or none can be written."""
-
-    async def scene() -> EngineLoader:
-        loader = EngineLoader(settings(), {})
-        await loader.open()
-        await loader.aclose(pytest.fail)
-        return loader
 
     def measured(*_given: object) -> dict[str, DecodeTime]:
         return {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)}
 
     monkeypatch.setattr(engine_loader, "measure_unmeasured", measured)
-    loader = asyncio.run(scene())
+    loader = EngineLoader(settings(), {})
+    await loader.open()
+    await loader.aclose(pytest.fail)
     assert decode_times() == [None, None]
     (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
     assert stt.detail.startswith("faster-whisper base.en, ")

@@ -1,6 +1,5 @@
 """The Whisper models of a server: one for each line, and another one after turns that took too long."""
 
-import asyncio
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -40,65 +39,55 @@ def model_of(recognizer: Recognizer) -> str:
 
 
 @pytest.mark.usefixtures("measured")
-def test_slow_turns_give_later_conversations_a_smaller_model(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        pool = EnginePool(EngineLoader(settings(), {}), Metrics())
-        loader = pool.engine_loader
-        await pool.load()
-        async with pool.engines() as first:
-            assert model_of(first.recognizer) == "base.en"
-            for _ in range(MIN_TURNS):
-                loader.recognizer_models.note_turn(first.recognizer, 400.0)
-            with caplog.at_level(logging.WARNING):
-                await pool.refill()
-            assert "tiny instead of base.en for the next conversations" in caplog.text
-            assert model_of(first.recognizer) == "base.en"  # never within a conversation
-            async with pool.engines() as second:
-                assert model_of(second.recognizer) == "tiny"
-        async with pool.engines() as third:
-            assert model_of(third.recognizer) == "tiny"
-        assert "base.en 645 ms in 20 turns" in loader.traced["stt_model"]
-        (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
-        assert (stt.detail.split(",")[0], stt.why) == ("faster-whisper tiny", loader.traced["stt_model"])
-        await pool.aclose()
-
-    asyncio.run(scene())
+async def test_slow_turns_give_later_conversations_a_smaller_model(caplog: pytest.LogCaptureFixture) -> None:
+    pool = EnginePool(EngineLoader(settings(), {}), Metrics())
+    loader = pool.engine_loader
+    await pool.load()
+    async with pool.engines() as first:
+        assert model_of(first.recognizer) == "base.en"
+        for _ in range(MIN_TURNS):
+            loader.recognizer_models.note_turn(first.recognizer, 400.0)
+        with caplog.at_level(logging.WARNING):
+            await pool.refill()
+        assert "tiny instead of base.en for the next conversations" in caplog.text
+        assert model_of(first.recognizer) == "base.en"  # never within a conversation
+        async with pool.engines() as second:
+            assert model_of(second.recognizer) == "tiny"
+    async with pool.engines() as third:
+        assert model_of(third.recognizer) == "tiny"
+    assert "base.en 645 ms in 20 turns" in loader.traced["stt_model"]
+    (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
+    assert (stt.detail.split(",")[0], stt.why) == ("faster-whisper tiny", loader.traced["stt_model"])
+    await pool.aclose()
     assert model_choice.model_choice(settings()).name == "tiny"  # the next start agrees
 
 
 @pytest.mark.usefixtures("measured")
-def test_telephone_line_gets_its_own_model_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_telephone_line_gets_its_own_model_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = measured_recognizer()
     assert engine.measured is not None
     measured = replace(engine.measured, equals={"wide": {"base.en": "tiny"}})
     monkeypatch.setitem(RECOGNIZERS._declared, engine.name, replace(engine, measured=measured))
-
-    async def scene() -> None:
-        loader = EngineLoader(settings(), {})
-        await loader.open()
-        assert model_of((await loader.engines()).recognizer) == "tiny"
-        assert loader.traced["stt_model"].endswith("; base.en on telephone lines")
-        first, second = await loader.telephone_recognizer(), await loader.telephone_recognizer()
-        assert first is not None
-        assert second is not None
-        assert model_of(first[0]) == model_of(second[0]) == "base.en"
-        assert first[0].detail == second[0].detail
-        assert first[1].startswith("auto: base.en is the largest")
-        for _ in range(MIN_TURNS):
-            loader.recognizer_models.note_turn(first[0], 400.0)
-        await loader.follow_turns()
-        assert await loader.telephone_recognizer() is None  # it is the server's own now
-        await loader.aclose(pytest.fail)
-
-    asyncio.run(scene())
+    loader = EngineLoader(settings(), {})
+    await loader.open()
+    assert model_of((await loader.engines()).recognizer) == "tiny"
+    assert loader.traced["stt_model"].endswith("; base.en on telephone lines")
+    first, second = await loader.telephone_recognizer(), await loader.telephone_recognizer()
+    assert first is not None
+    assert second is not None
+    assert model_of(first[0]) == model_of(second[0]) == "base.en"
+    assert first[0].detail == second[0].detail
+    assert first[1].startswith("auto: base.en is the largest")
+    for _ in range(MIN_TURNS):
+        loader.recognizer_models.note_turn(first[0], 400.0)
+    await loader.follow_turns()
+    assert await loader.telephone_recognizer() is None  # it is the server's own now
+    await loader.aclose(pytest.fail)
 
 
 @pytest.mark.usefixtures("measured")
-def test_one_model_serves_both_lines_if_it_is_the_best_for_both() -> None:
-    async def scene() -> None:
-        loader = EngineLoader(settings(), {})
-        await loader.open()
-        assert await loader.telephone_recognizer() is None
-        await loader.aclose(pytest.fail)
-
-    asyncio.run(scene())
+async def test_one_model_serves_both_lines_if_it_is_the_best_for_both() -> None:
+    loader = EngineLoader(settings(), {})
+    await loader.open()
+    assert await loader.telephone_recognizer() is None
+    await loader.aclose(pytest.fail)
