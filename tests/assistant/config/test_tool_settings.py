@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded, load_settings, render_effective
@@ -61,50 +62,45 @@ def test_environment_may_define_servers() -> None:
 A = "[[tools.servers]]\nname = 'a'\n"
 EITHER = "1: tools.servers[0]: must have either a command or a url"
 ADDRESSES = "must be an http:// or https:// address without a user name or password, or empty"
-WRONG = [
-    (
-        "[tools]\nservers = 3\n",
-        "2: tools.servers: must be a list of tables, each of which begins with the line [[tools.servers]]",
-    ),
-    ("[[tools.servers]]\nurl = 'http://h/mcp'\n", "1: tools.servers[0].name: is missing"),
-    (
-        "[[tools.servers]]\nname = 'a b'\ncommand = 'c'\n",
-        '2: tools.servers[0].name = "a b": must be 1 to 31 letters, digits and -',
-    ),
-    (A, EITHER),
-    (f"{A}command = 'c'\nurl = 'http://h'\n", EITHER),
-    (f"{A}url = 'http://h'\nenv = 'E'\n", "1: tools.servers[0]: env is for a command, and token_env for a url"),
-    (f'{A}command = "\'c"\n', "1: tools.servers[0]: command must have a closing quote for each opening one"),
-    (
-        f"{A}url = 'http://h:0/'\n",
-        "1: tools.servers[0]: url must be an address with a host and, optionally, a port from 1 to 65535",
-    ),
-    (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
-    (
-        f"{A}command = 'c'\nargs = []\n",
-        "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only, "
-        "background, wait, trusted",
-    ),
-    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
-]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("text", "problem"),
-    WRONG,
-    ids=[
-        "servers as a number",
-        "missing name",
-        "space in name",
-        "neither command nor url",
-        "command and url",
-        "env for a url",
-        "unclosed quote",
-        "port zero",
-        "ftp address",
-        "unknown key",
-        "duplicate name",
-    ],
+    {
+        "servers as a number": (
+            "[tools]\nservers = 3\n",
+            "2: tools.servers: must be a list of tables, each of which begins with the line [[tools.servers]]",
+        ),
+        "missing name": ("[[tools.servers]]\nurl = 'http://h/mcp'\n", "1: tools.servers[0].name: is missing"),
+        "space in name": (
+            "[[tools.servers]]\nname = 'a b'\ncommand = 'c'\n",
+            '2: tools.servers[0].name = "a b": must be 1 to 31 letters, digits and -',
+        ),
+        "neither command nor url": (A, EITHER),
+        "command and url": (f"{A}command = 'c'\nurl = 'http://h'\n", EITHER),
+        "env for a url": (
+            f"{A}url = 'http://h'\nenv = 'E'\n",
+            "1: tools.servers[0]: env is for a command, and token_env for a url",
+        ),
+        "unclosed quote": (
+            f'{A}command = "\'c"\n',
+            "1: tools.servers[0]: command must have a closing quote for each opening one",
+        ),
+        "port zero": (
+            f"{A}url = 'http://h:0/'\n",
+            "1: tools.servers[0]: url must be an address with a host and, optionally, a port from 1 to 65535",
+        ),
+        "ftp address": (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
+        "unknown key": (
+            f"{A}command = 'c'\nargs = []\n",
+            "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only, "
+            "background, wait, trusted",
+        ),
+        "duplicate name": (
+            PROGRAM + PROGRAM,
+            '6: tools.servers[1].name = "notes": already used; each server needs its own name',
+        ),
+    },
 )
 def test_error_is_one_sentence(text: str, problem: str, tmp_path: Path) -> None:
     assert problems(text, tmp_path) == [f"given.toml:{problem}"]

@@ -1,6 +1,5 @@
 """The Whisper model for `stt.model = "auto"`."""
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -107,20 +106,13 @@ def test_other_weights_are_measured_again(hub: Path) -> None:
     assert model_choice(settings()).unmeasured == ("base.en",)
 
 
-def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> None:
+@pytest.mark.parametrize(("busy", "kept"), [(False, timedelta(days=1)), (True, timedelta(hours=1))])
+def test_model_that_was_too_slow_is_measured_again_later(hub: Path, busy: bool, kept: timedelta) -> None:
     install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", DecodeTime(80.0))
-    keep_time(settings(), "base.en", DecodeTime(400.0))
-    for age, unmeasured in {timedelta(hours=23): (), timedelta(hours=25): ("base.en",)}.items():
-        let_pass(age)
-        assert model_choice(settings()).unmeasured == unmeasured
-
-
-def test_busy_measurement_expires_after_an_hour(hub: Path) -> None:
-    install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", DecodeTime(80.0, busy=True))
-    keep_time(settings(), "base.en", DecodeTime(400.0, busy=True))
-    for age, unmeasured in {timedelta(minutes=59): (), timedelta(minutes=61): ("base.en",)}.items():
+    keep_time(settings(), "tiny", DecodeTime(80.0, busy=busy))
+    keep_time(settings(), "base.en", DecodeTime(400.0, busy=busy))
+    minute = timedelta(minutes=1)
+    for age, unmeasured in {kept - minute: (), kept + minute: ("base.en",)}.items():
         let_pass(age)
         assert model_choice(settings()).unmeasured == unmeasured
 
@@ -220,18 +212,14 @@ def test_oldest_times_are_removed_from_the_file(hub: Path, monkeypatch: pytest.M
     assert model_choice(settings()).unmeasured == ("base.en",)
 
 
-def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
+async def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
     choice = model_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
     assert (choice.name, choice.unmeasured) == ("base.en", ())
-
-    async def scene() -> list[str]:
-        models = RecognizerModels(settings("stt.faster-whisper.device=cpu"), EngineLateness())
-        await models.choose("wide", {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
-        return [(await models.choose(line))[0].name for line in ("wide", "telephone")]
-
-    assert asyncio.run(scene()) == ["base.en", "base.en"]
+    models = RecognizerModels(settings("stt.faster-whisper.device=cpu"), EngineLateness())
+    await models.choose("wide", {"tiny": DecodeTime(80.0), "base.en": DecodeTime(150.0)})
+    assert [(await models.choose(line))[0].name for line in ("wide", "telephone")] == ["base.en", "base.en"]
 
 
 def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:

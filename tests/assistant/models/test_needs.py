@@ -312,21 +312,6 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     assert need.language_remedy == 'small.en supports only English: set stt.model = "small"'
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "what"),
-    [
-        ("whisper", "base", "Whisper model base"),
-        ("piper", "de_DE-thorsten-medium", "Piper voice de_DE-thorsten-medium"),
-        ("smart-turn", SMART_TURN.name, f"Smart Turn model {SMART_TURN.name}"),
-    ],
-    ids=["Whisper", "Piper", "Smart Turn"],
-)
-def test_every_missing_model_has_a_download_command(home: Path, kind: str, name: str, what: str) -> None:
-    assert (
-        lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
-    )
-
-
 @text_cases(
     ("name", "instead"),
     [
@@ -344,12 +329,6 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
     assert missing(need) == (
         f'missing: {name} supports only English: set stt.model = "{instead}", then repartee models pull {instead}'
     )
-
-
-def test_multilingual_model_supports_every_language(home: Path) -> None:
-    folder = write(home / "hf/hub/models--Systran--faster-whisper-small/snapshots/x", *WHISPER_FILES)
-    (need, *_) = needed(language="de", stt_model="small", tts_engine="auto", voice="")
-    assert at_hand(need) == folder
 
 
 # ---- the list ----

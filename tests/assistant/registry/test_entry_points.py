@@ -1,9 +1,10 @@
-"""Engines that are installed as packages: they are found, and broken ones harm nothing."""
+"""Engines that are installed as packages: they are found, broken ones harm nothing, and the guides list them."""
 
 from pathlib import Path
 
 import pytest
 from support.engines.installed_packages import Install, printed
+from support.generated.engine_tables import ROOT, TABLES, page_with_tables
 
 from assistant.registry.voices import VOICES, last_resort, ranked_voice_engines
 
@@ -71,3 +72,12 @@ def test_broken_package_is_named_and_harms_no_other(
     assert found.startswith("tin_voice 1.0 ")
     assert said in found
     assert found.endswith(" piper\n")
+
+
+# ---- tables of the guides ----
+
+
+@pytest.mark.parametrize("page", TABLES)
+def test_page_has_the_tables_of_the_declarations(page: str) -> None:
+    """To write them: `PYTHONPATH=tests python tests/support/generated/engine_tables.py`."""
+    assert (ROOT / page).read_text(encoding="utf-8") == page_with_tables(page)

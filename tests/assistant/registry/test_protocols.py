@@ -104,9 +104,7 @@ def test_package_that_cannot_be_loaded_is_named_where_it_is_used(
     ("make", "told"),
     [
         ("__import__('nothing_of_this_name')", "cannot be used (ModuleNotFoundError: No module named 'nothing_of"),
-        ("int('x')", "cannot be used (ValueError: invalid literal"),
         ("{}['key']", "cannot be used (KeyError: 'key'); install its package again, or set another kind."),
-        ("request.endpoint.check_pause()", "cannot be used (AttributeError: "),
     ],
 )
 def test_protocol_that_fails_to_make_its_client_is_one_line(

@@ -84,6 +84,12 @@ def ask(skills: Skills, said: str, **context: object) -> SkillAnswer | None:
     return skills.answer(said, SkillContext(NOW, **context))  # type: ignore[arg-type]
 
 
+def answered(skills: Skills, said: str, **context: object) -> SkillAnswer:
+    answer = ask(skills, said, **context)
+    assert answer is not None
+    return answer
+
+
 # ---- the program's own ----
 
 
@@ -120,37 +126,28 @@ def test_languages_name_the_same_abilities(code: str) -> None:
 def test_skill_of_another_package_answers_and_names_its_ability(package: Package) -> None:
     skills = loaded(package())
     assert ask(skills, "is tin heavy") == SkillAnswer("It is not.", "tin")
-    told = ask(skills, "what can you do")
-    assert told is not None
-    assert "roll dice, and hammer tin." in told.text
+    assert "roll dice, and hammer tin." in answered(skills, "what can you do").text
     assert ask(skills, "is tin heavy", language="de") is None
 
 
 def test_its_intents_are_not_mistaken_for_those_of_the_program(package: Package) -> None:
     skills = loaded(package())
     for said, name in (("what time is it", "time"), ("flip a coin", "chance")):
-        answer = ask(skills, said)
-        assert answer is not None
-        assert answer.skill == name
+        assert answered(skills, said).skill == name
 
 
 def test_its_question_is_answered_in_the_next_turn(package: Package) -> None:
     skills = loaded(package())
-    asked = ask(skills, "Hammer the tin!")
-    assert asked is not None
+    asked = answered(skills, "Hammer the tin!")
     assert asked.text == "Should I hammer?"
     memory = Memory(question=asked.question, question_text=asked.question_text)
-    answer = ask(skills, "yes please", last_reply=asked.text, memory=memory)
-    assert answer is not None
-    assert answer.text == "Hammered."
+    assert answered(skills, "yes please", last_reply=asked.text, memory=memory).text == "Hammered."
 
 
 def test_one_skill_object_may_be_used_twice(declared: Callable[..., Skill]) -> None:
     one = SentenceSkill(declared(), {"tin": {"time": hammer}})
     for skills in (loaded(SeparateSentences(one)), loaded(SeparateSentences(one))):
-        asked = ask(skills, "hammer the tin")
-        assert asked is not None
-        assert asked.text == "Should I hammer?"
+        assert answered(skills, "hammer the tin").text == "Should I hammer?"
 
 
 @pytest.mark.parametrize(("needs", "is_answered"), [({"home"}, False), ({"weather"}, True)], ids=["home", "weather"])
@@ -167,8 +164,7 @@ def test_skill_that_needs_the_home_does_not_answer_telephone_callers(
         return reply
 
     skills = loaded(package(reply=noted, needs=frozenset(needs)))
-    asked = ask(skills, "hammer the tin")
-    assert asked is not None
+    asked = answered(skills, "hammer the tin")
     memory = Memory(question=asked.question, question_text=asked.question_text)
     assert ask(skills, "yes please", last_reply=asked.text, memory=memory) is not None
     replied.clear()

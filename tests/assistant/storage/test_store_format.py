@@ -78,7 +78,9 @@ def test_any_content_can_be_parsed(content: bytes) -> None:
         "number as text": b'{"said":1,"id":"a","spoken":true}',
         "number as boolean": b'{"said":"a","id":"a","spoken":1}',
         "object as tool calls": b'{"answered":"a","id":"a","used":{}}',
-        "incomplete tool call": b'{"answered":"a","id":"a","used":[{"called":"f","call_id":"c","at":"1"}]}',
+        "incomplete tool call": (
+            b'{"answered":"a","id":"a","used":[{"called":"f","call_id":"c","arguments":"","output":"","at":"1"}]}'
+        ),
         "number as tool call": b'{"answered":"a","id":"a","used":[1]}',
         "unknown kind": b'{"other":"a","id":"a"}',
         "deeply nested": b"[" * 100_000,

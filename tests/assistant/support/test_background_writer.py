@@ -73,42 +73,34 @@ async def wait_until_written(lines: BackgroundWriter[int]) -> None:
         await lines.settle()
 
 
-def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
+async def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
     disk = Disk()
-
-    async def scene() -> None:
-        lines = writer_for(disk)
-        await wait_until_written(lines)  # nothing must be written yet
-        async with running_writer(lines):
-            lines.put([1, 2])
-            await wait_until_written(lines)
-            assert disk.written == [(1, 2)]
-            lines.put([])
-            lines.put([3])
-            lines.put([4])
-
-    asyncio.run(scene())
+    lines = writer_for(disk)
+    await wait_until_written(lines)  # nothing must be written yet
+    async with running_writer(lines):
+        lines.put([1, 2])
+        await wait_until_written(lines)
+        assert disk.written == [(1, 2)]
+        lines.put([])
+        lines.put([3])
+        lines.put([4])
     assert disk.all == [1, 2, 3, 4]
 
 
-def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
+async def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
     disk = Disk()
     disk.free.clear()
-
-    async def scene() -> None:
-        loop = asyncio.get_running_loop()
-        lines = writer_for(disk)
-        async with running_writer(lines):
-            lines.put([0])
-            await asyncio.sleep(0.05)
-            began_s = loop.time()
-            for number in range(1, 50):
-                lines.put([number])
-            assert loop.time() - began_s < 0.05
-            disk.free.set()
-            await wait_until_written(lines)
-
-    asyncio.run(scene())
+    loop = asyncio.get_running_loop()
+    lines = writer_for(disk)
+    async with running_writer(lines):
+        lines.put([0])
+        await asyncio.sleep(0.05)
+        began_s = loop.time()
+        for number in range(1, 50):
+            lines.put([number])
+        assert loop.time() - began_s < 0.05
+        disk.free.set()
+        await wait_until_written(lines)
     assert disk.all == list(range(50))
 
 
@@ -132,20 +124,16 @@ def test_outage_is_reported_once_and_loses_nothing(refuses: list[bool], parts: l
     assert complaints == [f"{FILE} cannot be written ({os.strerror(errno.ENOSPC)}); numbers wait."] * outages
 
 
-def test_oldest_entries_are_dropped_counted_and_reported() -> None:
+async def test_oldest_entries_are_dropped_counted_and_reported() -> None:
     disk, complaints = Disk(), list[str]()
-
-    async def scene() -> None:
-        lines = writer_for(disk, complaints.append)
-        lines.put(range(MAX_WAITING))
-        lines.put([MAX_WAITING])
-        assert lines.dropped == 1
-        async with running_writer(lines):
-            await wait_until_written(lines)
-            lines.put([7])
-            await wait_until_written(lines)
-
-    asyncio.run(scene())
+    lines = writer_for(disk, complaints.append)
+    lines.put(range(MAX_WAITING))
+    lines.put([MAX_WAITING])
+    assert lines.dropped == 1
+    async with running_writer(lines):
+        await wait_until_written(lines)
+        lines.put([7])
+        await wait_until_written(lines)
     assert disk.all == [*range(1, MAX_WAITING + 1), 7]
     assert complaints == [f"{FILE}: the disk was full or too slow; a line is lost."]
 
@@ -175,35 +163,27 @@ def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyP
     assert took_s < 0.9, "one deadline for what is under way and what waits"
 
 
-def test_entries_lost_to_a_full_disk_are_reported() -> None:
+async def test_entries_lost_to_a_full_disk_are_reported() -> None:
     disk, complaints = Disk([True, True]), list[str]()
-
-    async def scene() -> None:
-        lines = writer_for(disk, complaints.append)
-        async with running_writer(lines):
-            lines.put([1])
-            async with asyncio.timeout(5):
-                while not complaints:  # noqa: ASYNC110 - a list has no event
-                    await asyncio.sleep(0.01)
-            lines.put([2])
-
-    asyncio.run(scene())
+    lines = writer_for(disk, complaints.append)
+    async with running_writer(lines):
+        lines.put([1])
+        async with asyncio.timeout(5):
+            while not complaints:  # noqa: ASYNC110 - a list has no event
+                await asyncio.sleep(0.01)
+        lines.put([2])
     assert complaints[1:] == [f"{FILE}: {os.strerror(errno.ENOSPC)}; 2 of the numbers are lost."]
 
 
-def test_failed_write_during_stop_is_retried() -> None:
+async def test_failed_write_during_stop_is_retried() -> None:
     disk = Disk([True])
     disk.free.clear()
-
-    async def scene() -> None:
-        lines = writer_for(disk)
-        async with running_writer(lines):
-            lines.put([1])
-            await asyncio.sleep(0.05)
-            lines.put([2])
-            asyncio.get_running_loop().call_later(0.05, disk.free.set)
-
-    asyncio.run(scene())
+    lines = writer_for(disk)
+    async with running_writer(lines):
+        lines.put([1])
+        await asyncio.sleep(0.05)
+        lines.put([2])
+        asyncio.get_running_loop().call_later(0.05, disk.free.set)
     assert disk.written == [(1, 2)]
 
 
@@ -258,25 +238,21 @@ def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: py
     assert set(losses.why) <= {full().strerror, "the disk is too slow"}
 
 
-def test_entries_without_time_left_are_counted_as_lost() -> None:
+async def test_entries_without_time_left_are_counted_as_lost() -> None:
     disk, losses = Disk(), Losses()
     disk.free.clear()
-
-    async def scene() -> None:
-        lines = counted(disk, losses)
-        writing = asyncio.ensure_future(lines.run())
-        lines.put([1, 2])
-        await asyncio.sleep(0.05)
-        lines.put([3])
-        try:
-            for _ in range(2):  # the second cancellation comes while it waits for the disk
-                writing.cancel()
-                await asyncio.sleep(0.05)
-            with pytest.raises(asyncio.CancelledError):
-                await writing
-            assert losses.count == 3
-        finally:
-            disk.free.set()
-
-    asyncio.run(scene())
+    lines = counted(disk, losses)
+    writing = asyncio.ensure_future(lines.run())
+    lines.put([1, 2])
+    await asyncio.sleep(0.05)
+    lines.put([3])
+    try:
+        for _ in range(2):  # the second cancellation comes while it waits for the disk
+            writing.cancel()
+            await asyncio.sleep(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert losses.count == 3
+    finally:
+        disk.free.set()
     assert losses.said == [f"{FILE}: the disk did not answer; 3 lost"]

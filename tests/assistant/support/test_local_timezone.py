@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from support.texts.text_cases import named_cases
 
 from assistant.setup.build import local_now
 from assistant.support.local_timezone import LOCAL
@@ -19,20 +20,14 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize(
+@named_cases(
     ("moment", "local"),
-    [
-        ("2026-10-25T00:10:00", "2026-10-25T02:10:00+02:00"),
-        ("2026-10-25T01:10:00.123456", "2026-10-25T02:10:00.123456+01:00"),
-        ("2027-03-28T00:59:59", "2027-03-28T01:59:59+01:00"),
-        ("2027-03-28T01:00:00", "2027-03-28T03:00:00+02:00"),
-    ],
-    ids=[
-        "summer time, repeated hour",
-        "winter time, repeated hour",
-        "before the clock is put forward",
-        "after the clock is put forward",
-    ],
+    {
+        "summer time, repeated hour": ("2026-10-25T00:10:00", "2026-10-25T02:10:00+02:00"),
+        "winter time, repeated hour": ("2026-10-25T01:10:00.123456", "2026-10-25T02:10:00.123456+01:00"),
+        "before the clock is put forward": ("2027-03-28T00:59:59", "2027-03-28T01:59:59+01:00"),
+        "after the clock is put forward": ("2027-03-28T01:00:00", "2027-03-28T03:00:00+02:00"),
+    },
 )
 def test_conversion_to_utc_and_back_is_exact(moment: str, local: str) -> None:
     utc = datetime.fromisoformat(moment).replace(tzinfo=UTC)

@@ -37,8 +37,6 @@ def limited(limit: str, most: int, *command: str) -> subprocess.CompletedProcess
     ("arguments", "limit", "most", "found", "needed"),
     [
         (["serve", "--port", "0"], "RLIMIT_AS", 700 * MB, "limited to 700 MB", "about 1600 MB"),
-        (["demo"], "RLIMIT_AS", 700 * MB, "limited to 700 MB", "about 1600 MB"),
-        (["talk"], "RLIMIT_AS", 700 * MB, "limited to 700 MB", "about 1600 MB"),
         (["talk", "--server", "ws://127.0.0.1:1"], "RLIMIT_AS", 300 * MB, "limited to 300 MB", "about 420 MB"),
         (["doctor"], "RLIMIT_AS", 300 * MB, "limited to 300 MB", "about 420 MB"),
         (["talk", "--help"], "RLIMIT_AS", 45 * MB, "limited to 45 MB", "about 56 MB"),
@@ -138,3 +136,30 @@ def test_sufficient_or_unknown_memory_of_a_control_group_is_accepted(tmp_path: P
 def test_error_without_a_small_limit_is_not_explained_by_one() -> None:
     assert not cause(MemoryError(), ["serve"])
     assert not explanation("The file could not be read", ["serve"])
+
+
+# ---- threads of numpy ----
+
+
+ROOT = Path(__file__).parents[3]
+
+COUNTED = """
+import repartee.cli
+import audio.end_of_turn.smart_turn.network, numpy, os
+audio.end_of_turn.smart_turn.network.log_mel(numpy.zeros(16_000, numpy.int16))
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)], ids=["default", "variable set"])
+def test_program_runs_without_blas_threads_by_default(wanted: str | None, threads: int) -> None:
+    """BLAS threads spin after each product, on cores that the engines need."""
+    if (os.cpu_count() or 1) < threads:
+        pytest.skip("OpenBLAS takes no more threads than there are cores")
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment = {**kept, **({} if wanted is None else {"OPENBLAS_NUM_THREADS": wanted})}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == threads

@@ -225,6 +225,11 @@ def test_server_without_chat_model_is_explained() -> None:
     )
 
 
+def test_key_in_the_address_is_hidden() -> None:
+    check = EndpointMeasurement(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
+    assert "hush" not in shown(Survey((check,), (), ()))
+
+
 def test_model_names_are_not_interpreted_as_markup() -> None:
     assert "[red]x[/red]" in shown(Survey((), (server("vLLM", 8000, "[red]x[/red]"),), ()))
 
