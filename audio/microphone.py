@@ -33,7 +33,7 @@ class InsertedSilence:
     def __init__(self) -> None:
         self._runs: deque[_Run] = deque(maxlen=MAX_RUNS)
 
-    def add(self, start: Samples, samples: int) -> None:
+    def add_silence(self, start: Samples, samples: int) -> None:
         """Adds `samples` of silence that begin at `start`, never before the end of the previous addition."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.start + last.samples == start:
@@ -161,7 +161,9 @@ class MicrophoneLine:
             return self._arrivals.silence_lag_s
         return min(max(_FRAME_S, self._last_block_s), _MAX_SILENT_AFTER_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float, *, batches_silence: bool = False) -> list[Frame]:
+    def push_block(
+        self, block: npt.NDArray[np.int16], arrival_s: float, *, batches_silence: bool = False
+    ) -> list[Frame]:
         """Returns the frames that a block completes.
 
         Args:
@@ -190,7 +192,7 @@ class MicrophoneLine:
         self._in_sound = True
         lacking = self.leading_silence - self._partial_samples
         if lacking > 0:
-            self.inserted_silence.add(self._origin, lacking)
+            self.inserted_silence.add_silence(self._origin, lacking)
             self._store_partial(self._silence[:lacking])
             self._origin = Samples(self._origin + lacking)
 
@@ -235,13 +237,13 @@ class MicrophoneLine:
         frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._flush_frames()]
         if self._partial_samples:
             part = min(samples, FRAME_SAMPLES - self._partial_samples)
-            self.inserted_silence.add(Samples(self._next_start + self._partial_samples), part)
+            self.inserted_silence.add_silence(Samples(self._next_start + self._partial_samples), part)
             frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._cut_frames(self._silence[:part])]
             samples -= part
         whole, rest = divmod(samples, FRAME_SAMPLES)
         frames += [self._make_frame(self._silence, inserted=True) for _ in range(whole)]
         if rest:
-            self.inserted_silence.add(Samples(self._next_start + self._partial_samples), rest)
+            self.inserted_silence.add_silence(Samples(self._next_start + self._partial_samples), rest)
             self._store_partial(self._silence[:rest])
         self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
@@ -270,7 +272,7 @@ class MicrophoneLine:
 
     def _pad_partial(self) -> list[Frame]:
         missing = self._silence[self._partial_samples :]
-        self.inserted_silence.add(Samples(self._next_start + self._partial_samples), len(missing))
+        self.inserted_silence.add_silence(Samples(self._next_start + self._partial_samples), len(missing))
         return self._cut_frames(missing)
 
     def _flush_frames(self) -> list[Frame]:
@@ -284,7 +286,7 @@ class MicrophoneLine:
         sound = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
         self._held.clear()
         self._held_samples = 0
-        return self._resampler.push(sound)
+        return self._resampler.push_samples(sound)
 
     def _cut_frames(self, pcm: Pcm) -> list[Frame]:
         """Cuts (partial + pcm) into frames; keeps the rest as the new partial frame."""
@@ -310,6 +312,6 @@ class MicrophoneLine:
     def _make_frame(self, pcm: Pcm, *, inserted: bool = False) -> Frame:
         frame = Frame(self._next_start, pcm, is_inserted=inserted)
         if inserted:
-            self.inserted_silence.add(self._next_start, FRAME_SAMPLES)
+            self.inserted_silence.add_silence(self._next_start, FRAME_SAMPLES)
         self._next_start = Samples(self._next_start + FRAME_SAMPLES)
         return frame

@@ -51,18 +51,18 @@ class Polyphase:
         self._taken = 0
         self._given = 0
 
-    def push(self, sound: Float32) -> Float32:
+    def push_samples(self, sound: Float32) -> Float32:
         """Processes the next samples (n,); returns what is ready."""
         if len(sound) <= _PIECE:
-            return self._push(sound)
-        return np.concatenate([self._push(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)])
+            return self._push_piece(sound)
+        return np.concatenate([self._push_piece(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)])
 
     def finish(self, samples: int) -> Float32:
         """Returns `samples` more, as if silence followed."""
-        rest = self.push(np.zeros(self._centre // self._up + self._down + 2, np.float32))
+        rest = self.push_samples(np.zeros(self._centre // self._up + self._down + 2, np.float32))
         return rest[:samples]
 
-    def _push(self, sound: Float32) -> Float32:
+    def _push_piece(self, sound: Float32) -> Float32:
         known = np.concatenate((self._before, sound))
         since, self._taken = self._taken, self._taken + len(sound)
         self._before = known[len(sound) :].copy()

@@ -86,12 +86,12 @@ class StreamResampler:
         """Output samples that are always held back; 0 for soxr, where the number varies."""
         return 0 if self._short is None else self._short.held_back
 
-    def push(self, pcm: Pcm) -> Pcm:
+    def push_samples(self, pcm: Pcm) -> Pcm:
         """Processes the next samples (n,), gapless; returns what is ready, possibly nothing."""
         self._taken += len(pcm)
         out = pcm
         if self._short is not None:
-            out = _rounded(self._short.push(pcm.astype(np.float32)))
+            out = _rounded(self._short.push_samples(pcm.astype(np.float32)))
         elif self._stream is not None:
             out = to_pcm(self._stream.resample_chunk(to_float(pcm)))
         self._given += len(out)

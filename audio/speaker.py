@@ -37,7 +37,7 @@ class Speaker(Protocol):
         """Opens a reply at full volume and closes an open one. An id is used once."""
         ...
 
-    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
+    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
         """Queues int16 samples (n,) at 24 kHz; waits while the queue is full.
 
         Returns False if the reply is not open. Closing it ends a wait.
@@ -101,8 +101,8 @@ class QueuedSpeaker:
         self._mixer.open(sound)
         self._changed.set()
 
-    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
-        """See `Speaker.play`. Also returns False after the card has stopped."""
+    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
+        """See `Speaker.play_chunk`. Also returns False after the card has stopped."""
         at = 0
         while not self._ended:
             taken = self._mixer.offer(sound, pcm[at:])

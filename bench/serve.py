@@ -32,7 +32,7 @@ from bench.conversations.recordings import Recording, read_recordings
 from bench.serving.compare import comparison
 from bench.serving.curve import trade_curve
 from bench.serving.doc import write_page
-from bench.serving.plan import QUICK, Plan, first_turns, play, varied
+from bench.serving.plan import QUICK, Plan, first_turns, play_scenario, varied
 from bench.serving.plots import plot
 from bench.serving.rows import PARTS, SCENARIOS, Cost, CurvePoint, Part, Row, Run, Scenario, read, total, write
 from bench.serving.scenarios import Stage
@@ -102,7 +102,7 @@ class Bench:
         loop = asyncio.get_running_loop()
         before, began_s = cpu_of(pid), loop.time()
         await stage.model.configure(self.behaviour)
-        playing = first_turns if stage.scenario == "warmup" else play
+        playing = first_turns if stage.scenario == "warmup" else play_scenario
         rows = await playing(stage, self.recordings, plan)
         self.rows += rows
         took_s, after = loop.time() - began_s, cpu_of(pid)

@@ -45,7 +45,7 @@ class AnswerLength:
         self._most_chars = None if max_tokens is None else max_tokens * LONG_TOKEN_CHARS + SPARE_CHARS
         self._chars = 0
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds a piece of the answer. Raises LlmBroken if the answer is too long."""
         self._chars += len(text)
         if self._most_chars is not None and self._chars > self._most_chars:

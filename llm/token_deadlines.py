@@ -161,7 +161,7 @@ async def with_deadlines(
                     await asyncio.sleep(0)
                     continue
                 if isinstance(event, Token):
-                    length.add(event.text)
+                    length.add_text(event.text)
                 yield event
                 if isinstance(event, Finished):
                     await _drain(incoming)

@@ -80,7 +80,7 @@ async def play_tape(path: Path, device: str, console: Console) -> None:
             async with asyncio.timeout(recording.duration_s + EXTRA_S):
                 speaker.open(sound)
                 for block in recording.blocks(BLOCK_SAMPLES):
-                    if not await speaker.play(sound, _mixed(block)):
+                    if not await speaker.play_chunk(sound, _mixed(block)):
                         break
                 speaker.end(sound)
                 await ended.wait()

@@ -111,7 +111,7 @@ def _table(found: Sequence[Device], direction: Direction) -> Table:
 async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
     """Shows the level for some seconds and prints the verdict. Returns the results for JSON."""
     troubles = _Reports(console)
-    microphone = CardMicrophone(wanted, report=troubles.add)
+    microphone = CardMicrophone(wanted, report=troubles.add_line)
     loop = asyncio.get_running_loop()
     loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -161,7 +161,7 @@ def verdict(loudest_dbfs: float, overflows: int) -> str:
 async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     """Plays two notes to the last sample and names the device. Returns the results for JSON."""
     troubles = _Reports(console)
-    speaker = CardSpeaker(wanted, report=troubles.add)
+    speaker = CardSpeaker(wanted, report=troubles.add_line)
     ended, sound = asyncio.Event(), NamedSound("note")
 
     def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
@@ -173,7 +173,7 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
         card = tasks.create_task(speaker.run(), name="speaker")
         speaker.open(sound)
         async with asyncio.timeout(_TONE_LIMIT_S):
-            await speaker.play(sound, tone())
+            await speaker.play_chunk(sound, tone())
             speaker.end(sound)
             await ended.wait()
             opened = speaker.opened
@@ -201,7 +201,7 @@ class _Reports:
     console: Console
     reported: list[str] = field(default_factory=list)
 
-    def add(self, what: str) -> None:
+    def add_line(self, what: str) -> None:
         self.console.print(what)
         self.reported.append(what)
 

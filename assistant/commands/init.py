@@ -18,7 +18,7 @@ from assistant.commands.first_run.answerer_step import AnswererStep
 from assistant.commands.first_run.language_names import language_code, offered_language, unknown_language
 from assistant.commands.first_run.options import InitOptions
 from assistant.commands.first_run.prompts import Prompts, Skipped
-from assistant.commands.first_run.sample import loudest_level, play, sample_of
+from assistant.commands.first_run.sample import loudest_level, play_sample, sample_of
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.errors import ConfigError
 from assistant.config.files import VARIABLE
@@ -342,7 +342,7 @@ class _Setup:
 
 
 async def _hear(voice: VoiceOption, language: str, device: str) -> None:
-    await play(await sample_of(voice, language), device)
+    await play_sample(await sample_of(voice, language), device)
 
 
 def _language_option(typed: str) -> str:

@@ -57,7 +57,7 @@ class ConfigFile:
         """Returns the settings of this file alone. Raises ConfigError."""
         return load_settings(self.path, {}, ()).settings if self.exists else DEFAULTS
 
-    def add(self, endpoint: EndpointSection) -> None:
+    def add_endpoint(self, endpoint: EndpointSection) -> None:
         """Appends an endpoint. Raises ConfigError if its name is taken or the file cannot be changed."""
         before = self.settings()
         if endpoint.name in _names(before.llm.endpoints):

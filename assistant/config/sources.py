@@ -286,7 +286,7 @@ class _Reader:
             self._problem(dotted, unknown_key(dotted))
         else:
             try:
-                self._add(dotted, KEYS[dotted].check(raw))
+                self._add_value(dotted, KEYS[dotted].check(raw))
             except ValueError as error:
                 self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
 
@@ -304,7 +304,7 @@ class _Reader:
                 self._problem(f"{name} = {shown(section.name)}", problem, at=name)
             elif section is not None:
                 sections[section.name] = section
-        self._add(dotted, tuple(sections.values()))
+        self._add_value(dotted, tuple(sections.values()))
 
     def _endpoint(self, dotted: str, raw: object) -> EndpointSection | None:
         if not isinstance(raw, dict):
@@ -370,7 +370,9 @@ class _Reader:
             self._problem(dotted, str(error))
             return None
 
-    def _add(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
+    def _add_value(
+        self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]
+    ) -> None:
         line = self._lines.get(dotted)
         self._found.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 

@@ -89,7 +89,7 @@ class _FanOut:
         self._changed = asyncio.Event()
         self._failures = 0
         for at, text in answers.texts.items():
-            self._ordered.add(at, text)
+            self._ordered.add_text(at, text)
             self._ordered.end(at)
 
     async def events(self) -> AsyncGenerator[FanOutEvent]:
@@ -157,7 +157,7 @@ class _FanOut:
                         case Token():
                             request.first_token_s = request.first_token_s or loop.time()
                             request.chars += len(event.text)
-                            self._ordered.add(at, event.text)
+                            self._ordered.add_text(at, event.text)
                             self._changed.set()
                         case AnsweringEndpoint():
                             request.by = event.by

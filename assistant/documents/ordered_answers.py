@@ -63,7 +63,7 @@ class OrderedAnswers:
         answer = self._answers[part]
         return "".join(answer.pieces).strip() if answer.ended and answer.failure is None else None
 
-    def add(self, part: int, text: str) -> None:
+    def add_text(self, part: int, text: str) -> None:
         """Adds a piece of the answer to a part. Blanks before its first word are dropped."""
         answer = self._answers[part]
         kept = (text if answer.chars else text.lstrip())[: MAX_ANSWER_CHARS - answer.chars]

@@ -253,7 +253,7 @@ class History:
         Without text, the client ended the turn, or its transcript was lost.
         """
         said = UserMessage(self._announced or self.reserve(), text, spoken=True, continues=continues)
-        self._add(said)
+        self._add_item(said)
         return said
 
     def add_reply(self, reply: ReplyId, transcript: SpokenTranscript) -> ItemId:
@@ -261,7 +261,7 @@ class History:
         item = self.reserve()
         self._replies[reply] = item
         self._transcripts[item] = transcript
-        self._add(AssistantMessage(item, "", complete=False))
+        self._add_item(AssistantMessage(item, "", complete=False))
         return item
 
     def set_heard(
@@ -344,14 +344,14 @@ class History:
         # Some services give the first call of every response the same id.
         call_id = f"call_{item}" if call.call_id in taken else call.call_id
         called = FunctionCallItem(item, call_id, call.name, call.arguments, call.extra)
-        self._add(called)
+        self._add_item(called)
         return called
 
     # ---- MCP servers of a client ----
 
     def add_mcp_item(self, item: McpItem) -> None:
         """Adds an item at the end."""
-        self._add(item)
+        self._add_item(item)
 
     def replace_mcp_item(self, item: McpItem) -> None:
         """Replaces an item by one with the same id, unless it was deleted meanwhile."""
@@ -402,7 +402,7 @@ class History:
                 kept = tuple(used for used in one.tool_uses if used.call.call_id != call_id)
                 self._replace(one.id, replace(one, tool_uses=kept))
 
-    def _add(self, item: Item) -> None:
+    def _add_item(self, item: Item) -> None:
         self._items.append(item)
         if item.id == self._announced:
             self._announced = None

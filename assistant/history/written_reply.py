@@ -48,7 +48,7 @@ class WrittenReply:
         """The model's text so far."""
         return _joined([part.text for part in self._parts if not part.own])
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds a piece of the model's text."""
         self._chars += len(text)
         if self._chars <= MAX_CHARS:

@@ -81,7 +81,7 @@ def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
     Without a writable cache folder it is measured again at the next start.
     """
 
-    def add(entry: Content) -> None:
+    def add_time(entry: Content) -> None:
         old = entry.get("measured_ms", [entry["decode_p95_ms"]] if "decode_p95_ms" in entry else [])
         earlier = [float(one) for one in old] if isinstance(old, list) else []
         measured, busy = merged(earlier, bool(entry.get("busy")), time)
@@ -94,18 +94,18 @@ def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
 
-    _change(settings, {name: add})
+    _change(settings, {name: add_time})
 
 
 def keep_turns(settings: Settings, turns_ms: Mapping[str, Sequence[float]]) -> None:
     """Adds the recognizer's shares of turns, by model. Without a writable cache folder they are lost."""
 
     def adding(latest: Sequence[float]) -> Callable[[Content], None]:
-        def add(entry: Content) -> None:
+        def add_times(entry: Content) -> None:
             entry["turns_ms"] = [*_valid_turns(entry), *(round(one, 1) for one in latest)][-MAX_TURNS:]
             entry["turns_at"] = datetime.now(UTC).isoformat(timespec="seconds")
 
-        return add
+        return add_times
 
     _change(settings, {name: adding(latest) for name, latest in turns_ms.items()})
 

@@ -80,7 +80,7 @@ class DelegatedCalls:
             raise ToolError(f"not started: {running} tasks are running; wait until one has ended")
         begun = _Call(next(self._numbers), call, _now_s())
         self._calls.append(begun)
-        begun.task = self.side_tasks.add(lambda: self._run(begun), f"background tool {call.name}")
+        begun.task = self.side_tasks.start_task(lambda: self._run(begun), f"background tool {call.name}")
         if begun.task is None:
             self._calls.remove(begun)
             raise ToolError("not started: the conversation ends, or does too much at once")
@@ -177,7 +177,7 @@ class DelegatedCalls:
         """Tells the results at the next opening, unless the reply to a user turn has them before."""
         if not self._delivering:
             self._delivering = True
-            self.side_tasks.add(self._wait_for_opening, "background results")
+            self.side_tasks.start_task(self._wait_for_opening, "background results")
 
     async def _wait_for_opening(self) -> None:
         quiet_since_s: float | None = None

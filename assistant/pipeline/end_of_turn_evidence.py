@@ -114,7 +114,7 @@ class EvidenceCollector:
     def process(self, frame: Frame, vad_result: VadResult) -> None:
         """Processes a frame and its VAD result."""
         self._position = frame.end
-        self._prosody.push(frame, vad_result)
+        self._prosody.push_frame(frame, vad_result)
         self._ring.write(frame.start, frame.pcm)
         if self._onset is None:
             return

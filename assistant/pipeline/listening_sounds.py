@@ -71,7 +71,7 @@ class ListeningSounds:
     _turn: int | None = None  # the turn whose sound plays
     _began_s: float = 0.0  # when it began
 
-    def play(self, effect: PlayListeningSound) -> None:
+    def play_sound(self, effect: PlayListeningSound) -> None:
         """Plays the sound."""
         if self.sound is None or self.output is None:
             return

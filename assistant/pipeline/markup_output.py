@@ -38,7 +38,7 @@ class MarkupOutput:
     _chars: int = 0  # added so far
     _started: bool = False  # the first words were reported
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds a piece of the text."""
         text = text[: MAX_CHARS - self._chars]
         self._chars += len(text)
@@ -48,7 +48,7 @@ class MarkupOutput:
 
     def add_paragraph(self, text: str) -> None:
         """Adds a paragraph that is not part of the model's text, such as an apology."""
-        self.add(f"\n\n{text}\n\n" if self._chars else f"{text}\n\n")
+        self.add_text(f"\n\n{text}\n\n" if self._chars else f"{text}\n\n")
         self.written.add_paragraph(text)
 
     def forward(self, event: SessionEvent) -> None:
@@ -64,10 +64,10 @@ class MarkupOutput:
             async for event in source:
                 match event:
                     case Token(text):
-                        self.add(text)
-                        self.written.add(text)
+                        self.add_text(text)
+                        self.written.add_text(text)
                     case ToolsCalled():
-                        self.add("\n\n" if self._chars else "")
+                        self.add_text("\n\n" if self._chars else "")
                         self.written.end_answer()
                 yield event
         if self._started:

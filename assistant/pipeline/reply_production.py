@@ -465,7 +465,7 @@ class ReplyProduction:
             pcm = amplified(failure_tone(), self.gain_db)
             self.spoken_transcript.add_audio(pcm.size, ())
             self._playout.add_wait_announcement(pcm.size)
-            await self.speaker.play(self.reply, pcm)
+            await self.speaker.play_chunk(self.reply, pcm)
 
     async def _play_tone(self, pcm: Pcm) -> bool:
         """Plays sound without words, and waits until little of it is left. Returns False if the reply was closed."""
@@ -473,7 +473,7 @@ class ReplyProduction:
         pcm = amplified(pcm, max(self.gain_db, 0.0))  # "quieter" lowers the voice; a ring has to be heard
         self.spoken_transcript.add_audio(pcm.size, ())
         self._playout.add_audio(pcm)
-        playing = await self.speaker.play(self.reply, pcm)
+        playing = await self.speaker.play_chunk(self.reply, pcm)
         while playing and self.spoken_transcript.samples - self.played > _TONE_AHEAD_SAMPLES:
             self._progress.clear()
             await self._progress.wait()
@@ -485,7 +485,7 @@ class ReplyProduction:
             while (audio_chunk := await self._next_audio_chunk(audio_chunks)) is not None:
                 self.spoken_transcript.add_audio(audio_chunk.pcm.size, ())
                 self._playout.add_wait_announcement(audio_chunk.pcm.size)
-                if not await self.speaker.play(self.reply, amplified(audio_chunk.pcm, self.gain_db)):
+                if not await self.speaker.play_chunk(self.reply, amplified(audio_chunk.pcm, self.gain_db)):
                     return
 
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
@@ -510,7 +510,7 @@ class ReplyProduction:
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
                 pcm = amplified(audio_chunk.pcm, self.gain_db)
                 self._playout.add_audio(pcm)
-                if not await self.speaker.play(self.reply, pcm):
+                if not await self.speaker.play_chunk(self.reply, pcm):
                     return
                 # After the audio, so that the display cannot delay it.
                 if not is_audible:

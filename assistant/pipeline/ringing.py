@@ -53,7 +53,7 @@ class RingSound:
     is_finite: bool = False
     _texts: "asyncio.Queue[str | None]" = field(default_factory=asyncio.Queue)
 
-    def add(self, text: str) -> None:
+    def add_sentence(self, text: str) -> None:
         """Adds the sentence of something else that rings now."""
         self._texts.put_nowait(text)
 
@@ -178,7 +178,7 @@ class RingControl:
         for one in rings:
             if self.sound is not None and one.number not in self._told:
                 self._told.add(one.number)
-                self.sound.add(one.set_to.announcement)
+                self.sound.add_sentence(one.set_to.announcement)
 
     def _fail(self, now_s: float) -> None:
         self._failures += 1

@@ -400,7 +400,9 @@ class Session:
 
     def _dispatch(self, event: ReportedEvent) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
-        self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
+        self.recorder.event_log.add_event(
+            event, self.turns.settings
+        )  # a replay needs the settings; clients change them
         for effect in self._transcript_requests.handle(event):
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
@@ -436,7 +438,7 @@ class Session:
             case IdleTimedOut():
                 self._reply_requests.on_idle_timeout(effect, self.reply_options)
             case PlayListeningSound():
-                self._listening_sounds.play(effect)
+                self._listening_sounds.play_sound(effect)
             case StopListeningSound():
                 self._listening_sounds.stop()
             case EndOfTurn():

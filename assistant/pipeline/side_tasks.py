@@ -50,9 +50,9 @@ class SideTasks:
         self._group = group
         waiting, self._waiting = self._waiting, []
         for work, name in waiting:
-            self.add(work, name)
+            self.start_task(work, name)
 
-    def add(self, work: Work, name: str) -> asyncio.Task[None] | None:
+    def start_task(self, work: Work, name: str) -> asyncio.Task[None] | None:
         """Starts a task; its errors are reported. Returns None if it waits for the conversation, or is not started."""
         if self._stopped or len(self._running) + len(self._waiting) >= MAX_TASKS:
             return None

@@ -53,7 +53,7 @@ def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> Advice
             weight = convert_record(lambda record: _counted(tally, record), record)
             if weight is not None:
                 turns.append(weight)
-        latest.add(records)
+        latest.add_conversation(records)
         beheaded += _beheaded(records)
     names = [turn.recognizer for turn in turns if turn.recognizer]
     current = names[-1] if len(set(names)) > 1 else ""
@@ -75,7 +75,7 @@ class _Latest:
     conversations: deque[list[Record]] = field(default_factory=deque)
     _turns: int = 0
 
-    def add(self, records: list[Record]) -> None:
+    def add_conversation(self, records: list[Record]) -> None:
         """Adds a conversation. Ignores it if it has no replayable turn."""
         if _spoken(records):
             self.conversations.append(records)
@@ -95,7 +95,7 @@ def _beheaded(records: Sequence[Record]) -> bool:
 def _counted(tally: Tally, record: Record) -> TurnGain | None:
     """Counts the turn. Returns None if it has no latency."""
     facts = facts_of(record)
-    tally.add(record["conversation"], facts)
+    tally.add_turn(record["conversation"], facts)
     return turn_gain_of(record) if facts.latency_ms is not None and facts.stages_ms else None
 
 

@@ -213,7 +213,7 @@ class ConversationStore:
             return
         new = [item for item in items if item.id not in self._stored_ids]
         self._stored_ids.update(item.id for item in new)
-        self._writer.put(new)
+        self._writer.queue_entries(new)
 
     def _draft(self, reply: ItemId, text: str, items: Sequence[Item]) -> None:
         """Queues the items before a reply that is complete, and the reply, unless one before it may still change."""
@@ -222,13 +222,13 @@ class ConversationStore:
         if self._ended or len(before) == len(items) or any(isinstance(item, AssistantMessage) for item in new):
             return
         self.remember(new)
-        self._writer.put([Draft(AssistantMessage(reply, text))])
+        self._writer.queue_entries([Draft(AssistantMessage(reply, text))])
         self._drafted = reply
 
     def _drop_draft(self) -> None:
         if self._drafted is not None and not self._ended:
             self._drafted = None
-            self._writer.put([Draft(None)])
+            self._writer.queue_entries([Draft(None)])
 
     def continue_as(self, items: Iterable[Item]) -> None:
         """Notes under which ids the resumed items are in the history now."""

@@ -67,7 +67,7 @@ class BackgroundWriter(Generic[Entry]):
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def queue_entries(self, entries: Iterable[Entry]) -> None:
         """Queues entries; never blocks."""
         self._waiting.extend(entries)
         if (too_many := len(self._waiting) - MAX_WAITING) > 0:

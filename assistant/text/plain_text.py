@@ -188,7 +188,7 @@ class PlainText:
         """Whether the current line contains only list and quote marks so far."""
         return self.last in ("", "\n") and not self._run.strip(" -+*>#•=")
 
-    def push(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds text without line breaks."""
         for piece in _PIECE.finditer(text):
             found = piece.group()

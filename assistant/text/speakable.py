@@ -103,7 +103,7 @@ class Speakable:
         trigger = _TRIGGER.search(text, pos)
         start = trigger.start() if trigger else len(text)
         if start > pos:
-            self._reading.plain.push(text[pos:start])
+            self._reading.plain.add_text(text[pos:start])
             return start
         rule = self._rules.get(text[pos], self._address)
         return rule(text, pos)

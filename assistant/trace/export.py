@@ -83,7 +83,7 @@ class SpanExport:
         self._exporter = _TurnExporter(url.rstrip("/").removesuffix(ROUTE) + ROUTE, endpoints, self._finish_in_thread)
         self._processor = BatchSpanProcessor(self._exporter, MAX_WAITING, SEND_EVERY_S * 1000, MAX_BATCH)
 
-    def put(self, record: TurnRecord) -> None:
+    def queue_record(self, record: TurnRecord) -> None:
         """Queues a turn. Never blocks."""
         if self.waiting >= MAX_WAITING:
             self.dropped += 1

@@ -65,9 +65,9 @@ class TraceFile:
         """Number of lost records: too many waited, or the disk did not accept them in the end."""
         return self._writer.dropped
 
-    def put(self, record: TurnRecord) -> None:
+    def queue_record(self, record: TurnRecord) -> None:
         """Queues a record. Never blocks."""
-        self._writer.put([record.to_json()])
+        self._writer.queue_entries([record.to_json()])
 
     async def run(self) -> None:
         """Writes queued records until it is cancelled, and then the remaining ones."""

@@ -26,7 +26,7 @@ class Slowest:
     _heap: list[tuple[float, int, Record]] = field(default_factory=list)
     _seen: int = 0
 
-    def add(self, record: Record, latency_ms: float) -> None:
+    def add_record(self, record: Record, latency_ms: float) -> None:
         """Adds a record. Among equal latencies the first record wins."""
         self._seen += 1
         if len(self._heap) < self.most:
@@ -37,7 +37,7 @@ class Slowest:
     def merge(self, later: "Slowest") -> None:
         """Adds the records of later turns."""
         for latency_ms, _, record in sorted(later._heap, key=lambda entry: -entry[1]):
-            self.add(record, latency_ms)
+            self.add_record(record, latency_ms)
 
     def records(self) -> list[Record]:
         """Returns the records, slowest first."""
@@ -94,14 +94,14 @@ def _count_part(files: Sequence[Path], slowest: int) -> _PartialCount:
 
 
 def _count(counted: _PartialCount, files: Sequence[Path], warn: Callable[[str], None]) -> None:
-    def add(record: Record) -> None:
+    def add_record(record: Record) -> None:
         facts = facts_of(record)
-        counted.tally.add(record["conversation"], facts)
+        counted.tally.add_turn(record["conversation"], facts)
         if facts.latency_ms is not None:
-            counted.slowest.add(record, facts.latency_ms)
+            counted.slowest.add_record(record, facts.latency_ms)
 
     for record in read_records(files, warn):
-        convert_record(add, record)
+        convert_record(add_record, record)
 
 
 def _size(path: Path) -> int:

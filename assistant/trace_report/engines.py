@@ -69,7 +69,9 @@ class EngineTally:
     busy_ms: float = 0.0
     busy_for_ms: float = 0.0
 
-    def add(self, facts: TurnFacts, work_ms: float | None, *, busy_ms: float = 0.0, busy_for_ms: float = 0.0) -> None:
+    def add_turn(
+        self, facts: TurnFacts, work_ms: float | None, *, busy_ms: float = 0.0, busy_for_ms: float = 0.0
+    ) -> None:
         """Adds a turn that the engine served. It was busy for `busy_ms` with `busy_for_ms` of sound."""
         self.busy_ms += busy_ms
         self.busy_for_ms += busy_for_ms
@@ -112,7 +114,7 @@ class AskedTally:
     first_token: "array[float]" = field(default_factory=floats)
     tokens_in_vain: int = 0
 
-    def add(self, tried: Try) -> None:
+    def add_request(self, tried: Try) -> None:
         """Adds a request to the endpoint."""
         self.outcomes[tried.outcome] += 1
         self.reasons[tried.why] += 1

@@ -141,7 +141,7 @@ class Tally:
     _tokens: TokenTally = field(default_factory=TokenTally)
     _conversation: str = ""
 
-    def add(self, conversation: str, facts: TurnFacts) -> None:
+    def add_turn(self, conversation: str, facts: TurnFacts) -> None:
         """Adds a turn. The turns of one conversation must be added together, in the order of their file."""
         if conversation != self._conversation:
             self._conversation = conversation
@@ -157,16 +157,16 @@ class Tally:
             self._busy_others.append(facts.busy_others)
         self._count(facts)
         if facts.answered_by:
-            self._endpoints[facts.answered_by].add(facts, facts.model_ms)
+            self._endpoints[facts.answered_by].add_turn(facts, facts.model_ms)
         if facts.speech_ms is not None:
             recognizer = self._recognizers[facts.recognizer]
-            recognizer.add(facts, facts.words_ms, busy_ms=facts.decoding_ms, busy_for_ms=facts.speech_ms)
+            recognizer.add_turn(facts, facts.words_ms, busy_ms=facts.decoding_ms, busy_for_ms=facts.speech_ms)
         if facts.voice_ms is not None:
             voice = self._voices[facts.voice]
-            voice.add(facts, facts.voice_ms, busy_ms=facts.voicing_ms, busy_for_ms=facts.sound_ms)
-        self._tokens.add(conversation, facts.tokens, facts.last_ms)
+            voice.add_turn(facts, facts.voice_ms, busy_ms=facts.voicing_ms, busy_for_ms=facts.sound_ms)
+        self._tokens.add_turn(conversation, facts.tokens, facts.last_ms)
         for tried in facts.tries:
-            self._asked[tried.endpoint].add(tried)
+            self._asked[tried.endpoint].add_request(tried)
 
     def _count(self, facts: TurnFacts) -> None:
         counts = self._counts

@@ -92,7 +92,7 @@ class TokenTally:
     _latest_ms: float = 0.0  # of the current conversation
     _others_ms: float = 0.0
 
-    def add(self, conversation: str, tokens: Tokens, last_ms: float) -> None:
+    def add_turn(self, conversation: str, tokens: Tokens, last_ms: float) -> None:
         """Adds a turn. `last_ms` is the time of its last event. A conversation's turns must come together."""
         if conversation != self._conversation:
             self._others_ms += self._latest_ms

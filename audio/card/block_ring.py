@@ -48,7 +48,7 @@ class BlockRing:
         """Returns the number of queued blocks."""
         return self._put - self._taken
 
-    def put(self, pcm: npt.NDArray[np.int16], at_s: float) -> bool:
+    def put_block(self, pcm: npt.NDArray[np.int16], at_s: float) -> bool:
         """Copies a block in: int16 (n, channels), n up to `max_samples`. Returns False if it was dropped."""
         if self._put - self._taken == len(self._lengths):
             self.dropped += 1

@@ -69,7 +69,7 @@ class CaptureCallback:
         captured_s = self.clock.captured_s(now_s, card_s, first_s, frames / self._rate_hz)
         for at in range(0, frames, self._max_samples):  # one piece, unless the card ignores the block size
             piece = pcm[at : at + self._max_samples]
-            self.ring.put(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
+            self.ring.put_block(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
         self._waker.wake()
 
     def ended(self) -> None:
@@ -191,7 +191,7 @@ class CardMicrophone:
                 received = True
                 self._lag_s = self._stream.lane.clock.lag_s
                 captured_s = self._monotonic(block.at_s)
-                for frame in self._line.push(block.pcm, captured_s, batches_silence=self.batches_silence):
+                for frame in self._line.push_block(block.pcm, captured_s, batches_silence=self.batches_silence):
                     yield self._cleaned(frame)
         if not received:
             # In capture time, like everything on this line.

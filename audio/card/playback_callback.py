@@ -80,7 +80,7 @@ class PlaybackCallback:
             need = min(self._max_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
             # Sample k of the pulled audio is k / 24 kHz after the first one returned, whatever the filter holds back.
             at_s = leaves_s + s_of_reply_samples(self._pulled) - self._given / self._rate_hz
-            sound = self._resampler.push(self._pull(need, at_s))
+            sound = self._resampler.push_samples(self._pull(need, at_s))
             taken = min(frames - filled, len(sound))
             out[filled : filled + taken] = sound[:taken, np.newaxis]
             filled += taken
@@ -92,5 +92,5 @@ class PlaybackCallback:
         pulled = self._mixer.pull(self, need, at_s)
         if pulled is None:
             return self._silence[:need]
-        self.ring.put(pulled[0][:, np.newaxis], at_s)
+        self.ring.put_block(pulled[0][:, np.newaxis], at_s)
         return pulled[0]

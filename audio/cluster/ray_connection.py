@@ -125,7 +125,7 @@ class RayConnection:
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[tuple[Any, bool]] = asyncio.Queue()  # the last one has True
 
-        def put(item: object, is_last: bool = False) -> None:
+        def put_item(item: object, is_last: bool = False) -> None:
             if is_last or items.qsize() < MAX_ITEMS:
                 items.put_nowait((item, is_last))
             elif not pump.done():
@@ -134,7 +134,7 @@ class RayConnection:
 
         def tell(item: object, is_last: bool = False) -> None:
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(put, item, is_last)
+                loop.call_soon_threadsafe(put_item, item, is_last)
 
         pump = self._submit(self._pump(service, method, arguments, tell))
         pump.add_done_callback(

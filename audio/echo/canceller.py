@@ -74,7 +74,7 @@ class EchoCanceller:
 
     def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """See `EchoReference.add_reference`."""
-        self.reference.push(pcm, rate_hz, leaves_s)
+        self.reference.push_block(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
         """See `FrameCleaner.clean`. Raises ValueError for another length, AudioError."""

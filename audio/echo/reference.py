@@ -65,7 +65,7 @@ class ReferenceLine:
         self._origin_s: float | None = None  # loop time of sample 0
         self._cursor: float | None = None
 
-    def push(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def push_block(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Appends a block: int16 (n,), its rate, and the loop time at which its first sample is played."""
         if len(pcm) == 0:
             return
@@ -73,7 +73,7 @@ class ReferenceLine:
             self._flush()
             self._rate_hz, self._resampler = rate_hz, StreamResampler(rate_hz)
         self._place(leaves_s, len(pcm) / rate_hz)
-        self._write(self._resampler.push(pcm).astype(np.float32))
+        self._write(self._resampler.push_samples(pcm).astype(np.float32))
 
     def read(self, at_s: float, samples: int) -> Pcm:
         """Returns the audio played from loop time `at_s` on, `samples` long at 16 kHz; silence where unknown."""

@@ -135,7 +135,7 @@ class ProsodyTrack:
 
     # ---- writing ----
 
-    def push(self, frame: Frame, vad_result: VadResult) -> None:
+    def push_frame(self, frame: Frame, vad_result: VadResult) -> None:
         """Appends the next frame and its VAD result."""
         at = _LEAD_SAMPLES + len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm

@@ -77,7 +77,7 @@ class StereoWriter:
             self._end_of_person()
             self._origin = position * REPLY_RATE_HZ // MIC_RATE_HZ
         at = self._origin + self._resampler.given
-        self._put(_LEFT, at, self._resampler.push(pcm))
+        self._write_channel(_LEFT, at, self._resampler.push_samples(pcm))
         self._expected = Samples(position + len(pcm))
 
     def assistant(self, position_s: float, pcm: Pcm) -> None:
@@ -85,7 +85,7 @@ class StereoWriter:
 
         Raises AudioFileError.
         """
-        self._put(_RIGHT, round(position_s * REPLY_RATE_HZ), pcm)
+        self._write_channel(_RIGHT, round(position_s * REPLY_RATE_HZ), pcm)
 
     def close(self) -> None:
         """Writes what is held back and the header, and closes the file. Idempotent. Raises AudioFileError."""
@@ -101,9 +101,9 @@ class StereoWriter:
 
     def _end_of_person(self) -> None:
         at = self._origin + self._resampler.given
-        self._put(_LEFT, at, self._resampler.flush())
+        self._write_channel(_LEFT, at, self._resampler.flush())
 
-    def _put(self, channel: int, at: int, pcm: Pcm) -> None:
+    def _write_channel(self, channel: int, at: int, pcm: Pcm) -> None:
         """Writes one channel from column `at` on; cuts what is before the beginning."""
         if at < 0:
             pcm, at = pcm[-at:], 0

@@ -45,7 +45,7 @@ def main() -> int:
             if not (_MIN_HZ <= rate_hz <= _MAX_HZ and 1 <= block.shape[1] <= _MAX_CHANNELS):
                 return NOT_DECODED
             resampler = resampler or StreamResampler(rate_hz, MIC_RATE_HZ)
-            pcm = resampler.push(mixdown(to_pcm(np.nan_to_num(block, posinf=0.0, neginf=0.0))))
+            pcm = resampler.push_samples(mixdown(to_pcm(np.nan_to_num(block, posinf=0.0, neginf=0.0))))
             given += len(pcm)
             if given > max_samples:
                 return TOO_LONG

@@ -63,7 +63,7 @@ class WavMicrophone:
                 due_s = begin_s + played / self.recording.rate_hz
                 # Sleeps 0 when late, so that other tasks run while it catches up.
                 await asyncio.sleep(max(0.0, due_s - loop.time()) if self._realtime else 0.0)
-                for frame in self._line.push(block, loop.time()):
+                for frame in self._line.push_block(block, loop.time()):
                     yield frame
         for frame in self._line.finish():
             yield frame

@@ -114,7 +114,7 @@ class PortAudio:
             unwanted(result)
 
         try:
-            self._put(work)
+            self._put_job(work)
         except DeviceError as error:
             future.set_exception(error)
         return future
@@ -137,7 +137,7 @@ class PortAudio:
     def _wait(self, job: Callable[[], T], limit_s: float) -> T:
         """Runs a job in the thread and waits for it. Raises DeviceError."""
         answers: queue.SimpleQueue[concurrent.futures.Future[T]] = queue.SimpleQueue()
-        self._put(lambda: answers.put(_outcome(job)))
+        self._put_job(lambda: answers.put(_outcome(job)))
         try:
             return answers.get(timeout=limit_s).result()
         except queue.Empty as error:
@@ -147,7 +147,7 @@ class PortAudio:
         """Returns the timeout of a call made now."""
         return LIMIT_S if self._library is not None else FIRST_LIMIT_S
 
-    def _put(self, job: _Job) -> None:
+    def _put_job(self, job: _Job) -> None:
         with self._starting:
             if self._thread is None:
                 # A daemon, so that a thread that hangs in the sound system does not keep the program from ending.

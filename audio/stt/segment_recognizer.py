@@ -80,12 +80,12 @@ class SegmentRecognizer(SharedRecognizer):
             if results.cancelled:
                 return
             try:
-                results.put(engine.words(pcm))
+                results.put_item(engine.words(pcm))
             except SttError as failure:
-                results.put(failure)
+                results.put_item(failure)
             except Exception as failure:  # noqa: BLE001 - the thread serves all conversations and must live on
                 thread.suspect = True
-                results.put(SttError(f"{self.name} failed ({type(failure).__name__}): load it again"))
+                results.put_item(SttError(f"{self.name} failed ({type(failure).__name__}): load it again"))
 
         try:
             thread.submit(work)

@@ -226,10 +226,10 @@ class ResultStream(Generic[T]):
         self._items: asyncio.Queue[T | EngineError | None] = asyncio.Queue(capacity)
         self._overflow = overflow
 
-    def put(self, item: T | EngineError | None) -> None:
+    def put_item(self, item: T | EngineError | None) -> None:
         """Adds the next item, a failure, or None at the end. Called in the engine's thread."""
         try:
-            self._loop.call_soon_threadsafe(self._put, item)
+            self._loop.call_soon_threadsafe(self._put_item, item)
         except RuntimeError:  # the loop was closed before the end
             self.cancelled = True
 
@@ -264,7 +264,7 @@ class ResultStream(Generic[T]):
         """Returns the number of queued items."""
         return self._items.qsize()
 
-    def _put(self, item: T | EngineError | None) -> None:
+    def _put_item(self, item: T | EngineError | None) -> None:
         if self.cancelled:
             return
         if self._items.full():

@@ -43,7 +43,7 @@ class FastOnset:
         """Resets all state."""
         self._sound.fill(0)
 
-    def push(self, pcm: Pcm) -> None:
+    def push_frame(self, pcm: Pcm) -> None:
         """Appends the audio of the next frame."""
         self._sound[:-FRAME_SAMPLES] = self._sound[FRAME_SAMPLES:]
         self._sound[-FRAME_SAMPLES:] = pcm

@@ -115,7 +115,7 @@ _Waiting = tuple[bool, bool]
 
 
 class SpeechTracker:
-    """Tracks speech and silence frame by frame. Call `push`, then `step` for each score, then `result`.
+    """Tracks speech and silence frame by frame. Call `push_frame`, then `step` for each score, then `result`.
 
     Levels are computed for several frames at once, when an onset or end is dated or a level is needed.
     """
@@ -178,7 +178,7 @@ class SpeechTracker:
         clear_db = _above_silence_db(self._silence_db)
         return clear_db is not None and self._levels.frame_db >= clear_db
 
-    def push(self, frame: Frame) -> None:
+    def push_frame(self, frame: Frame) -> None:
         """Appends the next frame. Raises VadError if it does not follow the last one."""
         if frame.pcm.shape != (FRAME_SAMPLES,):
             raise VadError(f"A frame has {FRAME_SAMPLES} samples, but this one has the shape {frame.pcm.shape}.")

@@ -109,7 +109,7 @@ def _of_turn(
             wanted.setdefault(at, []).append((number, silence, at_ms))
     smart: dict[int, float] = {}
     for frame, vad_result in heard:
-        track.push(frame, vad_result)
+        track.push_frame(frame, vad_result)
         for number, silence, at_ms in wanted.get(frame.end, ()):
             if network is not None and at_ms == SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)

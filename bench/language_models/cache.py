@@ -148,7 +148,9 @@ def fill(store: CacheStore, entries: int, embedder: Embedder | None) -> None:
     for number in range(entries):
         words = f"how tall is tower {number}"
         form = form_of(words, ENGLISH).key
-        store.put(CacheEntry(f"id{number}", "other", form, words, "en", words, ANSWER, "near", time_s(), vector))
+        store.store_entry(
+            CacheEntry(f"id{number}", "other", form, words, "en", words, ANSWER, "near", time_s(), vector)
+        )
 
 
 def time_s() -> float:

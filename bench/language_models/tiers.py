@@ -91,7 +91,7 @@ class Confusion:
     large_as_small: int = 0
     large_as_large: int = 0
 
-    def add(self, label: Size, chosen: Size) -> None:
+    def add_request(self, label: Size, chosen: Size) -> None:
         """Counts one request."""
         name = f"{label}_as_{chosen}"
         setattr(self, name, getattr(self, name) + 1)
@@ -111,7 +111,7 @@ def confusion(requests: Iterable[Labelled]) -> Confusion:
     """Returns the confusion table of the requests."""
     table = Confusion()
     for request in requests:
-        table.add(request.label, request.chosen)
+        table.add_request(request.label, request.chosen)
     return table
 
 

@@ -162,7 +162,7 @@ class Client:
                 coded = part.astype("<i2").tobytes()
             else:
                 encode = g711.encode_ulaw if network.format == "pcmu" else g711.encode_alaw
-                coded = encode(narrow.push(part))
+                coded = encode(narrow.push_samples(part))
             audio = base64.b64encode(coded).decode()
             await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": audio}))
 

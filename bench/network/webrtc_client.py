@@ -137,7 +137,7 @@ class _Ear:
     def on_packet(self, _payload_type: int, sequence: int, timestamp: int, payload: bytes) -> None:
         """Takes a packet as it comes."""
         now_s = asyncio.get_running_loop().time()
-        for pcm in self._audio.push(sequence, timestamp, payload, now_s):
+        for pcm in self._audio.push_packet(sequence, timestamp, payload, now_s):
             if not self._samples:
                 self._base_s = now_s + PLAYS_AFTER_S
             onset = None if self._found else self._finder.feed(pcm)

@@ -88,7 +88,7 @@ def receive(seconds: float) -> dict[str, list[float]]:
             number, at_s = HEAD.unpack_from(udp.recv(2048))
             late = buffer.late
             sent_s[number] = at_s
-            buffer.push(number & 0xFFFF, number * FRAME_TICKS, OPUS, now_s)
+            buffer.push_packet(number & 0xFFFF, number * FRAME_TICKS, OPUS, now_s)
             if buffer.late > late:
                 del sent_s[number]
             note(now_s)

@@ -45,7 +45,7 @@ def varied(plan: Plan) -> Plan:
     return replace(plan, max_clips=min(plan.varied, plan.max_clips or plan.varied), rounds=1)
 
 
-async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
+async def play_scenario(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
     """Plays a scenario on a running server; no rows without a matching clip. Raises ValueError for warmup."""
     plain, noise = chosen(recordings, "plain", plan.max_clips), chosen(recordings, "noise", plan.max_clips)
     few = chosen(plain, "plain", plan.few)

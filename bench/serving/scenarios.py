@@ -128,11 +128,11 @@ async def bargeins(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
 async def holds(stage: Stage, question: Recording, noises: Sequence[Recording]) -> list[Row]:
     """Says a question repeatedly, and plays a noise into each answer."""
 
-    async def play(caller: Caller, stage: Stage, _: Sequence[Recording]) -> AsyncIterator[Row]:
+    async def play_noises(caller: Caller, stage: Stage, _: Sequence[Recording]) -> AsyncIterator[Row]:
         for number, noise in enumerate(noises, start=1):
             yield await _hold(caller, stage.row(noise, number), question, noise)
 
-    return await _connection(stage, [question], play)
+    return await _connection(stage, [question], play_noises)
 
 
 async def noises(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:

@@ -30,7 +30,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_
 from audio.vad.silero.network import SileroNetwork
 from bench.conversations.recordings import read_pcm
 from bench.sound.echo_room import Room, band_limited
-from bench.sound.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play
+from bench.sound.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play_scene
 
 SETTLED_S = 2.0
 APART_S = 5.0
@@ -222,7 +222,7 @@ def main() -> None:
     rooms += [("canceller", room) for room in OTHER_ROOMS]
     rooms += [("with noise suppression", Room(rt60_s=0.7)), ("nothing", Room(rt60_s=0.7))]
     for kind, room in rooms:
-        course = play(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
+        course = play_scene(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
         print(residue(kind, room, course, options.seconds), flush=True)
     spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
@@ -233,7 +233,7 @@ def main() -> None:
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]
     talks += [("canceller", Room(rt60_s=0.7))]
     for kind, room in talks:
-        course = play(room, said, seconds, KINDS[kind](), network=network, barge_ins=spoken)
+        course = play_scene(room, said, seconds, KINDS[kind](), network=network, barge_ins=spoken)
         print(caught(kind, room, course, spoken), flush=True)
     if options.words:
         print("\nWords\n\n| | sound | word errors |\n|---|---|---|")

@@ -95,9 +95,9 @@ class Air:
         """Returns how far the loudspeaker is ahead of what its card reports."""
         return self._early / MIC_RATE_HZ
 
-    def play(self, pcm: Pcm) -> None:
+    def play_samples(self, pcm: Pcm) -> None:
         """Plays the loudspeaker's next samples, at 24 kHz."""
-        sound = self._fine.push(pcm).astype(np.float64) / FULL_SCALE
+        sound = self._fine.push_samples(pcm).astype(np.float64) / FULL_SCALE
         drive = self._room.drive
         bent = np.tanh(sound * drive) / drive if drive else sound
         self._played = np.concatenate([self._played, bent])

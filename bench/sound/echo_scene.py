@@ -115,7 +115,7 @@ class _Card:
                 self.playout.offer(self._sound, piece)
             block = self.playout.pull(_BLOCK_SAMPLES)
             self._canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
-            self._air.play(block)
+            self._air.play_samples(block)
             self._blocks += 1
 
 
@@ -146,7 +146,7 @@ class _Listener:
         return effects
 
 
-def play(
+def play_scene(
     room: Room,
     reply: Pcm,
     seconds: float,

@@ -68,7 +68,7 @@ def _prosody(pcm: Pcm) -> tuple["npt.NDArray[np.float32]", "npt.NDArray[np.float
     rows: list[tuple[npt.NDArray[np.float32], ...]] = []
     padded = np.pad(pcm, (0, -len(pcm) % batch))
     for start in range(0, len(padded), FRAME_SAMPLES):
-        track.push(Frame(Samples(start), padded[start : start + FRAME_SAMPLES]), _SPEAKING)
+        track.push_frame(Frame(Samples(start), padded[start : start + FRAME_SAMPLES]), _SPEAKING)
         if (start + FRAME_SAMPLES) % batch == 0:
             rows.append(tuple(row[-hops:].copy() for row in (track.level_db, track.clarity, track.pitch)))
     level_db, clarity, pitch = (np.concatenate(column)[: len(pcm) // HOP_SAMPLES] for column in zip(*rows, strict=True))

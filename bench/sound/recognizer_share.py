@@ -196,7 +196,7 @@ class _Turn:
     def _now_ms(self) -> float:
         return (asyncio.get_running_loop().time() - self._began_s) * 1000 - ms_of_samples(self._end)
 
-    async def play(self) -> Outcome:
+    async def play_recording(self) -> Outcome:
         """Plays the recording and the silence after it."""
         vad, probability = SileroVad(), 0.0
         self._began_s = asyncio.get_running_loop().time()
@@ -305,7 +305,7 @@ def _clip(path: Path, row: dict[str, Any]) -> Clip:
 
 
 async def _played(clip: Clip, model: MeteredWhisper, factor: float, spare: int) -> Outcome:
-    return await _Turn(clip.pcm, clip.end, model, factor, spare).play()
+    return await _Turn(clip.pcm, clip.end, model, factor, spare).play_recording()
 
 
 def played(clips: Sequence[Clip], model: MeteredWhisper, factor: float, spare: int = 0) -> list[Outcome]:

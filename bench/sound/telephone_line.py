@@ -47,7 +47,7 @@ def _narrow(pcm: Pcm, gain_db: float = 0.0) -> Pcm:
 def _widened(narrow: Pcm, length: int) -> Pcm:
     """Returns sound at LINE_RATE_HZ at 16 kHz, as the server receives it."""
     resampler = StreamResampler(LINE_RATE_HZ)
-    wide = np.concatenate([resampler.push(narrow), resampler.flush()])
+    wide = np.concatenate([resampler.push_samples(narrow), resampler.flush()])
     return np.pad(wide, (0, max(length - len(wide), 0)))[:length].astype(np.int16)
 
 

@@ -91,7 +91,7 @@ class Tally:
     end_error_ms: list[float] = field(default_factory=list)
     closes_ms: list[float] = field(default_factory=list)
 
-    def add(self, recording: Recording, stretches: Sequence[Stretch], cpu_s: float) -> None:
+    def add_recording(self, recording: Recording, stretches: Sequence[Stretch], cpu_s: float) -> None:
         """Compares the reports with the references."""
         self.recordings += 1
         self.audio_s += len(recording.pcm) / MIC_RATE_HZ
@@ -259,7 +259,7 @@ def measured(vad: Vad, recordings: Sequence[Recording], heard: Sequence[Pcm]) ->
     tally = Tally()
     for recording, pcm in zip(recordings, heard, strict=True):
         vad.reset()
-        tally.add(recording, *listen(vad, pcm))
+        tally.add_recording(recording, *listen(vad, pcm))
     return tally
 
 

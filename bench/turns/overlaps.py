@@ -179,7 +179,7 @@ class _Reply:
         self._transcriptions: dict[ReplyId, asyncio.Task[None]] = {}
         self._overlap: asyncio.Task[None] | None = None
 
-    async def play(self, tasks: asyncio.TaskGroup) -> Outcome:
+    async def play_sound(self, tasks: asyncio.TaskGroup) -> Outcome:
         """Plays the sound."""
         self._tasks = tasks
         vad, pcm, probability = SileroVad(), self.outcome.sound.pcm, 0.0
@@ -299,7 +299,7 @@ def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper
 
     async def one(sound: Sound) -> Outcome:
         async with asyncio.TaskGroup() as tasks:
-            return await _Reply(sound, settings, model, decode_s).play(tasks)
+            return await _Reply(sound, settings, model, decode_s).play_sound(tasks)
         raise AssertionError("the task group was cancelled")
 
     outcomes = []

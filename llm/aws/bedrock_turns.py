@@ -81,17 +81,17 @@ def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
     for message in messages[begin:]:
         match message.role:
             case "user":
-                _add(turns, "user", [*message.images, *_text_blocks(message)])
+                _add_blocks(turns, "user", [*message.images, *_text_blocks(message)])
             case "assistant":
                 answered = [call for call in message.calls if call.call_id in results]
-                _add(turns, "assistant", [*_text_blocks(message), *map(_call_block, answered)])
-                _add(turns, "user", [Result(_id(call.call_id), results[call.call_id]) for call in answered])
+                _add_blocks(turns, "assistant", [*_text_blocks(message), *map(_call_block, answered)])
+                _add_blocks(turns, "user", [Result(_id(call.call_id), results[call.call_id]) for call in answered])
             case "tool" | "system":
                 pass  # results were added after their calls; system messages are separate
     if not turns[0].blocks:
         turns[0].blocks.append(Text(OPENING))
     if turns[-1].role == "assistant":  # some models reject a conversation that ends with the assistant
-        _add(turns, "user", [Text(OPENING)])
+        _add_blocks(turns, "user", [Text(OPENING)])
     return BedrockConversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
 
 
@@ -99,7 +99,7 @@ def _system(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(message.content for message in messages if message.role == "system" and message.content.strip())
 
 
-def _add(turns: list[RoleTurn], role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
+def _add_blocks(turns: list[RoleTurn], role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
     if not blocks:
         return
     if turns[-1].role != role:

@@ -79,7 +79,7 @@ class CacheStore(Protocol):
         """Returns at most `MAX_FOUND` entries of a form: first the one of the same words, if there is one."""
         ...
 
-    def put(self, entry: CacheEntry) -> None:
+    def store_entry(self, entry: CacheEntry) -> None:
         """Stores an entry. It replaces one of the same id."""
         ...
 

@@ -162,13 +162,15 @@ class AnswerCache:
             entry_id(scope, words), scope, form, words, self.language, request, answer, by, self._now_s()
         )
 
-        def put(vector: Vector | None) -> None:
-            self._store.put(replace(entry, vector=vector))
+        def store_entry(vector: Vector | None) -> None:
+            self._store.store_entry(replace(entry, vector=vector))
 
         if self._embedder is None:
-            self._in_background(self._thread, lambda: put(None))
+            self._in_background(self._thread, lambda: store_entry(None))
         else:
-            self._in_background(self._embedding_thread, lambda: self._thread.submit(put, self._vector(words)).result())
+            self._in_background(
+                self._embedding_thread, lambda: self._thread.submit(store_entry, self._vector(words)).result()
+            )
 
     def used(self, entry: CacheEntry) -> None:
         """Records that a stored answer was heard. Returns at once."""

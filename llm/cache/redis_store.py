@@ -67,7 +67,7 @@ class RedisStore:
                 self._redis.srem(key, *gone)
             return entries
 
-    def put(self, entry: CacheEntry) -> None:
+    def store_entry(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""
         fields: dict[str, Any] = {name: getattr(entry, name) for name in _FIELDS if name != "vector"}
         fields["vector"] = b"" if entry.vector is None else entry.vector.astype("<f4").tobytes()

@@ -65,7 +65,7 @@ class SqliteStore:
             )
             return [_entry(row) for row in rows]
 
-    def put(self, entry: CacheEntry) -> None:
+    def store_entry(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""
         vector = None if entry.vector is None else entry.vector.astype("<f4").tobytes()
         with self._opened() as database, database:

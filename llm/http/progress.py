@@ -22,7 +22,7 @@ class RoundTripEstimate:
         self._durations_s: deque[float] = deque(maxlen=8)
         self._exchanges_s: deque[float] = deque(maxlen=8)
 
-    def add(self, duration_s: float) -> None:
+    def add_handshake(self, duration_s: float) -> None:
         """Records the duration of a TCP or TLS handshake."""
         self._durations_s.append(duration_s)
 
@@ -71,7 +71,7 @@ class Progress:
                 self.connected = True
                 self._handshake_from_s = asyncio.get_running_loop().time()
             case "connection.connect_tcp.complete" | "connection.start_tls.complete":
-                self._round_trip.add(asyncio.get_running_loop().time() - self._handshake_from_s)
+                self._round_trip.add_handshake(asyncio.get_running_loop().time() - self._handshake_from_s)
                 self.settled.clear()
                 stream = info.get("return_value")
                 if name == "connection.connect_tcp.complete" and isinstance(stream, httpcore.AsyncNetworkStream):

@@ -49,7 +49,7 @@ class CallAssembler:
         self.calls: list[PartialCall] = []
         self._last_at: dict[int, PartialCall] = {}
 
-    def add(self, part: Mapping[str, object], number: int) -> int:
+    def add_part(self, part: Mapping[str, object], number: int) -> int:
         """Adds a piece, the `number`-th of its event. Returns the number of characters it added."""
         function = part.get("function")
         function = function if isinstance(function, dict) else {}

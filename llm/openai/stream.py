@@ -175,7 +175,7 @@ class OpenAIStream:
     def _call(self, part: dict[str, object], number: int) -> None:
         index = part.get("index")
         too_many = isinstance(index, int) and not 0 <= index < MAX_CALLS
-        self._answer.count_chars(self._calls.add(part, number))
+        self._answer.count_chars(self._calls.add_part(part, number))
         if too_many or len(self._calls.calls) > MAX_CALLS:
             raise self._answer.error(f"called more than {MAX_CALLS} functions at once: check its model's template")
         self._answer.begun = self._answer.begun or any(call.name or call.arguments for call in self._calls.calls)

@@ -107,7 +107,7 @@ class GrpcChannel:
                     asking: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method)
                     await self._await_result(asking(request, metadata=self._metadata))
                     if ready:
-                        self._round_trip.add(loop.time() - began_s)
+                        self._round_trip.add_handshake(loop.time() - began_s)
             except TimeoutError:
                 # The connection looks open but does not answer: the next turn opens a new one. Running calls keep it.
                 self._channel = None

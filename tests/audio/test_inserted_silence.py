@@ -13,7 +13,7 @@ def test_silence_before_position_matches_inserted_runs(runs: list[tuple[int, int
     filled, line = InsertedSilence(), [False]
     for sound, silence in runs:
         line += [False] * sound
-        filled.add(Samples(len(line)), silence)
+        filled.add_silence(Samples(len(line)), silence)
         line += [True] * silence
     assert [filled.before(Samples(at)) for at in range(len(line) + 1)] == [
         sum(line[:at]) for at in range(len(line) + 1)
@@ -23,7 +23,7 @@ def test_silence_before_position_matches_inserted_runs(runs: list[tuple[int, int
 def test_adjacent_silence_is_one_run() -> None:
     filled = InsertedSilence()
     for frame in range(2 * MAX_RUNS):
-        filled.add(Samples(100 + frame * 320), 320)
+        filled.add_silence(Samples(100 + frame * 320), 320)
     assert filled.before(Samples(100)) == 0
     assert filled.before(Samples(740)) == 640
 
@@ -31,6 +31,6 @@ def test_adjacent_silence_is_one_run() -> None:
 def test_old_runs_are_kept_as_a_sum() -> None:
     filled = InsertedSilence()
     for run in range(3 * MAX_RUNS):
-        filled.add(Samples(run * 1000), 10)
+        filled.add_silence(Samples(run * 1000), 10)
     assert filled.before(Samples(3 * MAX_RUNS * 1000)) == 3 * MAX_RUNS * 10
     assert filled.before(Samples(0)) == 2 * MAX_RUNS * 10

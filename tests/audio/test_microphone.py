@@ -42,7 +42,7 @@ def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, s
     for size in sizes:
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
-        frames += kept(line.push(block, 50.0 + pushed / rate_hz))
+        frames += kept(line.push_block(block, 50.0 + pushed / rate_hz))
     leading_silence = line.inserted_silence.before(Samples(FRAME_SAMPLES))  # also without a complete frame
     assert leading_silence < FRAME_SAMPLES
     assert len(frames) * FRAME_SAMPLES <= leading_silence + pushed * 16_000 / rate_hz + 1
@@ -60,7 +60,7 @@ def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
     frames: list[Frame] = []
     at = 0
     for size in sizes:
-        frames += kept(line.push(sound[at : at + size], at / 16_000))
+        frames += kept(line.push_block(sound[at : at + size], at / 16_000))
         at += size
     frames += line.finish()
     out = sound_of(frames)
@@ -71,8 +71,8 @@ def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
 def test_frames_of_one_push_do_not_overwrite_each_other() -> None:
     line = MicrophoneLine(16_000)
     sound = np.arange(1, 1501).astype(np.int16)
-    line.push(sound[:100], 0.0)
-    frames = line.push(sound[100:], 0.1)
+    line.push_block(sound[:100], 0.0)
+    frames = line.push_block(sound[100:], 0.1)
     np.testing.assert_array_equal(sound_of(frames), sound[: 4 * FRAME_SAMPLES])
 
 
@@ -81,7 +81,7 @@ def test_samples_held_back_by_resampler_are_dated_correctly(rate_hz: int) -> Non
     line = MicrophoneLine(rate_hz)
     n = rate_hz // 50
     for k in range(1, 100):
-        line.push(np.zeros(n, np.int16), 200.0 + k * n / rate_hz)
+        line.push_block(np.zeros(n, np.int16), 200.0 + k * n / rate_hz)
     leading_silence = line.inserted_silence.before(Samples(16_000))
     assert line.clock.to_loop_s(Samples(16_000 + leading_silence)) == pytest.approx(201.0, abs=0.0005)
 
@@ -94,7 +94,7 @@ def test_block_of_whole_frames_completes_them(rate_hz: int, frames: int) -> None
     for begin_s in (10.0, 20.0):
         for n in range(1, 6):
             now_s = begin_s + n * frames * 0.02
-            came = line.push(block, now_s)
+            came = line.push_block(block, now_s)
             assert len(came) == frames
             assert begin_s > 10 or line.clock.to_loop_s(came[-1].end) == pytest.approx(now_s, abs=0.004)
         tick(line, now_s, 20.0)
@@ -102,7 +102,7 @@ def test_block_of_whole_frames_completes_them(rate_hz: int, frames: int) -> None
 
 def test_silence_before_sound_is_short_and_counted_separately() -> None:
     line = MicrophoneLine(24_000)
-    (frame,) = line.push(np.full(480, 1000, np.int16), 10.02)
+    (frame,) = line.push_block(np.full(480, 1000, np.int16), 10.02)
     held_back = line.received - (FRAME_SAMPLES - line.inserted_silence.before(frame.end))
     assert line.inserted_silence.before(frame.end) == held_back < 0.002 * 16_000
     assert not frame.pcm[:held_back].any()
@@ -122,7 +122,7 @@ def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> 
     cut = 0
     for k in range(10 * per_second):
         now_s = 100 + (k + 1) * block_ms / 1000
-        came = len(line.push(block, now_s))
+        came = len(line.push_block(block, now_s))
         if block_ms % 20 == 0:
             assert came == block_ms // 20
         cut += came
@@ -140,14 +140,14 @@ def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> 
 def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
     ramp = np.arange(1, 961, dtype=np.int16) * 20
     whole = MicrophoneLine(24_000)
-    at_once = sound_of(kept(whole.push(ramp, 10.04)) + kept(whole.finish()))
+    at_once = sound_of(kept(whole.push_block(ramp, 10.04)) + kept(whole.finish()))
     rest = at_once[2 * FRAME_SAMPLES :][: whole.leading_silence]
     assert rest.all()
     for nothing_more in (True, False):
         line = MicrophoneLine(24_000)
-        frames = kept(line.push(ramp, 10.04))
+        frames = kept(line.push_block(ramp, 10.04))
         assert line.settle() == []
-        frames += tick(line, 10.06, 10.3) if nothing_more else line.push(ramp[:480], 10.06)
+        frames += tick(line, 10.06, 10.3) if nothing_more else line.push_block(ramp[:480], 10.06)
         np.testing.assert_array_equal(sound_of(frames)[: 2 * FRAME_SAMPLES + len(rest)], at_once[: -320 + len(rest)])
         assert [frame.is_inserted for frame in frames[:4]] == [False, False, False, True][: len(frames)]
         assert line.inserted_silence.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
@@ -158,7 +158,9 @@ def test_batched_frames_do_not_overwrite_each_other_at_end() -> None:
     heard = []
     for batches_silence in (True, False):
         line = MicrophoneLine(24_000)
-        frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, batches_silence=batches_silence))
+        frames = kept(line.push_block(sound[:450], 1.0)) + kept(
+            line.push_block(sound[450:], 1.02, batches_silence=batches_silence)
+        )
         assert len(frames) == (0 if batches_silence else 1)
         heard.append(sound_of(frames + line.finish()))
     np.testing.assert_array_equal(heard[0], heard[1])
@@ -176,7 +178,7 @@ def test_silence_is_inserted_after_100_ms_in_real_time() -> None:
     line = MicrophoneLine(16_000)
     frames: list[Frame] = []
     for n in range(1, 51):  # one second
-        frames += kept(line.push(np.full(320, 7, np.int16), 10.0 + n * 0.02))
+        frames += kept(line.push_block(np.full(320, 7, np.int16), 10.0 + n * 0.02))
         assert not line.idle(10.0 + n * 0.02 + 0.019)
     assert not line.idle(11.09)
     first = kept(line.idle(11.101))
@@ -195,7 +197,7 @@ def test_returning_audio_keeps_its_position() -> None:
     for _ in range(5):  # repeated push to talk
         for _ in range(25):
             now_s += 0.02
-            frames += kept(line.push(np.full(320, 7, np.int16), now_s))
+            frames += kept(line.push_block(np.full(320, 7, np.int16), now_s))
         frames += tick(line, now_s + 0.02, now_s + 10.0)
         now_s += 10.0
     check_gapless(frames)
@@ -211,16 +213,16 @@ def test_microphone_without_any_audio_gives_silence() -> None:
     assert len(frames) == pytest.approx(30 / 0.02, abs=3)
     assert all(frame.is_inserted for frame in frames)
     assert line.clock.to_loop_s(Samples(0)) == pytest.approx(100.0)
-    back = kept(line.push(np.full(960 * 5, 500, np.int16), 130.1))
+    back = kept(line.push_block(np.full(960 * 5, 500, np.int16), 130.1))
     check_gapless(back, frames[-1].end)
     assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(129.96, abs=0.021)  # the last idle was at 129.98
 
 
 def test_backlog_after_silence_is_dated_by_arrival() -> None:
     line = MicrophoneLine(16_000)
-    frames = kept(line.push(np.full(320, 7, np.int16), 10.02))
+    frames = kept(line.push_block(np.full(320, 7, np.int16), 10.02))
     frames += tick(line, 10.04, 13.02)  # the network fails for three seconds ...
-    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and delivers them all at once
+    frames += kept(line.push_block(np.full(48_000, 9, np.int16), 13.02))  # ... and delivers them all at once
     check_gapless(frames)
     assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(13.02, abs=0.021)
     assert line.clock.steps == 1
@@ -228,7 +230,7 @@ def test_backlog_after_silence_is_dated_by_arrival() -> None:
 
 def test_held_back_audio_precedes_inserted_silence() -> None:
     line = MicrophoneLine(48_000)
-    frames = kept(line.push(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
+    frames = kept(line.push_block(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
     frames += tick(line, 10.08, 10.5)
     check_gapless(frames)
     leading_silence = line.inserted_silence.before(Samples(FRAME_SAMPLES))
@@ -242,7 +244,7 @@ def test_no_silence_is_inserted_between_long_blocks() -> None:
     line = MicrophoneLine(24_000)
     frames: list[Frame] = []
     for n in range(1, 20):  # a client that sends 170 ms at a time
-        frames += kept(line.push(np.full(4_096, 7, np.int16), 10.0 + n * 4_096 / 24_000))
+        frames += kept(line.push_block(np.full(4_096, 7, np.int16), 10.0 + n * 4_096 / 24_000))
         frames += tick(line, 10.0 + n * 4_096 / 24_000 + 0.02, 10.0 + (n + 1) * 4_096 / 24_000)
     assert not any(frame.is_inserted for frame in frames)
     check_gapless(frames)
@@ -250,7 +252,7 @@ def test_no_silence_is_inserted_between_long_blocks() -> None:
 
 def test_one_idle_call_gives_at_most_one_second() -> None:
     line = MicrophoneLine(16_000)
-    line.push(np.zeros(320, np.int16), 10.02)
+    line.push_block(np.zeros(320, np.int16), 10.02)
     frames: list[Frame] = []
     for _ in range(10):
         more = line.idle(20.0)
@@ -267,7 +269,7 @@ def test_memory_does_not_grow(silent: bool) -> None:
 
     def some(first: int, count: int) -> None:
         for n in range(first, first + count):
-            frames = line.idle(n * 0.02) if silent else line.push(block, n * 0.02)
+            frames = line.idle(n * 0.02) if silent else line.push_block(block, n * 0.02)
             assert len(frames) <= 6
 
     some(0, 500)
@@ -296,7 +298,7 @@ def test_frames_are_gapless_and_samples_add_up(rate_hz: int, events: list[tuple[
     for wait_s, size, what in events:
         now_s += wait_s
         if what == "push":
-            frames = line.push(np.zeros(size, np.int16), now_s)
+            frames = line.push_block(np.zeros(size, np.int16), now_s)
             came += size
         else:
             frames = line.idle(now_s) if what == "idle" else line.settle() if what == "settle" else line.finish()
@@ -316,7 +318,7 @@ def test_every_sample_keeps_its_position() -> None:
     sent, now_s = 0, 10.0
     for size, silent_s in ((320, 0.0), (1000, 0.5), (333, 0.3), (320, 0.0), (7, 2.0), (999, 0.2)):
         now_s += size / 16_000
-        frames += kept(line.push(np.arange(sent + 1, sent + size + 1, dtype=np.int16), now_s))
+        frames += kept(line.push_block(np.arange(sent + 1, sent + size + 1, dtype=np.int16), now_s))
         sent += size
         frames += tick(line, now_s, now_s + silent_s)
         now_s += silent_s
@@ -331,7 +333,7 @@ def test_no_silence_is_inserted_before_silent_from() -> None:
     line = MicrophoneLine(16_000)
     line.idle(5.0)
     assert line.silent_from_s == pytest.approx(5.1)
-    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # after a long block the wait is twice its length
+    line.push_block(np.ones(16_000 // 5, np.int16), 5.2)  # after a long block the wait is twice its length
     assert line.silent_from_s == pytest.approx(5.6)
     assert line.idle(line.silent_from_s - 0.001) == []
     assert line.idle(line.silent_from_s + 0.001) != []
@@ -350,7 +352,8 @@ def in_blocks(
     """Returns how many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
     return [
-        len(line.push(block, at_s + (n + 1) * 0.02, batches_silence=batches_silence)) for n, block in enumerate(blocks)
+        len(line.push_block(block, at_s + (n + 1) * 0.02, batches_silence=batches_silence))
+        for n, block in enumerate(blocks)
     ]
 
 
@@ -370,7 +373,7 @@ def test_loud_audio_is_delivered_at_once_with_batched_frames() -> None:
     in_blocks(line, noise(200, 480 * 100), 0.0)
     in_blocks(line, noise(200, 480), 2.0, batches_silence=False)
     assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
-    soft = line.push(noise(500, 480), 2.1, batches_silence=True)  # 8 dB
+    soft = line.push_block(noise(500, 480), 2.1, batches_silence=True)  # 8 dB
     assert len(soft) == 4
     assert line.received + line.inserted_silence.before(soft[0].start) == line.clock.to_position(2.1)
     assert in_blocks(line, noise(200, 480), 2.1) == [0]
@@ -391,14 +394,14 @@ def test_louder_room_is_learned() -> None:
 def test_digital_silence_is_batched_from_the_start() -> None:
     line = MicrophoneLine(24_000)
     assert in_blocks(line, np.zeros(480 * 16, np.int16), 0.0) == ([0] * 7 + [8]) * 2
-    assert len(line.push(np.zeros(480, np.int16), 0.34, batches_silence=True)) == 0
+    assert len(line.push_block(np.zeros(480, np.int16), 0.34, batches_silence=True)) == 0
 
 
 def test_batched_silence_is_delivered_when_audio_stops() -> None:
     line = MicrophoneLine(16_000)
     sound = noise(20, 320 * 4)
     for n, block in enumerate(sound.reshape(-1, 320)):
-        assert line.push(block, 10.02 + n * 0.02, batches_silence=True) == []
+        assert line.push_block(block, 10.02 + n * 0.02, batches_silence=True) == []
     frames = kept(line.idle(10.2))
     np.testing.assert_array_equal(sound_of(frames[:4]), sound)
     assert [frame.is_inserted for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
@@ -438,8 +441,8 @@ def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[i
     for seed, (size, spread, batches_silence) in enumerate(blocks):
         block = noise(spread, size, seed)
         pushed += size
-        late += kept(batched.push(block, pushed / rate_hz, batches_silence=batches_silence))
-        prompt += kept(plain.push(block, pushed / rate_hz))
+        late += kept(batched.push_block(block, pushed / rate_hz, batches_silence=batches_silence))
+        prompt += kept(plain.push_block(block, pushed / rate_hz))
         assert batched.received == plain.received
         assert batched.clock.offset_s == plain.clock.offset_s
         behind = (len(prompt) - len(late)) * FRAME_SAMPLES

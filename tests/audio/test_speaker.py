@@ -55,7 +55,7 @@ async def test_reply_is_played_and_reported() -> None:
         speaker: Speaker = harness.card
         await asyncio.sleep(0.105)
         speaker.open(A)
-        assert await speaker.play(A, level(600))
+        assert await speaker.play_chunk(A, level(600))
         speaker.end(A)
         await asyncio.sleep(0.2)
     # Offered at 0.105, taken by the tick at 0.110, heard from 0.120 on.
@@ -84,7 +84,7 @@ async def test_close_ends_waiting_play(how: str) -> None:
         results: list[bool] = []
 
         async def play() -> None:
-            results.append(await harness.card.play(A, level(24_000 * 60)))
+            results.append(await harness.card.play_chunk(A, level(24_000 * 60)))
 
         harness.card.open(A)
         async with asyncio.timeout(5), asyncio.TaskGroup() as group:
@@ -108,7 +108,7 @@ async def test_blocked_loop_is_silence_and_counted() -> None:
     async with playing() as harness:
         loop = asyncio.get_running_loop()
         harness.card.open(A)
-        await harness.card.play(A, level(24_000))
+        await harness.card.play_chunk(A, level(24_000))
         await asyncio.sleep(0.1)
         assert isinstance(loop, VirtualLoop)
         loop.stall(0.055)
@@ -131,7 +131,7 @@ async def test_nothing_is_played_before_it_was_queued() -> None:
             await asyncio.sleep(float(random.uniform(0, 0.03)))
             harness.card.open(sound)
             offered_s = loop.time()
-            await harness.card.play(sound, level(100))
+            await harness.card.play_chunk(sound, level(100))
             harness.card.end(sound)
             await asyncio.sleep(0.03)
             assert harness.played[-1][0] == sound
@@ -142,7 +142,7 @@ async def test_nothing_is_played_before_it_was_queued() -> None:
 async def test_duck_and_unduck_change_volume() -> None:
     async with playing() as harness:
         harness.card.open(A)
-        await harness.card.play(A, level(48_000, 10_000))
+        await harness.card.play_chunk(A, level(48_000, 10_000))
         await asyncio.sleep(0.2)
         harness.card.duck()
         await asyncio.sleep(0.2)

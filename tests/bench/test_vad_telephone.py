@@ -68,7 +68,7 @@ def test_telephone_lines_are_recognized_and_full_band_is_not(line: str) -> None:
         heard = LINES[line](read_pcm(RECORDINGS / name))
         found = []
         for start in range(0, len(heard) - 319, 320):
-            detector.push(heard[start : start + 320])
+            detector.push_frame(heard[start : start + 320])
             found.append(detector.is_narrow)
         assert found[-1] == (not line.startswith("wide"))
 
@@ -93,8 +93,8 @@ def test_correction_raises_scores_of_a_telephone_and_leaves_full_band() -> None:
     def scores(sound: Pcm, *, correcting: bool) -> list[float]:
         stream = SileroStream(network)
         if not correcting:
-            stream._line.push = lambda pcm: None  # type: ignore[method-assign]
-        windows = [stream.push(sound[at : at + 320]) for at in range(0, len(sound) - 319, 320)]
+            stream._line.push_frame = lambda pcm: None  # type: ignore[method-assign]
+        windows = [stream.push_frame(sound[at : at + 320]) for at in range(0, len(sound) - 319, 320)]
         return [window[0] for window in windows if window is not None]
 
     assert scores(pcm, correcting=True) == scores(pcm, correcting=False)

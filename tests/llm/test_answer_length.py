@@ -55,9 +55,9 @@ def test_answer_of_a_service_that_ignores_max_tokens_is_broken_off(
 def test_answer_within_its_limit_passes() -> None:
     length = AnswerLength("near", MAX_TOKENS)
     for _ in range(MAX_TOKENS):
-        length.add("x" * LONG_TOKEN_CHARS)
+        length.add_text("x" * LONG_TOKEN_CHARS)
     unlimited = AnswerLength("near", None)
-    unlimited.add("x" * 1_000_000)
+    unlimited.add_text("x" * 1_000_000)
 
 
 @pytest.mark.parametrize(

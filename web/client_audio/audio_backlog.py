@@ -57,7 +57,7 @@ class AudioBacklog:
         refers_to_sound = isinstance(command, CommitInput | ClearInput | CreateResponse)
         return bool(self._queue) or behind if refers_to_sound else self._commands > 0
 
-    def put(self, command: Command) -> None:
+    def append_command(self, command: Command) -> None:
         """Appends a command. A clear drops the queued audio that it refers to."""
         if isinstance(command, ClearInput):
             while self._queue and isinstance(self._queue[-1], Append):

@@ -99,7 +99,7 @@ class ClientLine:
             return 0.0
         return self._last_s + min(self.arrivals.max_gap_s, self.arrivals.block_s + 0.1)
 
-    def push(
+    def push_block(
         self, pcm: Pcm, rate_hz: int, now_s: float, block_s: float | None = None, *, batches_silence: bool = False
     ) -> list[Frame]:
         """Adds a block and returns the frames that it completes.
@@ -196,7 +196,7 @@ class ClientLine:
 
     def _pushed(self, block: _Block) -> list[Frame]:
         before = _copied(self._line.retune(block.rate_hz))
-        return before + _copied(self._line.push(block.pcm, block.at_s, batches_silence=block.batches_silence))
+        return before + _copied(self._line.push_block(block.pcm, block.at_s, batches_silence=block.batches_silence))
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

@@ -138,7 +138,9 @@ class ClientMicrophone:
                 return
             part = block[at : at + rate_hz]
             block_s = len(block) / rate_hz
-            self._enqueue(self._line.push(part, rate_hz, loop.time(), block_s, batches_silence=self.batches_silence))
+            self._enqueue(
+                self._line.push_block(part, rate_hz, loop.time(), block_s, batches_silence=self.batches_silence)
+            )
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 
@@ -193,7 +195,7 @@ class ClientMicrophone:
                     began_s = loop.time()
                     ahead = self._is_ahead(began_s)
                     if self.tape is not None:
-                        self.tape.add(frame)
+                        self.tape.add_frame(frame)
                     yield frame if self.noise_reduction is None else await self._cleaned(frame, self.noise_reduction)
                     if ahead:
                         worked_s += loop.time() - began_s

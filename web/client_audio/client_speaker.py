@@ -123,8 +123,8 @@ class ClientSpeaker:
         self._changed.set()
         self._opened.set()
 
-    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
-        """See `Speaker.play`. Returns when the last piece was sent."""
+    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
+        """See `Speaker.play_chunk`. Returns when the last piece was sent."""
         at = 0
         while (playing := self._open(sound)) is not None and not playing.ended:
             if at == len(pcm):

@@ -58,7 +58,7 @@ class ItemSounds:
         self._sounds: dict[tuple[ItemId, int], _Sound] = {}
         self._size = 0
 
-    def put(self, item: ItemId, part: int, pieces: Iterable[Pcm], rate_hz: int) -> None:
+    def keep_sound(self, item: ItemId, part: int, pieces: Iterable[Pcm], rate_hz: int) -> None:
         """Keeps the sound of a part, int16 (n,) each."""
         if (before := self._sounds.pop((item, part), None)) is not None:
             self._size -= before.size
@@ -128,7 +128,7 @@ class SpeechTape:
         self._frames: deque[Frame] = deque()
         self._starts: dict[int, int] = {}
 
-    def add(self, frame: Frame) -> None:
+    def add_frame(self, frame: Frame) -> None:
         """Adds the next frame. The frame is kept, not copied."""
         self._frames.append(frame)
         if len(self._frames) > (MAX_SPEECH_FRAMES if self._starts else RECENT_FRAMES):

@@ -100,7 +100,7 @@ class Handovers:
         """Writes a conversation."""
         try:
             sealed = await asyncio.to_thread(self._sealed, token, snapshot)
-            written = await self._store.put(token, owner, self._version, sealed, self._until(token))
+            written = await self._store.write_conversation(token, owner, self._version, sealed, self._until(token))
         except StoreError as error:
             self._failed(error)
             return "failed"

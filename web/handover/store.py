@@ -195,7 +195,7 @@ class HandoverStore:
         self._renew, self._hold = self._redis.register_script(_RENEW), self._redis.register_script(_HOLD)
         self._drop = self._redis.register_script(_DROP)
 
-    async def put(self, token: str, owner: str, version: int, sealed: bytes, until: bytes) -> bool:
+    async def write_conversation(self, token: str, owner: str, version: int, sealed: bytes, until: bytes) -> bool:
         """Writes a conversation. Returns False if another owner has taken it. Raises StoreError.
 
         `until`: the sealed time until which it may be continued.

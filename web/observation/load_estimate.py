@@ -39,7 +39,7 @@ class RollingEstimate:
         self._values = np.zeros(MAX_SAMPLES)
         self._next = 0
 
-    def add(self, value: float, now_s: float) -> None:
+    def add_sample(self, value: float, now_s: float) -> None:
         """Adds a sample that was measured at `now_s`."""
         self._at_s[self._next], self._values[self._next] = now_s, value
         self._next = (self._next + 1) % MAX_SAMPLES
@@ -147,12 +147,12 @@ class LoadEstimate:
             return
         now_s = self._clock()
         shares = (record.stages.get(stage) for stage in ENGINE_STAGES)
-        self._latency.add(latency_ms / 1000, now_s)
-        self._engine_latency.add(sum(share.ms for share in shares if share is not None) / 1000, now_s)
+        self._latency.add_sample(latency_ms / 1000, now_s)
+        self._engine_latency.add_sample(sum(share.ms for share in shares if share is not None) / 1000, now_s)
 
     def loop_lag(self, lag_s: float) -> None:
         """Counts a measurement of the event loop's lag."""
-        self._lag.add(lag_s, self._clock())
+        self._lag.add_sample(lag_s, self._clock())
 
     def read_queues(self) -> None:
         """Counts the jobs since the last call."""
@@ -165,7 +165,7 @@ class LoadEstimate:
             self._counted[stage] = waits, jobs
             estimate = self._queues.setdefault(stage, RollingEstimate(WINDOW_S, HALF_LIFE_S))
             for wait_s in waits.after(counted)[: jobs - counted]:  # the engine's thread may record another one now
-                estimate.add(wait_s, now_s)
+                estimate.add_sample(wait_s, now_s)
 
     def clear(self) -> None:
         """Forgets all measurements, because they belong to a load that is over, such as the start of the server."""

@@ -41,7 +41,7 @@ class _Follower:
     _waiting: deque[bytes] = field(default_factory=deque)
     _lost: int = 0
 
-    def put(self, line: bytes) -> None:
+    def append_line(self, line: bytes) -> None:
         """Appends a line; never blocks."""
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
@@ -77,7 +77,7 @@ class TraceStream:
         if self._followers:
             line = record.to_json().encode()
             for follower in self._followers:
-                follower.put(line)
+                follower.append_line(line)
 
     def end(self) -> None:
         """Ends all streams, because the server shuts down."""

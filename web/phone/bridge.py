@@ -125,7 +125,7 @@ class PhoneBridge:
         event = json.loads(text)
         match event["type"]:
             case "response.output_audio.delta":
-                self._play(event)
+                self._play_delta(event)
             case "response.created":
                 self._under_way, self._stopping = True, False
             case "response.done":
@@ -138,7 +138,7 @@ class PhoneBridge:
             case "error" if event["error"].get("code") == "conversation_already_has_active_response":
                 self._reply_wanted = True  # asked again after it
 
-    def _play(self, event: dict[str, Any]) -> None:
+    def _play_delta(self, event: dict[str, Any]) -> None:
         response_id, item_id, payload = event["response_id"], event["item_id"], event["delta"]
         if response_id not in self._sent_ms:
             self._sent_ms[response_id] = 0.0

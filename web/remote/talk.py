@@ -186,7 +186,7 @@ class RemoteTalk:
     def type(self, text: str) -> None:
         """Sends a typed text now, or as soon as the server can be reached."""
         self.interrupt()
-        if not self.conversation.typed.add(text):
+        if not self.conversation.typed.add_text(text):
             self.show(Problem(TOO_MUCH_TYPED))
         elif not self._send_typed() and not self._greeting:  # while greeting it is sent in a moment
             self.show(Problem(NOT_YET_SENT))
@@ -258,8 +258,8 @@ class RemoteTalk:
 
     def _send(self, frame: Frame) -> None:
         self._held_samples += FRAME_SAMPLES
-        if self.wire.sound(say.append(self._resampler.push(frame.pcm))):
-            self._sent.add(frame.start, FRAME_SAMPLES)
+        if self.wire.sound(say.append(self._resampler.push_samples(frame.pcm))):
+            self._sent.add_samples(frame.start, FRAME_SAMPLES)
             self._sending = True
         else:
             self._resampler.flush()  # a gap: the audio after it starts anew

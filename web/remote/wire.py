@@ -102,14 +102,14 @@ class RemoteWire:
 
     def send(self, text: str) -> bool:
         """Queues a text for sending; returns False if there is no connection."""
-        return self._put(text, sound=False)
+        return self._queue_message(text, sound=False)
 
     def sound(self, text: str) -> bool:
         """Queues a piece of audio for sending; returns False if it is dropped."""
         if self._waiting_sound >= MAX_WAITING_SOUND:
             self.dropped += 1
             return False
-        return self._put(text, sound=True)
+        return self._queue_message(text, sound=True)
 
     def leave(self) -> None:
         """Sends what waits, then hangs up. Idempotent."""
@@ -229,7 +229,7 @@ class RemoteWire:
             self._changed.clear()
             await self._changed.wait()
 
-    def _put(self, text: str, *, sound: bool) -> bool:
+    def _queue_message(self, text: str, *, sound: bool) -> bool:
         if not self._open or len(self._waiting) >= MAX_WAITING:
             return False
         self._waiting.append((text, sound))

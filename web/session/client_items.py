@@ -111,7 +111,7 @@ class ClientItems:
     def _keep_speech(self, turn: int, item: Item | None, end_ms: float | None) -> None:
         pieces = self.tape.end(turn, end_ms)
         if pieces and isinstance(item, UserMessage) and item.spoken:
-            self._sounds.put(item.id, 0, pieces, TAPE_RATE_HZ)
+            self._sounds.keep_sound(item.id, 0, pieces, TAPE_RATE_HZ)
 
     def _reply_stopped(self, event: ReplyStopped) -> None:
         known = self.replies.find(event.reply)
@@ -165,10 +165,12 @@ class ClientItems:
 
     def _keep_recordings(self, command: CreateItem, item: Item) -> None:
         for part, recording in command.recordings.items():
-            self._sounds.put(item.id, part, [decoded(recording.audio, recording.format)], recording.format.rate_hz)
+            self._sounds.keep_sound(
+                item.id, part, [decoded(recording.audio, recording.format)], recording.format.rate_hz
+            )
             given = isinstance(item, UserMessage) and _transcript(item, part) is not None
             if isinstance(item, UserMessage) and not (given and not self.realtime.config.transcription):
-                self.transcriber.add(WaitingRecording(item.id, part, recording))
+                self.transcriber.add_recording(WaitingRecording(item.id, part, recording))
 
     def _transcribed(self, waiting: WaitingRecording, words: str | None) -> None:
         item = self.session().history.find(waiting.item)

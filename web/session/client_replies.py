@@ -37,7 +37,7 @@ class ClientReply:
     _markup: str = ""
     _word_times: tuple[TimedWord, ...] = ()
 
-    def add(self, event: SessionEvent) -> SessionEvent:
+    def add_event(self, event: SessionEvent) -> SessionEvent:
         """Adds an event of the reply. Returns it as the client gets it: the pieces of the words add up to the text."""
         match event:
             case ChunkSpoken():
@@ -99,7 +99,7 @@ class ClientReplies:
             case TurnFinished(record):
                 self._open = {reply: one for reply, one in self._open.items() if reply.turn != record.turn}
             case ChunkSpoken(reply) | WordsTimed(reply) | MarkupWritten(reply) | ReplySent(reply):
-                return self._open[reply].add(event) if reply in self._open else event
+                return self._open[reply].add_event(event) if reply in self._open else event
         return event
 
     def late_for(self, command: CancelResponse | ClearOutput, reply: ReplyId | None) -> ReplyId | None:

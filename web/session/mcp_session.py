@@ -104,7 +104,7 @@ class McpSession:
         self._list_new(servers)
         self.waits, self._awaited = True, then
         lists = [self._lists[server.connection].done for server in servers]
-        self.session.side_tasks.add(lambda: self._when_listed(lists, then), "list of tools")
+        self.session.side_tasks.start_task(lambda: self._when_listed(lists, then), "list of tools")
         return True
 
     # ---- lists ----
@@ -125,11 +125,11 @@ class McpSession:
     def _list_new(self, servers: Sequence[ClientServer]) -> None:
         if servers and self.servers is None:
             self.servers = connections = self.connect(self.realtime.config.mcp_hosts)
-            self.session.side_tasks.add(lambda: _until_end(connections), "client mcp")
+            self.session.side_tasks.start_task(lambda: _until_end(connections), "client mcp")
         for server in servers:
             if server.connection not in self._lists:
                 self._lists[server.connection] = begun = _List(server)
-                self.session.side_tasks.add(partial(self._list, begun), f"list of {server.label}")
+                self.session.side_tasks.start_task(partial(self._list, begun), f"list of {server.label}")
 
     async def _list(self, begun: _List) -> None:
         assert self.servers is not None
@@ -192,7 +192,7 @@ class McpSession:
         request = self.session.history.find(response.request_id)
         if isinstance(request, McpApprovalRequest) and request.reply:  # else the client restores an old conversation
             self._running[request.reply] += 1
-            self.session.side_tasks.add(partial(self._answered, request, approved=response.approve), "approval")
+            self.session.side_tasks.start_task(partial(self._answered, request, approved=response.approve), "approval")
 
     @property
     def _unanswered(self) -> list[McpApprovalRequest]:

@@ -194,11 +194,11 @@ class RealtimeSession:
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
                 if backlog is not None and not self._takes_now(command, pacer, backlog):
-                    backlog.put(command)
+                    backlog.append_command(command)
                 else:
                     await self._append(command, pacer)
             elif backlog is not None and backlog.must_wait(command, behind=self.microphone.behind):
-                backlog.put(command)
+                backlog.append_command(command)
             else:
                 await self._execute(command)
         if not sound:  # audio, fifty messages a second, has no answer

@@ -81,7 +81,7 @@ class RecordingTranscriber:
         """Whether a recording has no transcript yet."""
         return bool(self._waiting)
 
-    def add(self, waiting: WaitingRecording) -> None:
+    def add_recording(self, waiting: WaitingRecording) -> None:
         """Adds a recording."""
         self._waiting.append(waiting)
         self.room.bytes += len(waiting.recording.audio)
@@ -138,6 +138,6 @@ async def _resampled(recording: Recording) -> AsyncGenerator[Pcm]:
     rate_hz, second = recording.format.rate_hz, recording.format.rate_hz * recording.format.sample_bytes
     resampler = StreamResampler(rate_hz, MIC_RATE_HZ)
     for at in range(0, len(recording.audio), second):
-        yield resampler.push(decoded(recording.audio[at : at + second], recording.format))
+        yield resampler.push_samples(decoded(recording.audio[at : at + second], recording.format))
         await asyncio.sleep(0)
     yield resampler.flush()

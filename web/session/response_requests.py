@@ -69,7 +69,7 @@ class OutOfBand:
         self.changed()
 
     def _on_audio(self, reply: ReplyId, pcm: Pcm) -> None:
-        self.realtime.out_of_band.play(reply, pcm)
+        self.realtime.out_of_band.send_audio(reply, pcm)
         self.changed()
 
 

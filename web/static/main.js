@@ -260,7 +260,7 @@ class Page {
     on("resolved", (name) => this._notices.remove(name));
     on("ended", () => this._stop());
     on("input-level", ({ level }) => this._addInputLevel(level));
-    on("output-level", ({ level }) => this._replyLevel.add(level));
+    on("output-level", ({ level }) => this._replyLevel.addLevel(level));
   }
 
   /** Draws the engines, and again with the settings of a server that may have been restarted. */
@@ -277,7 +277,7 @@ class Page {
     const sent = this._session.muted ? -120 : level;
     this._controls.showLevel(sent);
     if (this._phase === "hearing") this._userLevel.unfreeze();
-    this._userLevel.add(sent);
+    this._userLevel.addLevel(sent);
   }
 
   _turnChanged(turn) {

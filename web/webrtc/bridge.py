@@ -132,7 +132,7 @@ class CallBridge:
     def on_event(self, text: str) -> None:
         """Takes an event of the session."""
         if text.startswith(_DELTA):
-            self._play(json.loads(text))
+            self._play_delta(json.loads(text))
             return
         kind = _type_of(text)
         if kind == "response.done":
@@ -158,10 +158,10 @@ class CallBridge:
                 self.began, self.refused = False, ("not_supported", "a conversation in G.711 cannot go on over WebRTC")
         self.to_client.append(text)
 
-    def _play(self, event: dict[str, Any]) -> None:
+    def _play_delta(self, event: dict[str, Any]) -> None:
         pcm = np.frombuffer(binascii.a2b_base64(event["delta"]), "<i2").astype(np.int16, copy=False)
         response_id = event["response_id"]
-        if not self.outgoing.push(response_id, event["item_id"], pcm, beside=response_id in self._beside):
+        if not self.outgoing.push_chunk(response_id, event["item_id"], pcm, beside=response_id in self._beside):
             self._drop(response_id=response_id)
 
     def _response_done(self, response: dict[str, Any]) -> None:

@@ -268,7 +268,7 @@ class Call:
         if payload_type != self._payload_type or self._over:
             return
         now_s = asyncio.get_running_loop().time()
-        self._heard(self._incoming.push(sequence, timestamp, payload, now_s))
+        self._heard(self._incoming.push_packet(sequence, timestamp, payload, now_s))
 
     def _on_time(self) -> None:
         self._timer = None

@@ -25,9 +25,9 @@ class IncomingAudio:
         self.buffer = JitterBuffer()
         self._decoder = OpusDecoder()
 
-    def push(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[Pcm]:
+    def push_packet(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[Pcm]:
         """Takes a packet as it comes. Returns blocks of int16 (n,) at 24 kHz."""
-        return self._decoded(self.buffer.push(sequence, timestamp, payload, now_s))
+        return self._decoded(self.buffer.push_packet(sequence, timestamp, payload, now_s))
 
     def on_time(self, now_s: float) -> list[Pcm]:
         """Gives up missing packets whose time is over (`buffer.due_s`). Returns the blocks after them."""

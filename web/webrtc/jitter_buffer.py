@@ -64,7 +64,7 @@ class JitterBuffer:
         """Time at which `on_time` must be called; None: never."""
         return None if self._gap_s is None else self._gap_s + self.wait_s
 
-    def push(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[OrderedPacket]:
+    def push_packet(self, sequence: int, timestamp: int, payload: bytes, now_s: float) -> list[OrderedPacket]:
         """Takes a packet as it comes. Returns the packets that are complete now, in order."""
         self._lateness_s *= LATENESS_DECAY
         if self._next is None:

@@ -62,7 +62,7 @@ class OutgoingAudio:
         self._dropped: deque[str] = deque(maxlen=32)  # further sound of these is dropped
         self._reports: deque[tuple[float, Playout]] = deque()
 
-    def push(self, response_id: str, item_id: str, pcm: Pcm, *, beside: bool = False) -> bool:
+    def push_chunk(self, response_id: str, item_id: str, pcm: Pcm, *, beside: bool = False) -> bool:
         """Appends sound of a reply: int16 (n,) at 24 kHz. `beside`: of an out-of-band response.
 
         Returns False if too much of those waits; nothing is appended then.

@@ -178,7 +178,7 @@ class Realtime:
             under_way: The message of the reply in progress, which is sent later; its place is reserved.
         """
         self._session = replace(self._session, resumed=resumed, heard_ms=heard_ms)
-        self._outbox.add("session.created", {"session": session_object(self._session, self.config)})
+        self._outbox.add_event("session.created", {"session": session_object(self._session, self.config)})
         for item in history:
             if item.id == under_way:
                 self._order.reserve(item.id)
@@ -207,15 +207,15 @@ class Realtime:
     def _change_config(self, used: Mapping[str, Any]) -> None:
         """Changes fields of the settings in force and of the next ones. Tells the client."""
         self.config, self._reader.config = replace(self.config, **used), replace(self._reader.config, **used)
-        self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
+        self._outbox.add_event("session.updated", {"session": session_object(self._session, self.config)})
 
     def choices_pending(self, names: Sequence[str]) -> None:
         """Reports which chosen engines are being loaded; none: the choice is in force."""
-        self._outbox.add("repartee.choices", {"pending": list(names)})
+        self._outbox.add_event("repartee.choices", {"pending": list(names)})
 
     def input_cleared(self) -> None:
         """Confirms that the input buffer was cleared."""
-        self._outbox.add("input_audio_buffer.cleared", {})
+        self._outbox.add_event("input_audio_buffer.cleared", {})
 
     def item_created(self, command: CreateItem, item: Item) -> None:
         """Confirms that the item was added to the history."""
@@ -250,7 +250,7 @@ class Realtime:
         else:
             self.refuse(command, "item_retrieve_invalid_item_id")
             return
-        self._outbox.add("conversation.item.retrieved", {"item": with_sounds(shown, sounds, self.config)})
+        self._outbox.add_event("conversation.item.retrieved", {"item": with_sounds(shown, sounds, self.config)})
 
     def item_deleted(self, item_id: ItemId) -> None:
         """Reports that the item was deleted from the history."""
@@ -258,7 +258,7 @@ class Realtime:
             response.delete()
         self._order.remove(item_id)
         self.mcp.deleted(item_id)
-        self._outbox.add("conversation.item.deleted", {"item_id": item_id})
+        self._outbox.add_event("conversation.item.deleted", {"item_id": item_id})
 
     def is_written(self, item_id: ItemId) -> bool:
         """Returns whether the client knows this assistant message as text, so that it has no audio to truncate."""
@@ -272,7 +272,7 @@ class Realtime:
     def item_truncated(self, item_id: ItemId, audio_end_ms: int) -> None:
         """Confirms that the item was truncated to what was heard."""
         cut = {"item_id": item_id, "content_index": 0, "audio_end_ms": audio_end_ms}
-        self._outbox.add("conversation.item.truncated", cut)
+        self._outbox.add_event("conversation.item.truncated", cut)
 
     def reply_heard(self, item: AssistantMessage, *, continued: bool = False) -> None:
         """Tells a client that shows Markdown which of a stopped reply was heard.
@@ -288,7 +288,7 @@ class Realtime:
         if reply is None:
             self.refuse(command, "output_audio_buffer_clear_empty")
         else:
-            self._outbox.add("output_audio_buffer.cleared", {"response_id": self.response_id(reply)})
+            self._outbox.add_event("output_audio_buffer.cleared", {"response_id": self.response_id(reply)})
 
     def request_dropped(self) -> None:
         """Drops requested responses that have not begun, because the client cancelled them."""
@@ -306,7 +306,7 @@ class Realtime:
 
     def report(self, error: ProtocolError) -> None:
         """Sends an error."""
-        self._outbox.add("error", {"error": error_object(error)})
+        self._outbox.add_event("error", {"error": error_object(error)})
 
     def _report_all(self, errors: Sequence[ProtocolError]) -> None:
         for error in errors:
@@ -371,7 +371,7 @@ class Realtime:
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""
-        return self._responses.play(reply, pcm)
+        return self._responses.send_audio(reply, pcm)
 
     def duck(self, reply: ReplyId, *, lower: bool) -> None:
         """Tells the client to duck this reply, because the user may be interrupting, or to restore the volume."""
@@ -406,8 +406,8 @@ class Realtime:
     def _add_item(self, item: Item, after: ItemId | None = None, *, written: bool = False) -> None:
         previous = self._order.insert(item.id, after, written=written)
         fields: JsonObject = {"previous_item_id": previous, "item": self._shown(item)}
-        self._outbox.add("conversation.item.added", fields)
-        self._outbox.add("conversation.item.done", fields)
+        self._outbox.add_event("conversation.item.added", fields)
+        self._outbox.add_event("conversation.item.done", fields)
 
     def _shown(self, item: Item) -> JsonObject:
         return item_object(
@@ -423,7 +423,7 @@ class Realtime:
 
     def _tell_extension(self, kind: ExtensionType, fields: JsonObject) -> None:
         if self.config.extensions.events:
-            self._outbox.add(kind, fields)
+            self._outbox.add_event(kind, fields)
 
 
 def _named_by(command: Command) -> dict[str, object]:

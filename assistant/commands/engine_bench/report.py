@@ -36,14 +36,14 @@ def tables(report: BenchReport) -> list[Table]:
             title, "WER", "in\nnoise", "final ms\np50 / p95", "interim ms\np50 / p95", "real-\ntime\nfactor", "load\nms"
         )
         for row in hearing:
-            _add(
+            _add_row(
                 table, row, _rate(row.words), _rate(row.words_in_noise), _spelled(row.wait), _spelled(row.first_partial)
             )
         found.append(table)
     if speaking:
         table = _table("text to speech", "first audio ms\np50 / p95", "real-\ntime\nfactor", "load\nms")
         for row in speaking:
-            _add(table, row, _spelled(row.wait))
+            _add_row(table, row, _spelled(row.wait))
         found.append(table)
     return found
 
@@ -91,7 +91,7 @@ def _table(title: str, *headings: str) -> Table:
     return table
 
 
-def _add(table: Table, row: BenchRow, *cells: str) -> None:
+def _add_row(table: Table, row: BenchRow, *cells: str) -> None:
     factor = _NONE if row.real_time_factor is None else f"{row.real_time_factor:.3f}"
     load = _NONE if row.load_ms is None else f"{row.load_ms:.0f}"
     # All in one column, so that the table fits 80 columns.

@@ -61,7 +61,7 @@ async def sample_of(option: VoiceOption, language: str) -> bytes:
     return sound
 
 
-async def play(wav: bytes, device: str) -> None:
+async def play_sample(wav: bytes, device: str) -> None:
     """Plays a WAV file of `sample_of`. Raises AudioError if there is no loudspeaker."""
     pick(list_devices(), device, "output")
     with wave.open(BytesIO(wav)) as file:
@@ -81,7 +81,7 @@ async def play(wav: bytes, device: str) -> None:
             async with asyncio.timeout(s_of_reply_samples(pcm.size) + _PLAY_EXTRA_S):
                 speaker.open(sound)
                 for at in range(0, pcm.size, REPLY_RATE_HZ // 2):
-                    await speaker.play(sound, pcm[at : at + REPLY_RATE_HZ // 2])
+                    await speaker.play_chunk(sound, pcm[at : at + REPLY_RATE_HZ // 2])
                 speaker.end(sound)
                 await ended.wait()
                 await asyncio.sleep(speaker.latency_s)

@@ -86,12 +86,12 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     config: Config = None,
 ) -> None:
     """Add an endpoint to your configuration, or to the file of --config."""
-    from assistant.commands.llm_endpoints.editing import add
+    from assistant.commands.llm_endpoints.editing import save_endpoint
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 
     protocol = parse_kind(kind)
     wanted = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))
-    asyncio.run(add(wanted, config, os.environ, terminal()))
+    asyncio.run(save_endpoint(wanted, config, os.environ, terminal()))
 
 
 @endpoints.command(name="remove")

@@ -29,7 +29,7 @@ MANY = 20
 """Maximum number of models named in an error; a cloud service lists hundreds."""
 
 
-async def add(
+async def save_endpoint(
     wanted: NewEndpoint,
     config: Path | None,
     environ: Mapping[str, str],
@@ -83,7 +83,7 @@ async def _write(
     answers: bool,
 ) -> None:
     new = not file.exists
-    await asyncio.to_thread(file.add, endpoint)
+    await asyncio.to_thread(file.add_endpoint, endpoint)
     _print(console, f"{'created' if new else 'added to'} {file.path}: {_description(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
     _print(console, RESTART)

@@ -44,7 +44,7 @@ class ReplyBlocks:
     _pieces: list[str] = field(default_factory=list)
     _chars: int = 0
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds a piece of the text."""
         if self._chars < MAX_CHARS:
             self._pieces.append(text)
@@ -88,7 +88,7 @@ class ReadableText:
         """Starts a text."""
         self._speakable = _speakable()
 
-    def add(self, text: str) -> str:
+    def add_text(self, text: str) -> str:
         """Adds a piece of the text; returns what can be shown."""
         return self._speakable.feed(text)
 

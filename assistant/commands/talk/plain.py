@@ -151,7 +151,7 @@ class TalkPlain:
             case ReplyStarted():
                 self._blocks, self._spoken = ReplyBlocks(), event.spoken
             case MarkupWritten():
-                self._blocks.add(event.text)
+                self._blocks.add_text(event.text)
             case ReplySent():
                 self._print_blocks()
             case ChunkSpoken():
@@ -248,8 +248,8 @@ class TalkPlain:
         if self._spoken:
             self._print("repartee", text)
             return
-        self._blocks.add(text)
-        self._unprinted += self._readable.add(text)
+        self._blocks.add_text(text)
+        self._unprinted += self._readable.add_text(text)
         *complete, self._unprinted = self._unprinted.split("\n\n")
         self._print_paragraphs(complete)
 

@@ -222,7 +222,7 @@ class View:
             case WordsTimed() if event.reply == self._reply:
                 self._words.place(event.words)
             case MarkupWritten() if event.reply == self._reply:
-                self._blocks.add(event.text)
+                self._blocks.add_text(event.text)
             case ReplySent() if event.reply == self._reply:
                 self._finish_text()
                 if event.incomplete:
@@ -252,8 +252,8 @@ class View:
         if self._spoken:
             self._add_text(event.text)
         else:
-            self._blocks.add(event.text)
-            self._add_text(self._readable.add(event.text))
+            self._blocks.add_text(event.text)
+            self._add_text(self._readable.add_text(event.text))
 
     def _finish_text(self) -> None:
         """Shows the rest of a reply that is not spoken."""
@@ -261,7 +261,7 @@ class View:
             self._add_text(rest)
 
     def _add_text(self, added: str) -> None:
-        self._words.add(added, spaced=self._spoken)
+        self._words.add_chunk(added, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
             self._change(self._passages[-1], text=texts[len(self._passages) - 1])

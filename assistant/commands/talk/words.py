@@ -41,7 +41,7 @@ class ReplyWords:
         self._at = (0, 0)  # passage and character after the last word found
         self._unplaced: list[TimedWord] = []  # timed words whose text has not arrived
 
-    def add(self, text: str, *, spaced: bool) -> None:
+    def add_chunk(self, text: str, *, spaced: bool) -> None:
         """Adds the next chunk. `spaced`: a blank separates it from the previous one; plain text has its own blanks."""
         shown = printable(text)  # it strips the blanks, which are evaluated separately
         blank = self._blank or spaced or text[:1].isspace()

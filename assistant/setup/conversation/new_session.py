@@ -59,11 +59,11 @@ def session(
     export = loader.export
 
     def write(record: TurnRecord) -> None:
-        trace.put(record)
+        trace.queue_record(record)
         if record.stages:
             loader.recognizer_models.note_turn(engines.recognizer, record.stages["stt"].ms)
         if export is not None:
-            export.put(record)
+            export.queue_record(record)
 
     recorder = Recorder(
         conversation_id=trace.path.stem,

@@ -121,7 +121,7 @@ class UserLists:
         """Applies an effect. Ignores items that are gone, and what exceeds `MAX_ITEMS`."""
         if isinstance(effect, RemoveItems):
             removed = tuple(self._items[key] for key in effect.keys if key in self._items)
-            self._put({one.key: None for one in removed})
+            self._store_changes({one.key: None for one in removed})
             return ListChange(removed=removed)
         texts = effect.texts[: max(0, MAX_ITEMS - len(self._items))]
         last = max((one.position for one in self._items.values()), default=0)
@@ -129,16 +129,16 @@ class UserLists:
             ListItem(self.make_key(), effect.list_name, text[:MAX_ITEM_CHARS], last + number)
             for number, text in enumerate(texts, 1)
         )
-        self._put({one.key: one for one in added})
+        self._store_changes({one.key: one for one in added})
         return ListChange(added)
 
     def revert(self, change: ListChange) -> None:
         """Undoes a change, because its turn was retracted."""
-        self._put({one.key: None for one in change.added} | {one.key: one for one in change.removed})
+        self._store_changes({one.key: None for one in change.added} | {one.key: one for one in change.removed})
 
     def restore(self, items: Iterable[ListItem]) -> None:
         """Continues with the items of another process."""
-        self._put({one.key: one for one in items})
+        self._store_changes({one.key: one for one in items})
 
     def adopt(self, rows: Iterable[ListItem]) -> None:
         """Takes over what is in the file, except what is pending here."""
@@ -162,7 +162,7 @@ class UserLists:
         self.stored = False
         self.pending.clear()
 
-    def _put(self, changes: dict[str, ListItem | None]) -> None:
+    def _store_changes(self, changes: dict[str, ListItem | None]) -> None:
         for key, item in changes.items():
             if item is None:
                 self._items.pop(key, None)

@@ -223,7 +223,7 @@ class Timers:
     def revert(self, change: Change) -> None:
         """Undoes a change. Does not restore what has rung since."""
         self.remove(change.added)
-        self.put(entry for entry in change.replaced if entry.number not in self._ended)
+        self.set_entries(entry for entry in change.replaced if entry.number not in self._ended)
         if change.rung is not None:
             self._rung = change.rung
 
@@ -231,7 +231,7 @@ class Timers:
         most, alike = _limit(entry)
         if sum(alike(other) for other in self.entries) >= most:
             return Change()
-        self.put([entry])
+        self.set_entries([entry])
         rung = self._rung
         if rung is None or rung[0].number != effect.snoozes:
             return Change(frozenset({entry.number}))
@@ -241,7 +241,7 @@ class Timers:
     def _replace(self, entries: Iterable[Entry]) -> Change:
         new = [one for one in entries if one != self._entries[one.number]]
         before = tuple(self._entries[one.number] for one in new)
-        self.put(new)
+        self.set_entries(new)
         return Change(replaced=before)
 
     def _timers(self, numbers: Iterable[int]) -> list[Timer]:
@@ -254,7 +254,7 @@ class Timers:
         self._last_number += 1
         return self._last_number
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def set_entries(self, entries: Iterable[Entry]) -> None:
         """Adds or replaces entries."""
         self._entries.update((entry.number, entry) for entry in entries)
 
@@ -329,7 +329,7 @@ class Timers:
         """Sets the next occurrence of what has rung, and returns it; None if it rings once."""
         again = entry.again(now) if isinstance(entry, Alarm) else None
         if again is not None:
-            self.put([again])
+            self.set_entries([again])
             with suppress(ValueError):
                 self._ended.remove(again.number)
         return again

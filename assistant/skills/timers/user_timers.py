@@ -141,10 +141,10 @@ class SharedTimers:
             before = self._rows.get(number)
             if before is None or before[0] is not entry:
                 key = self.new_key() if before is None else before[1].key
-                self._put(entry, row_of(key, entry, now_s, now), is_new=before is None)
+                self._set_entry(entry, row_of(key, entry, now_s, now), is_new=before is None)
         self.wake()
 
-    def _put(self, entry: Entry, row: StoredTimer, *, is_new: bool) -> None:
+    def _set_entry(self, entry: Entry, row: StoredTimer, *, is_new: bool) -> None:
         self._rows[entry.number] = (entry, row)
         waiting = self.pending.get(row.key)
         self._queue(Write(row.key, row, is_new or (waiting is not None and waiting.is_new)))
@@ -282,7 +282,7 @@ class SharedTimers:
                 continue
             if current is None or self._rows[current][1] != row:
                 entry = entry_of(self.timers.next_number() if current is None else current, row, now_s, now)
-                self.timers.put([entry])
+                self.timers.set_entries([entry])
                 self._rows[entry.number] = (entry, row)
 
     def tick(self, now_s: float) -> None:
@@ -314,12 +314,12 @@ class SharedTimers:
         for entry in self.timers.entries:
             if isinstance(entry, Timer) and entry.left_s is None and entry.number in self._rows:
                 row = self._rows[entry.number][1]
-                self._put(entry, replace(row, due_at=entry.due_s + clock_offset_s), is_new=False)
+                self._set_entry(entry, replace(row, due_at=entry.due_s + clock_offset_s), is_new=False)
 
     def _set_again(self, entry: Entry) -> None:
         self._ringing.pop(entry.number, None)
         self._sounding.pop(entry.number, None)
-        self.timers.put([entry])
+        self.timers.set_entries([entry])
         if entry.number in self._rows:
             self.released.append(self._rows[entry.number][1].key)
 
@@ -374,7 +374,7 @@ class SharedTimers:
             self._delete(number)
         else:
             key = self._rows[number][1].key
-            self._put(again, row_of(key, again, 0.0, now), is_new=False)
+            self._set_entry(again, row_of(key, again, 0.0, now), is_new=False)
 
     def _number_of(self, key: str) -> int | None:
         return next((number for number, (_, row) in self._rows.items() if row.key == key), None)

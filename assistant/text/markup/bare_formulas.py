@@ -49,13 +49,13 @@ class BareFormulas:
     def path(self, text: str, pos: int) -> int:
         """Speaks all names of a path, even if they look like commands."""
         if text[pos] == "\\":
-            self._reading.plain.push(" ")
+            self._reading.plain.add_text(" ")
             return pos + 1
         piece = _PATH_PIECE.match(text, pos)
         if piece is None:
             self._reading.mode = None
             return pos
-        self._reading.plain.push(piece.group())
+        self._reading.plain.add_text(piece.group())
         return piece.end()
 
     def command(self, text: str, pos: int) -> int:
@@ -66,7 +66,7 @@ class BareFormulas:
         if _ATTACHED_PARTIAL.fullmatch(text, end, limit) and self._reading.needs_more(text, pos, _MAX_ATTACHED_CHARS):
             return WAIT
         apart = " " * (text[end : end + 1].isalnum() or text[end : end + 1] in ("(", "√"))
-        self._reading.plain.push(" " + spoken_math(text[pos:end]) + apart)
+        self._reading.plain.add_text(" " + spoken_math(text[pos:end]) + apart)
         return end
 
     def sign(self, text: str, pos: int, sign: str) -> int:
@@ -74,7 +74,7 @@ class BareFormulas:
         value = _VALUE.match(text, pos)
         if value is None and _VALUE_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
-        self._reading.plain.push(f" {sign} {value.group(1)}" if value else f" {sign}")
+        self._reading.plain.add_text(f" {sign} {value.group(1)}" if value else f" {sign}")
         return value.end() if value else pos
 
     def underscore(self, text: str, pos: int) -> int:
@@ -82,7 +82,7 @@ class BareFormulas:
         index = _INDEX.match(text, pos)
         if index:
             inner = index.group(1)
-            self._reading.plain.push(spoken_subscript(inner) if inner.isdigit() else f" {inner} ")
+            self._reading.plain.add_text(spoken_subscript(inner) if inner.isdigit() else f" {inner} ")
             return index.end()
         if _INDEX_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
@@ -92,7 +92,7 @@ class BareFormulas:
         """Handles a variable in braces, as in `{x}_{1}`."""
         group = _LONE_GROUP.match(text, pos)
         if group:
-            self._reading.plain.push(group.group(1))
+            self._reading.plain.add_text(group.group(1))
             return group.end()
         if _LONE_GROUP_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT

@@ -59,7 +59,7 @@ class Blocks:
         if self._newline_pending:
             wrapped = self._line_is_prose and first.islower() and self._reading.plain.last not in ".!?:。！？…"
             if wrapped:
-                self._reading.plain.push(" ")
+                self._reading.plain.add_text(" ")
             else:
                 self._reading.plain.line_break()
         self._line_is_prose = not (first in "-*+•#>|" or first.isdigit())
@@ -92,7 +92,7 @@ class Blocks:
         if not _DELIMITER.fullmatch(text, head_end + 1, line_end):
             return None
         self._reading.plain.line_break()
-        self._reading.plain.push(self._notes.of_table(text[pos:head_end]))
+        self._reading.plain.add_text(self._notes.of_table(text[pos:head_end]))
         self._reading.plain.line_break()
         self._reading.mode = self._table_rows
         return min(line_end + 1, len(text))
@@ -126,7 +126,7 @@ class Blocks:
                 self._reading.mode = self._fenced
                 return end
         if mark == "~":
-            self._reading.plain.push(text[pos:end])
+            self._reading.plain.add_text(text[pos:end])
         else:
             self._reading.in_code_span = not self._reading.in_code_span
         return end
@@ -149,7 +149,7 @@ class Blocks:
         note = "" if self._noted_code else self._notes.of_code(info)
         if note:
             self._reading.plain.line_break()
-            self._reading.plain.push(note)
+            self._reading.plain.add_text(note)
             self._reading.plain.line_break()
             self._noted_code = True
 

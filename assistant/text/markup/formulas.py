@@ -62,7 +62,7 @@ class Formulas:
         is_math = is_math or (amount and not re.search(r"[^\W\d_]{2}", inner))
         if not is_math or "\n" in inner or inner.endswith(" ") or text[end + 1 : end + 2].isalnum():
             return self._reading.literal(text, pos)
-        self._reading.plain.push(spoken_math(inner))
+        self._reading.plain.add_text(spoken_math(inner))
         return end + 1
 
     def _math(self, text: str, pos: int, opening: str, closing: str, max_chars: int) -> int:
@@ -70,7 +70,7 @@ class Formulas:
         end = text.find(closing, start, start + max_chars)
         if end < 0:
             return WAIT if self._reading.needs_more(text, start, max_chars) else start
-        self._reading.plain.push(" " + spoken_math(text[start:end]) + " ")
+        self._reading.plain.add_text(" " + spoken_math(text[start:end]) + " ")
         return end + len(closing)
 
     def backslash(self, text: str, pos: int) -> int:
@@ -95,9 +95,9 @@ class Formulas:
 
     def _escape(self, following: str, pos: int) -> int:
         if not following or following.isspace() or following.isalnum():
-            self._reading.plain.push(" ")
+            self._reading.plain.add_text(" ")
             return pos + 1
-        self._reading.plain.push(following)
+        self._reading.plain.add_text(following)
         return pos + 2
 
     def caret(self, text: str, pos: int) -> int:
@@ -107,7 +107,7 @@ class Formulas:
             return WAIT
         if power and (self._reading.previous.isalnum() or self._reading.previous == ")"):
             words = spoken_math(spoken_power(power.group(1) or power.group(2)))
-            self._reading.plain.push(words if len(words) == 1 else f" {words} ")
+            self._reading.plain.add_text(words if len(words) == 1 else f" {words} ")
             return power.end()
         return self._reading.literal(text, pos)
 
@@ -126,9 +126,9 @@ class Formulas:
         if entity == "&":
             inner = _ENTITY.match("&" + text[end : end + 34])
             if inner and is_entity(inner.group()):
-                self._reading.plain.push(visible(html.unescape(inner.group())).replace("\n", " "))
+                self._reading.plain.add_text(visible(html.unescape(inner.group())).replace("\n", " "))
                 return end + inner.end() - 1
             if _ENTITY_PARTIAL.fullmatch("&" + text[end:]) and self._reading.needs_more(text, end, 33):
                 return WAIT
-        self._reading.plain.push(visible(entity).replace("\n", " "))
+        self._reading.plain.add_text(visible(entity).replace("\n", " "))
         return end

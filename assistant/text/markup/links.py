@@ -38,7 +38,7 @@ class Links:
     def bracket(self, text: str, pos: int) -> int:
         """Handles "[": a citation, the start of a link text, or an index in code."""
         if self._reading.in_code_span:
-            self._reading.plain.push(" ")
+            self._reading.plain.add_text(" ")
             return pos + 1
         citation = _CITATION.match(text, pos)
         if citation:
@@ -112,7 +112,7 @@ class Links:
         if self._reading.needs_more(text, pos, 2):
             return WAIT
         if text.startswith("=", pos + 1):
-            self._reading.plain.push("≠")
+            self._reading.plain.add_text("≠")
             return pos + 2
         return pos + 1 if text.startswith("[", pos + 1) else self._reading.literal(text, pos)
 
@@ -123,7 +123,7 @@ class Links:
             inner = mark.group()[1:-1]
             if "†" in inner or inner.replace(":", "").isdigit():
                 return mark.end()
-            self._reading.plain.push("(" + inner + ")")
+            self._reading.plain.add_text("(" + inner + ")")
             return mark.end()
         if "\n" not in text[pos : pos + 62] and self._reading.needs_more(text, pos, 62):
             return WAIT
@@ -146,9 +146,9 @@ class Links:
         if open_ended and self._reading.needs_more(text, start, _MAX_HOST_CHARS):
             return WAIT
         if host is None:
-            self._reading.plain.push(known.rstrip(":/"))
+            self._reading.plain.add_text(known.rstrip(":/"))
             return start
-        self._reading.plain.push(host.group(1))
+        self._reading.plain.add_text(host.group(1))
         self._reading.mode = self._address_tail
         return end
 

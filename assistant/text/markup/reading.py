@@ -37,7 +37,7 @@ class MarkupReader:
 
     def literal(self, text: str, pos: int) -> int:
         """Outputs the character unchanged."""
-        self.plain.push(text[pos])
+        self.plain.add_text(text[pos])
         return pos + 1
 
     def skip_line(self) -> None:

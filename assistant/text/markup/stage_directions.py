@@ -43,7 +43,7 @@ class StageDirections:
         if not follows:
             return WAIT if follows is None else None
         self._reading.plain.line_break()
-        self._reading.plain.push(body.group())
+        self._reading.plain.add_text(body.group())
         self._reading.plain.line_break()
         return end + 1
 

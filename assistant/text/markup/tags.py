@@ -76,7 +76,7 @@ class Tags:
             return WAIT
         following = text[pos + 1 : pos + 2]
         if self._reading.in_code_span:
-            self._reading.plain.push(" ")
+            self._reading.plain.add_text(" ")
             return pos + 1
         if following == "/" or (following.isascii() and following.isalpha()):
             return self._tag(text, pos)
@@ -85,7 +85,7 @@ class Tags:
 
     def angle_end(self, text: str, pos: int) -> int:
         """Handles a ">" that does not end a tag."""
-        self._reading.plain.push(" " if self._reading.in_code_span else ">")
+        self._reading.plain.add_text(" " if self._reading.in_code_span else ">")
         return pos + 1
 
     def _comment(self, text: str, pos: int) -> int:
@@ -143,7 +143,7 @@ class Tags:
         mail = _MAIL.fullmatch(text, pos, end + 1)
         plain = self._reading.plain
         if mail:
-            plain.push(mail.group(1))
+            plain.add_text(mail.group(1))
             return end + 1
         comparison = plain.is_inside_word and " " in text[pos:end]  # "x<y and y>z"
         if comparison or not (is_component or _PLACEHOLDER.fullmatch(text, pos, end + 1)):
@@ -152,7 +152,7 @@ class Tags:
         if len(words) > 1 and not _VOCAL_TAGS.isdisjoint((words[0], words[-1])):
             return end + 1  # "<long pause>"
         space = " " if plain.is_inside_word else ""
-        plain.push(space + text[pos + 1 : end].rstrip("/ ") + space)
+        plain.add_text(space + text[pos + 1 : end].rstrip("/ ") + space)
         return end + 1
 
     def _is_for_voice(self, text: str, tag: re.Match[str]) -> bool:
@@ -199,7 +199,7 @@ class Tags:
         if alias is None or inner_end is None:
             return tag.end()
         if inner_end != WAIT:
-            self._reading.plain.push((alias[1] or alias[2] or "").replace("\n", " "))
+            self._reading.plain.add_text((alias[1] or alias[2] or "").replace("\n", " "))
         return inner_end
 
     def _spell_out(self, text: str, tag: re.Match[str]) -> int:
@@ -208,7 +208,7 @@ class Tags:
         if inner_end is None or inner_end == WAIT:
             return tag.end() if inner_end is None else WAIT
         pieces = _LETTERS_OR_DIGIT.findall(text[tag.end() : inner_end - len("</say-as>")])
-        self._reading.plain.push(" ".join(".".join(piece.upper()) for piece in pieces))
+        self._reading.plain.add_text(" ".join(".".join(piece.upper()) for piece in pieces))
         return inner_end
 
     def _element_end(self, text: str, pos: int, name: str) -> int | None:
@@ -224,15 +224,15 @@ class Tags:
 
     def _apply_tag(self, name: str, attributes: str, *, opening: bool) -> None:
         if opening and name in _THOUGHTS and self._reading.previous.isspace():
-            self._reading.plain.push(name)  # named in prose: thoughts in the middle were removed before
+            self._reading.plain.add_text(name)  # named in prose: thoughts in the middle were removed before
         elif opening and name in _REASONING:
             self._reading.drop_until(f"</{name}>")
         elif name in _SSML_BREAKS or (name == "s" and self._in_ssml):
             if _NO_BREAK.search(attributes):
-                self._reading.plain.push(" ")
+                self._reading.plain.add_text(" ")
             else:
                 self._reading.plain.line_break()
         elif name in _BREAKING_TAGS:
             self._reading.plain.line_break()
         elif name in _CELL_TAGS:
-            self._reading.plain.push("|")
+            self._reading.plain.add_text("|")

@@ -14,7 +14,7 @@ from assistant.turns.state.states import AwaitingTranscript, Idle, Replying, Sta
 def on_reply_requested(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:
     """Starts the reply now, later or never; see `ReplyRequested`."""
     if event.origin == "announcement":
-        conversation.announcements.add(event.text, conversation.settings.replies)
+        conversation.announcements.add_announcement(event.text, conversation.settings.replies)
         return ()  # starts with the next frame in which nobody speaks
     if event.origin == "ring":
         begins = isinstance(state, Idle) and conversation.key_pressed_at is None

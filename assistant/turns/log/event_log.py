@@ -56,11 +56,11 @@ class EventLog:
     _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
-    def add(self, event: ReportedEvent, settings: TurnSettings) -> None:
+    def add_event(self, event: ReportedEvent, settings: TurnSettings) -> None:
         """Records the next event and the settings in effect. Call it before the event is handled."""
         if settings != self._settings:
             self._settings, self._partial = settings, ""
-            self._add(settings_entry(settings))
+            self._add_entry(settings_entry(settings))
         match event:
             case FrameProcessed():
                 if self._playing is not self._logged and self._playing is not None:
@@ -70,14 +70,14 @@ class EventLog:
                 self._playing = event
                 if self._logged is None or _is_new(self._logged, event):
                     self._logged = event
-                    self._add(event_entry(event, self.salt))
+                    self._add_entry(event_entry(event, self.salt))
             case InterimTranscript(was_requested=False):
                 entry = event_entry(event, self.salt)
                 if entry.partition(" ")[2].partition(" ")[2] != self._partial:
                     self._partial = entry.partition(" ")[2].partition(" ")[2]
-                    self._add(entry)
+                    self._add_entry(entry)
             case _:
-                self._add(event_entry(event, self.salt))
+                self._add_entry(event_entry(event, self.salt))
 
     def drain(self) -> LogEntries:
         """Returns and removes the entries since the last call."""
@@ -106,9 +106,9 @@ class EventLog:
         """Records the last report, even if unchanged, once the reports have stopped."""
         if self._playing is not None and now - self._playing.at >= PROGRESS_INTERVAL:
             self._logged = self._playing
-            self._add(event_entry(self._playing, self.salt))
+            self._add_entry(event_entry(self._playing, self.salt))
 
-    def _add(self, entry: str) -> None:
+    def _add_entry(self, entry: str) -> None:
         self._flush()
         self._entries.append(entry)
         self._count += 1

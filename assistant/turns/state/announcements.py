@@ -24,7 +24,7 @@ class Announcements:
 
     waiting: deque[Announcement] = field(default_factory=deque)
 
-    def add(self, text: str, thresholds: ReplyThresholds) -> None:
+    def add_announcement(self, text: str, thresholds: ReplyThresholds) -> None:
         """Adds an announcement. Beyond the limit the oldest is dropped."""
         self.waiting.append(Announcement(text))
         if len(self.waiting) > thresholds.max_announcements:

@@ -67,7 +67,7 @@ class QueuedTurns:
             self._rest = (self._rest or SpeechCandidate(self._cut, at)).with_frame(at, self._cut, vad, settings.start)
         elif open_turn is None or open_turn.candidate is None:
             candidate = SpeechCandidate(vad.boundary, at).with_frame(at, vad.boundary, vad, settings.start)
-            self._add(QueuedTurn(self._segment(vad.boundary, settings), candidate, at), settings)
+            self._add_turn(QueuedTurn(self._segment(vad.boundary, settings), candidate, at), settings)
         else:
             open_turn.candidate, open_turn.speech_end = (
                 open_turn.candidate.with_frame(at, vad.boundary, vad, settings.start),
@@ -79,7 +79,7 @@ class QueuedTurns:
         if self.open_turn is None and self._rest is not None:
             self._end_rest(at, settings)
         if self.open_turn is None:
-            self._add(QueuedTurn(SegmentId(at), None, at), settings)
+            self._add_turn(QueuedTurn(SegmentId(at), None, at), settings)
         self.waiting[-1].submitted_at = at
         self.mark_cut(at)
 
@@ -139,12 +139,12 @@ class QueuedTurns:
     def _end_rest(self, end: Samples, settings: TurnSettings) -> None:
         rest, self._rest = self._rest, None
         if rest is not None and end - self._cut >= samples_of_ms(settings.start.min_continued_speech_ms):
-            self._add(QueuedTurn(self._segment(self._cut, settings), rest, end, continues_cut=True), settings)
+            self._add_turn(QueuedTurn(self._segment(self._cut, settings), rest, end, continues_cut=True), settings)
 
     def _segment(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         return SegmentId(max(self._cut, onset - samples_of_ms(settings.pre_roll_ms), 0))
 
-    def _add(self, queued: QueuedTurn, settings: TurnSettings) -> None:
+    def _add_turn(self, queued: QueuedTurn, settings: TurnSettings) -> None:
         if len(self.waiting) >= settings.start.max_queued_turns:
             self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return

@@ -206,7 +206,7 @@ class DecodeScheduler:
         """Whether more than one segment of a conversation is active."""
         return sum(not (client.is_finished or client.share.background) for client in self._clients) > 1
 
-    def add(self, client: DecodeClient) -> None:
+    def add_client(self, client: DecodeClient) -> None:
         """Adds a segment, which is served until it is over. Raises SttError if no model is loaded or loading."""
         if self._closed is not None:
             raise SttError(self._closed)

@@ -34,7 +34,7 @@ class RecentTokens:
         if self.wanted:
             self._settled = segment, (*self._beginning(segment), *tokens)
 
-    def add(self, segment: SegmentId, tokens: Tokens) -> None:
+    def add_transcript(self, segment: SegmentId, tokens: Tokens) -> None:
         """Adds the transcript of a segment: what has settled, and these tokens."""
         if self.wanted:
             self._recent.append((*self._beginning(segment), *tokens))

@@ -138,7 +138,7 @@ class WhisperStream:
         self._agreement = Agreement()
         self._agreed_until = 0
         self._last_interim = ""
-        scheduler.add(self)
+        scheduler.add_client(self)
 
     # RecognitionStream
 
@@ -383,7 +383,7 @@ class WhisperStream:
                 request.answer.set_result(replace(words, guess=self._guess("", words.text)))
             elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
-                self.share.tokens.add(self.segment, decoded.tokens)
+                self.share.tokens.add_transcript(self.segment, decoded.tokens)
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
                 words = self._transcript(
                     max(until, request.requested_until), decoded.text, low_confidence=low_confidence

@@ -59,11 +59,11 @@ class _Call:
         try:
             library.synthesize(self._text.text, self._style, self._on_sound, phonemes=self._text.has_phonemes)
         except TtsError as failure:
-            self.stream.put(failure)
+            self.stream.put_item(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
-            self.stream.put(TtsError(f"espeak-ng failed inside a chunk ({type(failure).__name__})"))
+            self.stream.put_item(TtsError(f"espeak-ng failed inside a chunk ({type(failure).__name__})"))
         else:
-            self.stream.put(None)
+            self.stream.put_item(None)
 
     def stop(self) -> None:
         """Fails the call at once because the voice is closed."""
@@ -72,7 +72,7 @@ class _Call:
     def _on_sound(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
         here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
         self._seen += pcm.size
-        self.stream.put(_Sound(pcm, here))
+        self.stream.put_item(_Sound(pcm, here))
         return not self.stream.cancelled
 
 

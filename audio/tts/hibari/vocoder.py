@@ -93,7 +93,7 @@ def sound_pieces(spectra: Spectra, lead_frames: int, *, with_noise: bool = True)
             random *= _magnitude(spectra.noise[:, piece]).T
             frames += random
         frames += _filter(spectra.rest[:, piece], spectra.rest_phases[:, piece])
-        yield overlap.add(frames)
+        yield overlap.add_frames(frames)
         begin, number = end, number + 1
 
 
@@ -161,7 +161,7 @@ class _Overlap:
         self._added = 0
         self._open = np.zeros((_OVERLAP - 1, HOP_SAMPLES), np.float32)  # sums to which later frames are added
 
-    def add(self, frames: Spectrum) -> Floats:
+    def add_frames(self, frames: Spectrum) -> Floats:
         """Adds the next frames, shape (n, 601), and returns the samples that are now complete."""
         count = frames.shape[0]
         parts = np.fft.irfft(frames, _WINDOW_SAMPLES, axis=1).astype(np.float32, copy=False)

@@ -123,7 +123,7 @@ class _Graph:
                 graph.header.append(encoded)
                 continue
             for inner, content, whole in onnx.fields(payload):
-                graph._add(inner, content, whole)
+                graph._add_field(inner, content, whole)
         graph.inputs = [name for name in graph.inputs if name not in graph.constants]
         graph.needs = {name: frozenset((name,)) for name in graph.inputs}
         for node in graph.nodes:  # in execution order
@@ -131,7 +131,7 @@ class _Graph:
             graph.needs |= dict.fromkeys(node.outputs, needs)
         return graph
 
-    def _add(self, number: int, content: memoryview, encoded: memoryview) -> None:
+    def _add_field(self, number: int, content: memoryview, encoded: memoryview) -> None:
         if number == onnx.GRAPH_NODE:
             node = _node(content, encoded)
             self.made_by |= dict.fromkeys(node.outputs, len(self.nodes))

@@ -81,7 +81,7 @@ class ReplySentence:
         for piece in pieces:
             left -= piece.size
             sound = piece * self._gain
-            self._audible.add(sound)
+            self._audible.add_samples(sound)
             self._held = np.concatenate((self._held, sound))
             if left > 0 and self._audible.begin is not None:
                 pcm = soften(self._resampler.resample_chunk(self._release(self._audible.begin, self._audible.end)))
@@ -164,7 +164,7 @@ class _AudibleSpan:
         self._rest = np.zeros(0, np.float32)
         self._done = 0
 
-    def add(self, sound: Sound) -> None:
+    def add_samples(self, sound: Sound) -> None:
         """Adds the next samples, at the reply's loudness."""
         sound = np.concatenate((self._rest, sound))
         whole = sound.size // self._window * self._window

@@ -72,7 +72,7 @@ class SynthesisJob(Generic[M, T]):
             item = next(self._items)
             self._took_s += time.monotonic() - began_s
             self.thread.made += 1
-            self.stream.put(item)
+            self.stream.put_item(item)
             self._due_s += self._last_part_s
             self._last_part_s = self._length_s(item)
             self._made_s += self._last_part_s
@@ -80,14 +80,14 @@ class SynthesisJob(Generic[M, T]):
         except StopIteration:
             if self._lateness is not None:
                 self._lateness.record_job(self._took_s, self._made_s)
-            self.stream.put(None)
+            self.stream.put_item(None)
         except StoppedError:
             return
         except TtsError as failure:
-            self.stream.put(failure)
+            self.stream.put_item(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves all later units and must live on
             self.thread.suspect = True
-            self.stream.put(TtsError(f"{self.thread.name} failed inside a chunk ({type(failure).__name__})"))
+            self.stream.put_item(TtsError(f"{self.thread.name} failed inside a chunk ({type(failure).__name__})"))
 
     def cancel(self) -> None:
         """Cancels the job: the model stops between two operators."""

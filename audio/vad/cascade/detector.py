@@ -54,7 +54,7 @@ class CascadeVad:
 
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
-        self._tracker.push(frame)
+        self._tracker.push_frame(frame)
         # Called for every frame, because webrtcvad keeps its own noise model.
         voiced = self._activator.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
         was_active = self._active_frames > 0
@@ -80,7 +80,7 @@ class CascadeVad:
             self._process_frame(pcm, Samples(now - (back - 1) * FRAME_SAMPLES))
 
     def _process_frame(self, pcm: np.ndarray[tuple[int], np.dtype[np.int16]], frame_end: Samples) -> None:
-        window = self._stream.push(pcm)
+        window = self._stream.push_frame(pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame_end - left)

@@ -69,12 +69,12 @@ class SileroStream:
         """Passes over this much quiet sound, whole windows and an even number of frames."""
         self._line.pass_quiet(samples)
 
-    def push(self, pcm: Pcm) -> tuple[float, int] | None:
+    def push_frame(self, pcm: Pcm) -> tuple[float, int] | None:
         """Appends a frame.
 
         Returns None, or when a window is complete: its speech probability and how many samples of the frame follow it.
         """
-        self._line.push(pcm)
+        self._line.push_frame(pcm)
         # Pieces have an even number of samples, so the weights of each begin alike.
         weights = self._weights
         window = self._samples[0, CONTEXT_SAMPLES:]
@@ -128,11 +128,11 @@ class SileroVad:
 
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
-        self._tracker.push(frame)
-        self._fast_onset.push(frame.pcm)
+        self._tracker.push_frame(frame)
+        self._fast_onset.push_frame(frame.pcm)
         rest, quiet = self._quiet_rest, is_quiet(frame.pcm)
         if not rest.rests:
-            self._push(frame.pcm, frame.end)
+            self._push_samples(frame.pcm, frame.end)
             whole, speaking = self._stream.between_windows, self._tracker.speaking
             rest.note_run(self._probability, quiet=quiet, whole=whole, speaking=speaking)
         elif rest.rest(frame.pcm, quiet=quiet):
@@ -146,11 +146,11 @@ class SileroVad:
     def _catch_up(self, frames: Sequence[Pcm], now: Samples) -> None:
         """Runs the network on the newest frames, as if it had not rested."""
         for after, pcm in enumerate(frames, 1 - len(frames)):
-            self._push(pcm, Samples(now + after * FRAME_SAMPLES))
+            self._push_samples(pcm, Samples(now + after * FRAME_SAMPLES))
 
-    def _push(self, pcm: Pcm, frame_end: Samples) -> None:
+    def _push_samples(self, pcm: Pcm, frame_end: Samples) -> None:
         """Passes a frame to the network, and a score to the tracker if a window is complete."""
-        window = self._stream.push(pcm)
+        window = self._stream.push_frame(pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame_end - left)

@@ -90,7 +90,7 @@ class TelephoneLine:
         self._low_power = self._high_power = 0.0
         self._corrected_samples = 0  # how much of the following sound is corrected
 
-    def push(self, pcm: Pcm) -> None:
+    def push_frame(self, pcm: Pcm) -> None:
         """Processes the next frame."""
         self._frames += 1
         if self._frames % _EXAMINED_EVERY:

@@ -36,7 +36,7 @@ class WebrtcVad:
 
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
-        self._tracker.push(frame)
+        self._tracker.push_frame(frame)
         voiced = self._classifier.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
         probability = 1.0 if voiced and self._tracker.above_noise_floor else 0.0
         self._tracker.step(probability, frame.start, frame.end)

@@ -25,8 +25,8 @@ def options(tmp_path: Path) -> list[str]:
     """Returns the options that select a store with two answers."""
     overrides = [f"cache.file={tmp_path / 'answers.sqlite3'}", "cache.max_days=3650"]
     store = cache_store(load_settings(None, {}, overrides).settings, {}, 5.0)
-    store.put(entry(1, "How high is Mount Everest?", "8,849 metres."))
-    store.put(entry(2, "Why is the sky blue?", "Blue light is scattered more."))
+    store.store_entry(entry(1, "How high is Mount Everest?", "8,849 metres."))
+    store.store_entry(entry(2, "Why is the sky blue?", "Blue light is scattered more."))
     store.used(entry(2, "", ""))
     store.close()
     return [part for override in overrides for part in ("--set", override)]

@@ -32,15 +32,15 @@ def only(file: ConfigFile) -> None:
 def refused(file: ConfigFile, endpoint: EndpointSection = NEAR) -> str:
     before = file.path.read_bytes()
     with pytest.raises(ConfigError) as error:
-        file.add(endpoint)
+        file.add_endpoint(endpoint)
     assert file.path.read_bytes() == before
     only(file)
     return str(error.value)
 
 
 def test_file_is_unchanged_after_add_and_remove(file: ConfigFile) -> None:
-    file.add(NEAR)
-    file.add(FAR)
+    file.add_endpoint(NEAR)
+    file.add_endpoint(FAR)
     assert file.settings().llm.endpoints == (NEAR, FAR)
     assert file.settings().turn.profile == "eager"
     assert file.path.read_text(encoding="utf-8").startswith(TEXT)
@@ -55,13 +55,13 @@ def test_missing_file_is_created(tmp_path: Path) -> None:
     file = ConfigFile(tmp_path / "config.toml")
     assert not file.exists
     assert file.settings() == DEFAULTS
-    file.add(NEAR)
+    file.add_endpoint(NEAR)
     assert file.settings().llm.endpoints == (NEAR,)
     only(file)
 
 
 def test_taken_name_is_refused(file: ConfigFile) -> None:
-    file.add(NEAR)
+    file.add_endpoint(NEAR)
     said = refused(file)
     assert said == (
         f'{file.path}: the endpoint "near" already exists; to replace it, `repartee endpoints remove near`, '
@@ -73,7 +73,7 @@ def test_taken_name_is_refused(file: ConfigFile) -> None:
 def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None:
     with pytest.raises(ConfigError, match=r"there is no endpoint .*, because none is configured"):
         file.remove(name)
-    file.add(NEAR)
+    file.add_endpoint(NEAR)
     meant = "; did you mean near\\?$" if name == "neer" else "$"
     with pytest.raises(ConfigError, match=f"no such endpoint; the endpoints are near{meant}"):
         file.remove(name)
@@ -120,7 +120,7 @@ def test_encoding_mode_and_links_are_kept(tmp_path: Path) -> None:
     (tmp_path / "real.toml").chmod(0o640)
     (tmp_path / "config.toml").symlink_to("real.toml")
     file = ConfigFile(tmp_path / "config.toml")
-    file.add(NEAR)
+    file.add_endpoint(NEAR)
     assert (tmp_path / "config.toml").is_symlink()
     written = (tmp_path / "real.toml").read_bytes()
     assert written.startswith(b"\xef\xbb\xbf# mine\r\n")
@@ -132,13 +132,13 @@ def test_encoding_mode_and_links_are_kept(tmp_path: Path) -> None:
 
 def test_write_error_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\); name another file"):
-        ConfigFile(tmp_path / "nowhere" / "config.toml").add(NEAR)
+        ConfigFile(tmp_path / "nowhere" / "config.toml").add_endpoint(NEAR)
 
 
 def test_unreadable_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid(tmp_path, monkeypatch)
     with pytest.raises(ConfigError, match=r"cannot be written \(Permission denied\); name another file"):
-        ConfigFile(tmp_path / "config.toml").add(NEAR)
+        ConfigFile(tmp_path / "config.toml").add_endpoint(NEAR)
 
 
 def test_file_does_not_exceed_the_readable_size(file: ConfigFile) -> None:
@@ -161,7 +161,7 @@ def test_right_file_is_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_folder_of_the_users_file_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
-    file_to_edit(None, {}).add(NEAR)
+    file_to_edit(None, {}).add_endpoint(NEAR)
     assert [endpoint.name for endpoint in load_settings(None, {}, ()).settings.llm.endpoints] == ["near"]
 
 
@@ -184,8 +184,8 @@ def test_values_and_an_endpoint_are_changed_in_one_step(file: ConfigFile) -> Non
 
 
 def test_endpoint_of_the_same_name_is_replaced(file: ConfigFile) -> None:
-    file.add(NEAR)
-    file.add(FAR)
+    file.add_endpoint(NEAR)
+    file.add_endpoint(FAR)
     other = replace(NEAR, model="n")
     file.change({}, other)
     assert file.settings().llm.endpoints == (FAR, other)

@@ -8,16 +8,16 @@ from assistant.documents.ordered_answers import MAX_ANSWER_CHARS, AnswerEnded, A
 
 def test_first_part_is_passed_on_as_it_arrives() -> None:
     answers = OrderedAnswers(2)
-    answers.add(0, "It")
+    answers.add_text(0, "It")
     assert list(answers.take()) == [AnswerText(0, "It")]
-    answers.add(0, " is.")
+    answers.add_text(0, " is.")
     answers.end(0)
     assert list(answers.take()) == [AnswerText(0, " is."), AnswerEnded(0)]
 
 
 def test_later_part_waits_for_the_earlier_one() -> None:
     answers = OrderedAnswers(2)
-    answers.add(1, "Two.")
+    answers.add_text(1, "Two.")
     answers.end(1)
     assert list(answers.take()) == []
     answers.end(0, "No.")
@@ -27,7 +27,7 @@ def test_later_part_waits_for_the_earlier_one() -> None:
 
 def test_failure_after_the_beginning_is_a_break() -> None:
     answers = OrderedAnswers(1)
-    answers.add(0, "It")
+    answers.add_text(0, "It")
     list(answers.take())
     assert not answers.restart(0)
     answers.end(0, "No.")
@@ -37,16 +37,16 @@ def test_failure_after_the_beginning_is_a_break() -> None:
 
 def test_answer_that_was_not_passed_on_may_start_again() -> None:
     answers = OrderedAnswers(2)
-    answers.add(1, "Half")
+    answers.add_text(1, "Half")
     assert answers.restart(1)
-    answers.add(1, " Whole.")
+    answers.add_text(1, " Whole.")
     answers.end(1)
     assert answers.text_of(1) == "Whole."
 
 
 def test_failed_answer_that_was_not_passed_on_is_dropped() -> None:
     answers = OrderedAnswers(2)
-    answers.add(1, "Half")
+    answers.add_text(1, "Half")
     answers.end(1, "No.")
     answers.end(0)
     assert list(answers.take()) == [AnswerEnded(0), AnswerEnded(1, "failed", "No.")]
@@ -54,10 +54,10 @@ def test_failed_answer_that_was_not_passed_on_is_dropped() -> None:
 
 def test_blank_answer_is_blank_and_long_one_is_cut() -> None:
     answers = OrderedAnswers(2)
-    answers.add(0, " \n")
+    answers.add_text(0, " \n")
     assert answers.is_blank(0)
-    answers.add(1, "x" * (MAX_ANSWER_CHARS + 5))
-    answers.add(1, "y")
+    answers.add_text(1, "x" * (MAX_ANSWER_CHARS + 5))
+    answers.add_text(1, "y")
     answers.end(1)
     assert answers.text_of(1) == "x" * MAX_ANSWER_CHARS
 
@@ -74,7 +74,7 @@ def test_events_come_in_the_order_of_the_parts_and_once(count: int, steps: list[
             answers.end(part)
             ended.add(part)
         else:
-            answers.add(part, what)
+            answers.add_text(part, what)
             said[part] = said.get(part, "") + what
         taken += list(answers.take())
     for part in range(count):

@@ -49,7 +49,7 @@ def silences(name: str) -> list[tuple[float, Prosody]]:
     for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), whole[start : start + FRAME_SAMPLES])
         result = vad.process(frame)
-        track.push(frame, result)
+        track.push_frame(frame, result)
         if result.speaking and onset is None:
             onset = result.boundary
         is_long = not result.speaking and frame.end - result.boundary >= samples_of_ms(200)

@@ -25,7 +25,7 @@ REPLY = ReplyId(1, 1)
 def written(*answers: str) -> WrittenReply:
     reply = WrittenReply(NOTES)
     for answer in answers:
-        reply.add(answer)
+        reply.add_text(answer)
         reply.end_answer()
     return reply
 
@@ -115,13 +115,13 @@ def test_answers_before_and_after_tools_are_paragraphs() -> None:
 def test_notice_before_the_answer_is_left_out() -> None:
     reply = WrittenReply(NOTES)
     reply.add_paragraph("Another model answers.")
-    reply.add("It is **noon**.")
+    reply.add_text("It is **noon**.")
     assert reply.text == reply.heard("It is noon.") == "It is **noon**."
 
 
 def test_apology_follows_what_was_said_of_a_broken_answer() -> None:
     reply = WrittenReply(NOTES)
-    reply.add(f"{CODE}\n\nThis is **fine**. And then the")
+    reply.add_text(f"{CODE}\n\nThis is **fine**. And then the")
     reply.add_paragraph("Sorry, my answer breaks off there.")
     heard = "Here is the Python code. This is fine. Sorry, my answer"
     assert reply.heard(heard) == f"{CODE}\n\nThis is **fine**.\n\nSorry, my answer"
@@ -202,5 +202,5 @@ Done."""
 
 def test_cut_table_sentence_starts_a_new_line_after_code() -> None:
     reply = WrittenReply(block_notes("en", shown=True))
-    reply.add(WRITTEN)
+    reply.add_text(WRITTEN)
     assert reply.heard("Look: Here is the Python code. Here is a") == "Look:\n\n```python\nprint(1)\n```\n\nHere is a"

@@ -155,7 +155,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
             pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also without user speech: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
             collector.process(frame, voicing)
-            plain.push(frame, voicing)
+            plain.push_frame(frame, voicing)
             at = frame.end
 
     hear(3000, speaking=False)

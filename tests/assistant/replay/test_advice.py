@@ -38,7 +38,7 @@ def held(hangover_ms: float = 700) -> Sequence[Record]:
 def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
     tally = Tally()
     for record in list(records) * times:
-        tally.add("c", facts_of(record))
+        tally.add_turn("c", facts_of(record))
     turns = tuple(turn_gain_of(record) for record in records if record["response_latency_ms"] is not None) * times
     replayed = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
     return AdviceInputs(tally.figures(), turns, replayed * replays)

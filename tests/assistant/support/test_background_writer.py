@@ -78,12 +78,12 @@ async def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
     lines = writer_for(disk)
     await wait_until_written(lines)  # nothing must be written yet
     async with running_writer(lines):
-        lines.put([1, 2])
+        lines.queue_entries([1, 2])
         await wait_until_written(lines)
         assert disk.written == [(1, 2)]
-        lines.put([])
-        lines.put([3])
-        lines.put([4])
+        lines.queue_entries([])
+        lines.queue_entries([3])
+        lines.queue_entries([4])
     assert disk.all == [1, 2, 3, 4]
 
 
@@ -93,11 +93,11 @@ async def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
     loop = asyncio.get_running_loop()
     lines = writer_for(disk)
     async with running_writer(lines):
-        lines.put([0])
+        lines.queue_entries([0])
         await asyncio.sleep(0.05)
         began_s = loop.time()
         for number in range(1, 50):
-            lines.put([number])
+            lines.queue_entries([number])
         assert loop.time() - began_s < 0.05
         disk.free.set()
         await wait_until_written(lines)
@@ -112,7 +112,7 @@ def test_outage_is_reported_once_and_loses_nothing(refuses: list[bool], parts: l
         lines = writer_for(disk, complaints.append)
         async with running_writer(lines):
             for part in parts:
-                lines.put(range(part))
+                lines.queue_entries(range(part))
                 await wait_until_written(lines)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -127,12 +127,12 @@ def test_outage_is_reported_once_and_loses_nothing(refuses: list[bool], parts: l
 async def test_oldest_entries_are_dropped_counted_and_reported() -> None:
     disk, complaints = Disk(), list[str]()
     lines = writer_for(disk, complaints.append)
-    lines.put(range(MAX_WAITING))
-    lines.put([MAX_WAITING])
+    lines.queue_entries(range(MAX_WAITING))
+    lines.queue_entries([MAX_WAITING])
     assert lines.dropped == 1
     async with running_writer(lines):
         await wait_until_written(lines)
-        lines.put([7])
+        lines.queue_entries([7])
         await wait_until_written(lines)
     assert disk.all == [*range(1, MAX_WAITING + 1), 7]
     assert complaints == [f"{FILE}: the disk was full or too slow; a line is lost."]
@@ -150,9 +150,9 @@ def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyP
         lines = writer_for(disk, complaints.append)
         try:
             async with running_writer(lines):
-                lines.put(range(under_way))
+                lines.queue_entries(range(under_way))
                 await asyncio.sleep(0.05)
-                lines.put([7])
+                lines.queue_entries([7])
                 began_s = loop.time()
             return loop.time() - began_s
         finally:
@@ -167,11 +167,11 @@ async def test_entries_lost_to_a_full_disk_are_reported() -> None:
     disk, complaints = Disk([True, True]), list[str]()
     lines = writer_for(disk, complaints.append)
     async with running_writer(lines):
-        lines.put([1])
+        lines.queue_entries([1])
         async with asyncio.timeout(5):
             while not complaints:  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.01)
-        lines.put([2])
+        lines.queue_entries([2])
     assert complaints[1:] == [f"{FILE}: {os.strerror(errno.ENOSPC)}; 2 of the numbers are lost."]
 
 
@@ -180,9 +180,9 @@ async def test_failed_write_during_stop_is_retried() -> None:
     disk.free.clear()
     lines = writer_for(disk)
     async with running_writer(lines):
-        lines.put([1])
+        lines.queue_entries([1])
         await asyncio.sleep(0.05)
-        lines.put([2])
+        lines.queue_entries([2])
         asyncio.get_running_loop().call_later(0.05, disk.free.set)
     assert disk.written == [(1, 2)]
 
@@ -225,10 +225,10 @@ def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: py
     async def scene() -> BackgroundWriter[int]:
         lines = counted(disk, losses)
         async with running_writer(lines):
-            lines.put([0])
+            lines.queue_entries([0])
             await wait_until_written(lines)
             for entry in range(1, entries):
-                lines.put([entry])
+                lines.queue_entries([entry])
             await asyncio.sleep(0.02)
         return lines
 
@@ -243,9 +243,9 @@ async def test_entries_without_time_left_are_counted_as_lost() -> None:
     disk.free.clear()
     lines = counted(disk, losses)
     writing = asyncio.ensure_future(lines.run())
-    lines.put([1, 2])
+    lines.queue_entries([1, 2])
     await asyncio.sleep(0.05)
-    lines.put([3])
+    lines.queue_entries([3])
     try:
         for _ in range(2):  # the second cancellation comes while it waits for the disk
             writing.cancel()

@@ -93,7 +93,7 @@ def sent(record: TurnRecord, *scripts: Script, requests: Sequence[int] = (1,), p
             server.models = ()
             async with exporting(server.url.removesuffix("/v1") + path, complaints) as export:
                 for count in requests:
-                    export.put(record)
+                    export.queue_record(record)
                     await until(server, count, export)
             return Sent(server, export.dropped, complaints)
 
@@ -106,7 +106,7 @@ def complaint_about(url: str, record: TurnRecord) -> str:
 
     async def main() -> None:
         async with exporting(url, complaints) as export:
-            export.put(record)
+            export.queue_record(record)
             async with asyncio.timeout(10):
                 while not complaints:  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.01)
@@ -222,7 +222,7 @@ def test_local_collector_may_use_its_own_certificate(
         script = Server([TAKEN])
         async with await asyncio.start_server(script.handle, "127.0.0.1", 0, ssl=context) as server:
             async with exporting(f"https://localhost:{server.sockets[0].getsockname()[1]}") as export:
-                export.put(record)
+                export.queue_record(record)
                 await until(script, 1, export)
             await script.hang_up()
 
@@ -238,7 +238,7 @@ def test_many_turns_are_sent_in_order_in_few_requests(record: TurnRecord) -> Non
         async with serving(TAKEN) as server:
             async with exporting(server.url.removesuffix("/v1")) as export:
                 for number in range(1, 2 * MAX_BATCH + 2):
-                    export.put(replace(record, turn=number, trace_id=f"{number:032x}"))
+                    export.queue_record(replace(record, turn=number, trace_id=f"{number:032x}"))
                 await until(server, 1, export)
             assert export.dropped == 0
             return server
@@ -301,7 +301,7 @@ def test_missing_collector_is_reported_once_and_drops_are_counted(
             longest_s = 0.0
             for _ in range(MAX_WAITING + 5):
                 began_s = loop.time()
-                export.put(record)
+                export.queue_record(record)
                 longest_s = max(longest_s, loop.time() - began_s)
             assert longest_s < 0.5
             assert (export.waiting, export.dropped) == (MAX_WAITING, 5)
@@ -342,7 +342,7 @@ def test_event_loop_runs_on_while_a_collector_is_slow(record: TurnRecord, soon: 
     async def main() -> None:
         nonlocal ticks
         async with serving((Wait(0.3), *TAKEN)) as server, exporting(server.url) as export:
-            export.put(record)
+            export.queue_record(record)
             while export.waiting:
                 await asyncio.sleep(0.01)
                 ticks += 1
@@ -372,7 +372,7 @@ def test_hanging_collector_times_out_at_the_end(
         loop = asyncio.get_running_loop()
         async with serving(hanging) as server:
             async with exporting(server.url, complaints) as export:
-                export.put(record)
+                export.queue_record(record)
                 await until(server, 1)
                 stopped_s = loop.time()
             assert loop.time() - stopped_s < 2
@@ -388,7 +388,7 @@ def test_remaining_turns_are_sent_when_the_export_stops(record: TurnRecord) -> N
         async with serving(TAKEN) as server:
             async with exporting(server.url) as export:
                 await asyncio.sleep(0)
-                export.put(record)
+                export.queue_record(record)
             assert export.dropped == 0
             assert len(server.posts) == 1
 
@@ -401,10 +401,10 @@ def test_bug_in_the_export_costs_only_spans(record: TurnRecord, soon: None) -> N
     async def main() -> None:
         async with serving(TAKEN) as server:
             async with exporting(server.url.removesuffix("/v1"), complaints) as export:
-                export.put(replace(record, started_at="yesterday"))
-                export.put(record)
+                export.queue_record(replace(record, started_at="yesterday"))
+                export.queue_record(record)
                 await until(server, 0, export)
-                export.put(record)
+                export.queue_record(record)
                 await until(server, 1, export)
             assert export.dropped == 2
             assert len(server.posts) == 1
@@ -477,7 +477,7 @@ def test_redirect_of_a_collector_is_not_followed(record: TurnRecord, monkeypatch
         async with serving(otlp_collector.answer()) as other:
             head = f"HTTP/1.1 307 X\r\nlocation: {other.url}/v1/traces\r\ncontent-length: 0\r\n\r\n".encode()
             async with serving((head,)) as server, exporting(server.url, complaints) as export:
-                export.put(record)
+                export.queue_record(record)
                 await until(server, 1, export)
             return other.seen
 

@@ -43,7 +43,7 @@ def test_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
         trace = TraceFile(tmp_path / "new" / "folder", "c", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
-            trace.put(record(1))
+            trace.queue_record(record(1))
             async with asyncio.timeout(1.0):
                 await wait_for_turns(trace.path, 1)
             writer.cancel()
@@ -58,8 +58,8 @@ def test_remaining_records_are_written_when_the_writer_stops(tmp_path: Path) -> 
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
             await asyncio.sleep(0)
-            trace.put(record(1))
-            trace.put(record(2))
+            trace.queue_record(record(1))
+            trace.queue_record(record(2))
             writer.cancel()
         return trace.path
 
@@ -84,7 +84,7 @@ def test_failing_disk_is_reported_once_and_retried(tmp_path: Path, monkeypatch: 
         trace = TraceFile(tmp_path, "c", complaints.append)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
-            trace.put(record(1))
+            trace.queue_record(record(1))
             await wait_for_turns(trace.path, 1)
             writer.cancel()
         return trace.path
@@ -127,11 +127,11 @@ def test_records_lost_on_a_full_disk_are_reported_at_the_end(tmp_path: Path, mon
         trace = TraceFile(tmp_path, "c", complaints.append)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
-            trace.put(record(1))
+            trace.queue_record(record(1))
             async with asyncio.timeout(5):
                 while not complaints:  # noqa: ASYNC110 - a list has no event
                     await asyncio.sleep(0.01)
-            trace.put(record(2))
+            trace.queue_record(record(2))
             writer.cancel()
 
     asyncio.run(main())

@@ -89,7 +89,7 @@ def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
             await asyncio.sleep(0)
-            trace.put(cast("TurnRecord", _Record()))
+            trace.queue_record(cast("TurnRecord", _Record()))
             writer.cancel()
         assert trace.path.is_file()
 

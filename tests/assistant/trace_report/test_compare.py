@@ -130,7 +130,7 @@ def varied_turns(turns: int, seed: int, later_ms: float = 0.0, stage: str = "llm
     counted = Tally()
     for number in range(turns):
         record: Record = slower([recorded[number % 5]], stage, later_ms + chance.expovariate(1 / 20))[0]
-        counted.add(record["conversation"], facts_of(record))
+        counted.add_turn(record["conversation"], facts_of(record))
     return counted.ordered()
 
 

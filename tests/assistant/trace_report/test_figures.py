@@ -23,7 +23,7 @@ from assistant.trace_report.statistics import share
 def tally(records: list[Record]) -> Tally:
     counted = Tally()
     for record in records:
-        counted.add(record["conversation"], facts_of(record))
+        counted.add_turn(record["conversation"], facts_of(record))
     return counted
 
 
@@ -221,7 +221,7 @@ def test_slowest_are_kept_and_first_of_equal_ones_wins(latencies: list[int], mos
     turns = [({"turn": number}, float(ms)) for number, ms in enumerate(latencies)]
     first, second = Slowest(most), Slowest(most)
     for number, (record, ms) in enumerate(turns):
-        (first if number < cut else second).add(record, ms)
+        (first if number < cut else second).add_record(record, ms)
     first.merge(second)
     wanted = sorted(turns, key=lambda turn: (-turn[1], turn[0]["turn"]))[:most]
     assert first.records() == [record for record, _ in wanted]

@@ -92,7 +92,7 @@ def test_old_records_have_no_tokens() -> None:
     assert {tokens_of(each) for each in demo_records()} == {NONE}
     tally = Tally()
     for each in demo_records():
-        tally.add(each["conversation"], facts_of(each))
+        tally.add_turn(each["conversation"], facts_of(each))
     assert tally.figures().tokens is None
     assert tally.figures().voices["espeak-ng"].real_time is None
     assert not any(line.startswith("tokens") for line in sentences(tally.figures()))
@@ -100,10 +100,10 @@ def test_old_records_have_no_tokens() -> None:
 
 def test_minutes_are_summed_over_conversations() -> None:
     first, second = TokenTally(), TokenTally()
-    first.add("a", Tokens(prompt=100), 20_000)
-    first.add("a", Tokens(prompt=100), 30_000)
-    first.add("b", Tokens(completion=40), 15_000)
-    second.add("c", Tokens(prompt=60), 15_000)
+    first.add_turn("a", Tokens(prompt=100), 20_000)
+    first.add_turn("a", Tokens(prompt=100), 30_000)
+    first.add_turn("b", Tokens(completion=40), 15_000)
+    second.add_turn("c", Tokens(prompt=60), 15_000)
     first.merge(second)
     found = first.figures()
     assert found is not None
@@ -115,7 +115,7 @@ def test_report_shows_tokens() -> None:
     tally = Tally()
     for number in range(2):
         for each in records_with_tokens([TIME]):
-            tally.add(f"c{number}", facts_of(each))
+            tally.add_turn(f"c{number}", facts_of(each))
     figures = tally.figures()
     text = "\n".join(sentences(figures))
     assert figures.tokens is not None
@@ -127,7 +127,7 @@ def test_report_shows_tokens() -> None:
 def test_tts_real_time_factor_is_work_per_sound() -> None:
     tally = Tally()
     (made,) = records_with_tokens([TIME])
-    tally.add("c", facts_of(made))
+    tally.add_turn("c", facts_of(made))
     (voice,) = tally.figures().voices.values()
     sound_ms = sum(each["sound_ms"] for each in made["answers"])
     voice_ms = sum(each["voice_ms"] for each in made["answers"])
@@ -139,7 +139,7 @@ def test_recognizer_real_time_factor_counts_every_attempt() -> None:
     (made,) = records_with_tokens(
         [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW
     )
-    tally.add("c", facts_of(made))
+    tally.add_turn("c", facts_of(made))
     (recognizer,) = tally.figures().recognizers.values()
     waits_ms = [span["end_ms"] - span["start_ms"] for span in made["spans"] if span["name"] == "stt"]
     assert len(waits_ms) == 2

@@ -60,7 +60,7 @@ def words(text: str, *, rough: bool = False) -> Transcript:
 def log(*events: ReportedEvent) -> EventLog:
     event_log = EventLog(b"salt")
     for event in events:
-        event_log.add(event, SETTINGS)
+        event_log.add_event(event, SETTINGS)
     return event_log
 
 
@@ -191,7 +191,7 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
     assert event_log.drain().before == 0
     assert event_log.drain() == type(event_log.drain())(2, ())
     for _ in range(MAX_ENTRIES + 5):
-        event_log.add(InputCommitted(AT), SETTINGS)
+        event_log.add_event(InputCommitted(AT), SETTINGS)
     drained = event_log.drain()
     assert (drained.before, len(drained.entries)) == (7, MAX_ENTRIES)
 
@@ -199,7 +199,7 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
 def test_settings_are_logged_when_they_change() -> None:
     event_log = log(InputCommitted(AT), InputCommitted(AT))
     other = TurnSettings(ends_turn=EndsTurn.CLIENT)
-    event_log.add(InputCommitted(AT), other)
+    event_log.add_event(InputCommitted(AT), other)
     kinds = [told if isinstance(told, TurnSettings) else None for told in parse_entries(event_log.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
 
@@ -214,7 +214,7 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
 def entries_with(turn_settings: TurnSettings) -> tuple[str, ...]:
     """Returns the entries of an event with these settings."""
     event_log = EventLog(b"salt")
-    event_log.add(InputCommitted(AT), turn_settings)
+    event_log.add_event(InputCommitted(AT), turn_settings)
     return event_log.drain().entries
 
 
@@ -284,7 +284,7 @@ def test_log_of_idle_conversation_does_not_grow() -> None:
         event_log = EventLog(b"salt")
         tracemalloc.start()
         for number in range(frames):
-            event_log.add(
+            event_log.add_event(
                 FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS
             )
         kept_bytes, _ = tracemalloc.get_traced_memory()
@@ -302,7 +302,7 @@ def test_replay_of_log_makes_same_decisions(conversation: int) -> None:
     then = list[tuple[Samples, SessionEffect]]()
 
     def log_event(event: ReportedEvent, effects: SessionEffects) -> None:
-        event_log.add(event, performance.session.turns.settings)
+        event_log.add_event(event, performance.session.turns.settings)
         then.extend((event.at, _without_words(effect)) for effect in effects)
 
     performance.session.observe = log_event
@@ -326,9 +326,9 @@ def _without_words(effect: SessionEffect) -> SessionEffect:
 def test_forget_leaves_a_visible_gap() -> None:
     event_log = log(InputCommitted(AT))
     first = event_log.drain()
-    event_log.add(InputCommitted(AT), SETTINGS)
+    event_log.add_event(InputCommitted(AT), SETTINGS)
     event_log.forget()
-    event_log.add(InputCleared(AT), SETTINGS)
+    event_log.add_event(InputCleared(AT), SETTINGS)
     after = event_log.drain()
     assert after.before > first.before + len(first.entries)
     assert [type(told) for told in parse_entries(after.entries)] == [TurnSettings, InputCleared]

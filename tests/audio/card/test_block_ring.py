@@ -22,7 +22,7 @@ def test_blocks_come_out_in_order_or_are_counted_as_dropped(room: int, course: l
             assert taken == waiting
             waiting.clear()
             continue
-        kept = ring.put(np.full((samples, 1), number, np.int16), number)
+        kept = ring.put_block(np.full((samples, 1), number, np.int16), number)
         assert kept == (len(waiting) < room)
         waiting += [(number, samples)] if kept else []
         dropped += not kept
@@ -36,7 +36,7 @@ def test_one_thread_writes_while_another_reads() -> None:
 
     def fill() -> None:
         for number in range(blocks):
-            while not ring.put(np.full((number % 16 + 1, 2), number, np.int16), number):
+            while not ring.put_block(np.full((number % 16 + 1, 2), number, np.int16), number):
                 time.sleep(0)
 
     thread = threading.Thread(target=fill)

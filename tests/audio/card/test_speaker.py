@@ -66,7 +66,7 @@ async def test_reply_is_played_and_dated(rate_hz: int) -> None:
     async with playing(rate_hz=rate_hz) as harness:
         await asyncio.sleep(0.5)
         harness.speaker.open(A)
-        assert await harness.speaker.play(A, level(12_000))
+        assert await harness.speaker.play_chunk(A, level(12_000))
         harness.speaker.end(A)
         await asyncio.sleep(1.0)
     key, total, _, finished = harness.played[-1]
@@ -86,7 +86,7 @@ async def test_reply_is_played_and_dated(rate_hz: int) -> None:
 async def test_duck_and_close_take_effect_within_one_block() -> None:
     async with playing() as harness:
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(40_000, 10_000))
+        await harness.speaker.play_chunk(A, level(40_000, 10_000))
         await asyncio.sleep(0.5)
         harness.speaker.duck()
         at = len(harness.blocks)
@@ -101,7 +101,7 @@ async def test_duck_and_close_take_effect_within_one_block() -> None:
         assert np.count_nonzero(harness.blocks[at][1]) == 120  # the fade
         assert not harness.blocks[at + 1][1].any()
         assert harness.played[-1][1] == taken
-        assert not await harness.speaker.play(A, level(10))
+        assert not await harness.speaker.play_chunk(A, level(10))
 
 
 async def test_reply_continues_silently_while_card_is_lost() -> None:
@@ -109,7 +109,7 @@ async def test_reply_continues_silently_while_card_is_lost() -> None:
         before = harness.portaudio.devices
         await asyncio.sleep(6.0)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(36_000))
+        await harness.speaker.play_chunk(A, level(36_000))
         harness.speaker.end(A)
         await asyncio.sleep(0.5)
         harness.portaudio.unplug()
@@ -125,7 +125,7 @@ async def test_reply_continues_silently_while_card_is_lost() -> None:
         assert harness.said[-1] == 'the loudspeaker "desk" is back'
         at = len(harness.blocks)
         harness.speaker.open(B)
-        await harness.speaker.play(B, level(2400))
+        await harness.speaker.play_chunk(B, level(2400))
         harness.speaker.end(B)
         await asyncio.sleep(0.2)
         assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks[at:]) == 2400
@@ -135,7 +135,7 @@ async def test_reply_waits_for_a_stream_that_is_started_again() -> None:
     async with playing() as harness:
         await asyncio.sleep(6.0)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(36_000))
+        await harness.speaker.play_chunk(A, level(36_000))
         harness.speaker.end(A)
         harness.portaudio.takes_s = 0.3  # a busy machine
         for _ in range(2):
@@ -170,7 +170,7 @@ async def test_chime_plays_only_without_reply() -> None:
         harness.speaker.chime(level(24_000, 500))
         await asyncio.sleep(0.1)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(2400, 1000))
+        await harness.speaker.play_chunk(A, level(2400, 1000))
         harness.speaker.end(A)
         at = len(harness.blocks)
         await asyncio.sleep(0.5)
@@ -199,7 +199,7 @@ async def test_reply_over_a_loud_chime_is_clipped() -> None:
         harness.speaker.chime(level(24_000, 30_000))
         await asyncio.sleep(0.1)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(2400, 30_000))
+        await harness.speaker.play_chunk(A, level(2400, 30_000))
         harness.speaker.end(A)
         await asyncio.sleep(0.3)
         assert harness.sound.min() >= 0
@@ -210,7 +210,7 @@ async def test_underflow_is_counted() -> None:
     async with playing() as harness:
         await asyncio.sleep(0.1)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(4800))
+        await harness.speaker.play_chunk(A, level(4800))
         await asyncio.sleep(0.05)
         harness.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
         assert harness.speaker.underflows == 1
@@ -225,7 +225,7 @@ async def test_failure_to_open_at_start_is_raised() -> None:
     with pytest.raises(DeviceError, match="busy"):
         await harness.speaker.run()
     harness.speaker.open(A)
-    assert not await harness.speaker.play(A, level(10))
+    assert not await harness.speaker.play_chunk(A, level(10))
 
 
 @pytest.mark.parametrize("after_s", [0.2, 0.42, 0.44, 0.47], ids="after {} s".format)
@@ -239,7 +239,7 @@ async def test_device_change_keeps_count_of_played_samples(how: str, after_s: fl
         library.takes_s = 0.05
         harness.speaker.open(A)
         begun_s = asyncio.get_running_loop().time()
-        await harness.speaker.play(A, level(12_000))
+        await harness.speaker.play_chunk(A, level(12_000))
         harness.speaker.end(A)
         await asyncio.sleep(after_s)
         library.devices = (device("desk"), device("headset", default=True, index=1))
@@ -273,7 +273,7 @@ async def test_only_one_stream_pulls_from_a_reply() -> None:
         await asyncio.sleep(0.1)
         library.takes_s = 0.1
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(36_000))
+        await harness.speaker.play_chunk(A, level(36_000))
         await harness.speaker.use("headset")
         await asyncio.sleep(0.5)
         await harness.speaker.aclose()
@@ -289,7 +289,7 @@ async def test_late_end_does_not_stop_chime() -> None:
     async with playing() as harness:
         await asyncio.sleep(0.1)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(240))
+        await harness.speaker.play_chunk(A, level(240))
         await asyncio.sleep(0.1)
         at = len(harness.blocks)
         harness.speaker.chime(level(1000, 500))
@@ -316,7 +316,7 @@ async def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
     async with playing() as harness:
         await asyncio.sleep(1.2)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(24_000))
+        await harness.speaker.play_chunk(A, level(24_000))
         harness.speaker.end(A)
         await underrun_repeatedly(harness)
         assert len(harness.portaudio.opens) == 1  # not during a reply
@@ -372,7 +372,7 @@ async def test_reply_during_buffer_lengthening_is_played_completely(begins_s: fl
         await asyncio.sleep(begins_s - 0.3)
         at = len(harness.blocks)
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(12_000))
+        await harness.speaker.play_chunk(A, level(12_000))
         harness.speaker.end(A)
         await asyncio.sleep(2.0)
         assert harness.speaker.opened is not None

@@ -101,7 +101,7 @@ async def test_reply_is_reported_in_order_and_its_end_once(opened: Opening) -> N
         begun_s = asyncio.get_running_loop().time()
         harness.speaker.open(A)
         for _ in range(4):
-            assert await harness.speaker.play(A, level(S // 4))
+            assert await harness.speaker.play_chunk(A, level(S // 4))
         harness.speaker.end(A)
         await asyncio.sleep(1.5)
     reports = harness.reports_of(A)
@@ -119,7 +119,7 @@ async def test_play_waits_while_queue_is_full(opened: Opening) -> None:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
         begun_s = loop.time()
-        assert await harness.speaker.play(A, level(5 * S))
+        assert await harness.speaker.play_chunk(A, level(5 * S))
         assert loop.time() - begun_s == pytest.approx(3.0, abs=0.15)
 
 
@@ -129,7 +129,7 @@ async def test_close_ends_waiting_play(opened: Opening, how: str) -> None:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
         async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(harness.speaker.play(A, level(10 * S)))
+            playing = tasks.create_task(harness.speaker.play_chunk(A, level(10 * S)))
             await asyncio.sleep(0.5)
             closed_s = loop.time()
             if how == "close":
@@ -138,17 +138,17 @@ async def test_close_ends_waiting_play(opened: Opening, how: str) -> None:
                 harness.speaker.open(B)
         assert not playing.result()
         assert loop.time() - closed_s < 0.01
-        assert not await harness.speaker.play(A, level(10))
-        assert await harness.speaker.play(B, level(10)) is (how == "another")
+        assert not await harness.speaker.play_chunk(A, level(10))
+        assert await harness.speaker.play_chunk(B, level(10)) is (how == "another")
 
 
 async def test_reply_not_open_or_ended_is_not_played(opened: Opening) -> None:
     async with opened() as harness:
-        assert not await harness.speaker.play(NamedSound("never"), level(10))
+        assert not await harness.speaker.play_chunk(NamedSound("never"), level(10))
         harness.speaker.open(A)
-        assert await harness.speaker.play(A, level(240))
+        assert await harness.speaker.play_chunk(A, level(240))
         harness.speaker.end(A)
-        assert not await harness.speaker.play(A, level(240))
+        assert not await harness.speaker.play_chunk(A, level(240))
         harness.speaker.end(NamedSound("never"))
         assert harness.speaker.close(NamedSound("never")) == 0
         await asyncio.sleep(0.3)
@@ -159,7 +159,7 @@ async def test_reply_not_open_or_ended_is_not_played(opened: Opening) -> None:
 async def test_close_returns_played_samples_and_ends_reply(opened: Opening) -> None:
     async with opened() as harness:
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(S))
+        await harness.speaker.play_chunk(A, level(S))
         await asyncio.sleep(0.5)
         reports = harness.reports_of(A)
         taken = harness.speaker.close(A)
@@ -174,7 +174,7 @@ async def test_close_returns_played_samples_and_ends_reply(opened: Opening) -> N
 async def test_opening_open_reply_changes_nothing(opened: Opening) -> None:
     async with opened() as harness:
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(S // 2))
+        await harness.speaker.play_chunk(A, level(S // 2))
         await asyncio.sleep(0.2)
         harness.speaker.open(A)
         harness.speaker.end(A)
@@ -185,7 +185,7 @@ async def test_opening_open_reply_changes_nothing(opened: Opening) -> None:
 async def test_late_end_is_reported_without_more_samples(opened: Opening) -> None:
     async with opened() as harness:
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(480))
+        await harness.speaker.play_chunk(A, level(480))
         await asyncio.sleep(0.3)
         assert [finished for *_, finished in harness.reports_of(A)].count(True) == 0
         harness.speaker.end(A)
@@ -197,9 +197,9 @@ async def test_late_end_is_reported_without_more_samples(opened: Opening) -> Non
 async def test_reply_continues_after_underrun_with_new_time(opened: Opening) -> None:
     async with opened() as harness:
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(2400))
+        await harness.speaker.play_chunk(A, level(2400))
         await asyncio.sleep(0.6)
-        await harness.speaker.play(A, level(2400))
+        await harness.speaker.play_chunk(A, level(2400))
         harness.speaker.end(A)
         await asyncio.sleep(0.4)
     reports = harness.reports_of(A)
@@ -215,7 +215,7 @@ async def test_duck_without_reply_is_accepted(opened: Opening) -> None:
         harness.speaker.unduck()
         harness.speaker.open(A)
         harness.speaker.duck()
-        await harness.speaker.play(A, level(2400))
+        await harness.speaker.play_chunk(A, level(2400))
         harness.speaker.close(A)
         harness.speaker.unduck()
         harness.speaker.unduck()
@@ -226,7 +226,7 @@ async def test_reply_survives_loop_blocked_for_a_second(opened: Opening) -> None
     async with opened() as harness:
         loop = asyncio.get_running_loop()
         harness.speaker.open(A)
-        await harness.speaker.play(A, level(3 * S // 2))
+        await harness.speaker.play_chunk(A, level(3 * S // 2))
         harness.speaker.end(A)
         await asyncio.sleep(0.2)
         loop.stall(1.0)  # type: ignore[attr-defined]  # the virtual one

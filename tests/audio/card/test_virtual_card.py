@@ -60,7 +60,7 @@ class CardHarness:
         sound = NamedSound(f"reply {len(self.played)}")
         silent = self.speaker.silent_samples
         self.speaker.open(sound)
-        assert await self.speaker.play(sound, noise(2400))
+        assert await self.speaker.play_chunk(sound, noise(2400))
         self.speaker.end(sound)
         await self.until(lambda: self.played and self.played[-1][0] == sound and self.played[-1][3])
         assert self.speaker.silent_samples == silent
@@ -96,7 +96,7 @@ async def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path
             began_s = loop.time()
             speaking = card.speak(write_wav(tmp_path / "voice.wav", voice, 16_000))
             harness.speaker.open(NamedSound("reply"))
-            await harness.speaker.play(NamedSound("reply"), reply)
+            await harness.speaker.play_chunk(NamedSound("reply"), reply)
             harness.speaker.end(NamedSound("reply"))
             assert await asyncio.to_thread(speaking.wait) == 0
             await asyncio.sleep(0.3)
@@ -144,7 +144,7 @@ async def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     async with running() as harness:
         await harness.wait_for_audio()
         harness.speaker.open(NamedSound("long"))
-        await harness.speaker.play(NamedSound("long"), noise(36_000))
+        await harness.speaker.play_chunk(NamedSound("long"), noise(36_000))
         harness.speaker.end(NamedSound("long"))
         await asyncio.to_thread(card.kill)
         await harness.until(lambda: harness.played[-1][:2] == (NamedSound("long"), 36_000), 5)  # in silence

@@ -84,7 +84,7 @@ class Scene:
                 block = np.take(voice(), np.arange(told * BLOCK, (told + 1) * BLOCK), mode="wrap")
                 if self.announced(leaves_s):
                     self.canceller.add_reference(block, REPLY_RATE_HZ, leaves_s + self.late(leaves_s))
-                air.play(block)
+                air.play_samples(block)
                 told += 1
             span = slice(number * FRAME_SAMPLES, (number + 1) * FRAME_SAMPLES)
             sound = air.hear() * 32_768 + people[span]

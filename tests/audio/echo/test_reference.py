@@ -29,7 +29,9 @@ def follow(rate_hz: int, block: int, ppm: float, seconds: float, jitter_s: float
         at_s = number * FRAME_S
         while told * pace / rate_hz < at_s + 3 * FRAME_S:
             leaves_s = told * pace / rate_hz
-            line.push(tone(told / rate_hz, block, rate_hz), rate_hz, leaves_s + random.uniform(-jitter_s, jitter_s))
+            line.push_block(
+                tone(told / rate_hz, block, rate_hz), rate_hz, leaves_s + random.uniform(-jitter_s, jitter_s)
+            )
             told += block
         read.append(line.read(at_s, FRAME_SAMPLES))
     return line, np.concatenate(read)
@@ -69,8 +71,8 @@ def test_jitter_of_card_times_causes_no_discontinuity() -> None:
 
 def test_gap_between_replies_is_silence() -> None:
     line = ReferenceLine()
-    line.push(tone(0.0, 2400, 24_000), 24_000, 1.0)
-    line.push(tone(0.0, 2400, 24_000), 24_000, 1.5)
+    line.push_block(tone(0.0, 2400, 24_000), 24_000, 1.0)
+    line.push_block(tone(0.0, 2400, 24_000), 24_000, 1.5)
     assert line.read(1.02, FRAME_SAMPLES).any()
     assert not any(line.read(at_s, FRAME_SAMPLES).any() for at_s in (1.2, 1.3, 1.4, 1.45))
     assert line.read(1.52, FRAME_SAMPLES).any()
@@ -79,8 +81,8 @@ def test_gap_between_replies_is_silence() -> None:
 
 def test_latency_change_is_followed() -> None:
     line = ReferenceLine()
-    line.push(tone(0.0, 24_000, 24_000), 24_000, 1.0)
-    line.push(tone(1.0, 24_000, 24_000), 24_000, 1.8)  # 200 ms earlier than expected
+    line.push_block(tone(0.0, 24_000, 24_000), 24_000, 1.0)
+    line.push_block(tone(1.0, 24_000, 24_000), 24_000, 1.8)  # 200 ms earlier than expected
     assert line.steps == 1
     expected = tone(1.1, FRAME_SAMPLES, MIC_RATE_HZ)
     assert np.abs(line.read(1.9, FRAME_SAMPLES).astype(int) - expected).max() < 40
@@ -88,7 +90,7 @@ def test_latency_change_is_followed() -> None:
 
 def test_late_reference_is_silence_and_counted() -> None:
     line = ReferenceLine()
-    line.push(tone(0.0, 480, 16_000), 16_000, 0.0)
+    line.push_block(tone(0.0, 480, 16_000), 16_000, 0.0)
     read = line.read(0.02, FRAME_SAMPLES)
     assert read[:140].any()
     assert not read[180:].any()
@@ -99,7 +101,7 @@ def test_late_reference_is_silence_and_counted() -> None:
 
 def test_reference_before_the_first_block_is_silence() -> None:
     line = ReferenceLine()
-    line.push(np.zeros(0, np.int16), 24_000, 0.0)
+    line.push_block(np.zeros(0, np.int16), 24_000, 0.0)
     assert not line.read(5.0, FRAME_SAMPLES).any()
     assert line.ends_s is None
 
@@ -114,7 +116,7 @@ blocks = st.lists(
 def test_any_input_and_read_time_is_accepted(told: list[tuple[int, int, float]], asked: list[float]) -> None:
     line = ReferenceLine()
     for samples, rate_hz, leaves_s in told:
-        line.push(tone(0.0, samples, rate_hz), rate_hz, leaves_s)
+        line.push_block(tone(0.0, samples, rate_hz), rate_hz, leaves_s)
         assert line.ends_s is not None
     for at_s in asked:
         assert line.read(at_s, FRAME_SAMPLES).shape == (FRAME_SAMPLES,)

@@ -17,7 +17,7 @@ def track_of(pcm: Pcm, *, speaking: bool = True) -> ProsodyTrack:
     track = ProsodyTrack()
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         voicing = VadResult(speaking, Samples(0), 1.0 if speaking else 0.0)
-        track.push(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), voicing)
+        track.push_frame(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), voicing)
     return track
 
 
@@ -81,7 +81,7 @@ def test_any_audio_gives_finite_values(pattern: list[int], probability: float) -
     track = ProsodyTrack()
     pcm = np.resize(np.array(pattern, dtype=np.int16), FRAME_SAMPLES)
     for number in range(4):
-        track.push(Frame(Samples(number * FRAME_SAMPLES), pcm), VadResult(True, Samples(0), probability))
+        track.push_frame(Frame(Samples(number * FRAME_SAMPLES), pcm), VadResult(True, Samples(0), probability))
     rows = (track.pitch, track.clarity, track.level_db, track.tilt_db, track.change_db)
     assert all(np.isfinite(row).all() for row in rows)
     assert np.all((track.clarity >= 0) & (track.clarity <= 1))
@@ -95,7 +95,7 @@ def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
     for number, start in enumerate(range(0, len(pcm), FRAME_SAMPLES)):
         voicing = VadResult(number % 3 > 0, Samples(0), number / 60)
         for track in (often, once):
-            track.push(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), voicing)
+            track.push_frame(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), voicing)
         if number in reads:
             assert often.probability[-1] == np.float32(number / 60)
     for name in ("pitch", "clarity", "level_db", "tilt_db", "change_db", "probability"):
@@ -122,7 +122,7 @@ def test_resting_does_not_change_features_of_a_turn(parts: list[tuple[int, int]]
         for _ in range(count):
             frame = Frame(Samples(at), pcm[at : at + FRAME_SAMPLES])
             for track in (resting, plain):
-                track.push(frame, VadResult(speaking, onset, float(speaking)))
+                track.push_frame(frame, VadResult(speaking, onset, float(speaking)))
             at += FRAME_SAMPLES
 
     for silence, speech in parts:
@@ -142,12 +142,12 @@ def test_no_pitch_is_computed_in_silence() -> None:
     track.resting = True
     pcm = voice(np.full(2 * MIC_RATE_HZ, 150.0))
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
-        track.push(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), VadResult(False, Samples(0), 0.0))
+        track.push_frame(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), VadResult(False, Samples(0), 0.0))
     assert not track.pitch.any()
     assert not track.clarity.any()
     assert track.level_db[-1] > -40
     track.resting = False
-    track.push(Frame(Samples(len(pcm)), pcm[:FRAME_SAMPLES]), VadResult(False, Samples(0), 0.0))
+    track.push_frame(Frame(Samples(len(pcm)), pcm[:FRAME_SAMPLES]), VadResult(False, Samples(0), 0.0))
     assert (track.pitch[-80:] != UNVOICED).mean() > 0.9
     assert (track.pitch[:-90] == UNVOICED).all()
 

@@ -34,7 +34,7 @@ def after(pcm: Pcm, silence_ms: int = 200, *, noise: float = 3.0) -> Prosody:
     for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         speaking = start < len(pcm)
         voicing = VadResult(speaking, Samples(0), 1.0 if speaking else 0.0)
-        track.push(Frame(Samples(start), whole[start : start + FRAME_SAMPLES]), voicing)
+        track.push_frame(Frame(Samples(start), whole[start : start + FRAME_SAMPLES]), voicing)
     return prosody_at(track, Samples(0), Samples(len(pcm)))
 
 
@@ -74,7 +74,7 @@ def test_unvoiced_short_turn_has_neutral_pitch_rank() -> None:
     whole = np.concatenate([sound(hz_from=150, hz_to=150), np.zeros(samples_of_ms(440), dtype=np.int16)])
     whole += np.random.default_rng(5).normal(0, 300, len(whole)).astype(np.int16)
     for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
-        track.push(Frame(Samples(start), whole[start : start + FRAME_SAMPLES]), VadResult(True, Samples(0), 0.9))
+        track.push_frame(Frame(Samples(start), whole[start : start + FRAME_SAMPLES]), VadResult(True, Samples(0), 0.9))
     edge = Samples(len(whole) - samples_of_ms(100))
     found = prosody_at(track, Samples(edge - samples_of_ms(250)), edge)
     assert (found.pitch_known, found.pitch_rank) == (1.0, 0.5)
@@ -92,6 +92,6 @@ def test_any_history_gives_finite_values(runs: list[tuple[bool, int]], onset_ms:
     for number, speaking in enumerate(frames):
         pcm = tone if speaking else np.zeros(FRAME_SAMPLES, dtype=np.int16)
         voicing = VadResult(speaking, Samples(0), float(speaking))
-        track.push(Frame(Samples(number * FRAME_SAMPLES), pcm), voicing)
+        track.push_frame(Frame(Samples(number * FRAME_SAMPLES), pcm), voicing)
     found = prosody_at(track, samples_of_ms(onset_ms), samples_of_ms(edge_ms))
     assert np.isfinite(list(found.named().values())).all()

@@ -28,7 +28,7 @@ def centre(pcm: Pcm) -> float:
 def in_blocks(resampler: StreamResampler, pcm: Pcm, n: int) -> Pcm:
     out = []
     for i in range(0, len(pcm), n):
-        out.append(resampler.push(pcm[i : i + n]))
+        out.append(resampler.push_samples(pcm[i : i + n]))
         assert 0 <= resampler.received - resampler.given <= 0.062 * 24_000
     return np.concatenate([*out, resampler.flush()])
 
@@ -54,7 +54,7 @@ def test_output_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> N
     resampler = StreamResampler(rate_hz, to_hz)
     given_samples = 0
     for block in blocks:
-        given_samples += len(resampler.push(np.full(block, 1000, np.int16)))
+        given_samples += len(resampler.push_samples(np.full(block, 1000, np.int16)))
         assert resampler.given == given_samples
     assert resampler.received == pytest.approx(sum(blocks) * to_hz / rate_hz, abs=0.5)
     expected = resampler.received
@@ -71,7 +71,7 @@ def test_flush_resets_resampler() -> None:
 
 def test_same_rate_is_passed_through() -> None:
     sound = bump(500, 100, 16_000)
-    assert StreamResampler(16_000).push(sound) is sound
+    assert StreamResampler(16_000).push_samples(sound) is sound
 
 
 def test_loud_audio_is_clipped_without_wrapping() -> None:

@@ -38,8 +38,8 @@ class Peeking:
         speaking = []
         for _ in range(frames):
             pcm = self._random.normal(0, level, FRAME_SAMPLES).round().astype(np.int16)
-            self.track.push(Frame(Samples(self.at), pcm))
-            self.beginning.push(pcm)
+            self.track.push_frame(Frame(Samples(self.at), pcm))
+            self.beginning.push_frame(pcm)
             self.at += FRAME_SAMPLES
             self.beginning.check(Samples(self.at))
             speaking.append(self.track.speaking)
@@ -100,9 +100,9 @@ def test_peek_equals_window_score_and_keeps_state() -> None:
     plain, peeking = SileroStream(network), SileroStream(network)
     same = 0
     for at in range(0, len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES, FRAME_SAMPLES):
-        window = plain.push(pcm[at : at + FRAME_SAMPLES])
+        window = plain.push_frame(pcm[at : at + FRAME_SAMPLES])
         ahead = peeking.peek(pcm[at + FRAME_SAMPLES - SOUND_SAMPLES : at + FRAME_SAMPLES]) if at else 0.0
-        assert peeking.push(pcm[at : at + FRAME_SAMPLES]) == window
+        assert peeking.push_frame(pcm[at : at + FRAME_SAMPLES]) == window
         if window is not None and window[1] == 0 and at:
             assert ahead == pytest.approx(window[0], abs=1e-5)
             same += 1
@@ -121,7 +121,7 @@ def test_onset_is_earlier_than_by_whole_windows() -> None:
             frame = Frame(Samples(at), heard[at : at + FRAME_SAMPLES])
             if opened is None and vad.process(frame).speaking:
                 opened = frame.end
-            window = whole.push(frame.pcm)
+            window = whole.push_frame(frame.pcm)
             if sure is None and window is not None and window[0] >= SETTINGS.hysteresis.open_score:
                 sure = frame.end
         assert opened is not None

@@ -38,7 +38,7 @@ def heard(
         is_inserted, score = number in inserted, scores.get(number, 0.0)
         samples = pcm[number * FRAME_SAMPLES : (number + 1) * FRAME_SAMPLES] * (not is_inserted)
         frame = Frame(Samples(number * FRAME_SAMPLES), samples, is_inserted)
-        track.push(frame)
+        track.push_frame(frame)
         track.step(score, frame.start, frame.end)
         yield track, track.result(score)
 
@@ -101,7 +101,7 @@ def test_boundaries_do_not_depend_on_level_reads() -> None:
             Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i % 70 == 9
         )
         for track in (seldom, always):
-            track.push(frame)
+            track.push_frame(frame)
             loud += track is always and track.above_noise_floor
             if i % 3:  # like windows longer than frames
                 track.step(float(i in voiced), frame.start, frame.end)

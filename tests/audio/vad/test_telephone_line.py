@@ -27,7 +27,7 @@ def listened(*sounds: Pcm) -> TelephoneLine:
     line = TelephoneLine()
     for pcm in sounds:
         for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
-            line.push(pcm[start : start + FRAME_SAMPLES])
+            line.push_frame(pcm[start : start + FRAME_SAMPLES])
     return line
 
 
@@ -118,6 +118,6 @@ def test_reset_forgets_the_speaker() -> None:
     line = spoken_on()
     line.reset()
     for start in range(0, MIC_RATE_HZ, FRAME_SAMPLES):
-        line.push(narrow(1)[start : start + FRAME_SAMPLES])
+        line.push_frame(narrow(1)[start : start + FRAME_SAMPLES])
     assert line.is_narrow
     assert line.corrected(0.4, 512) == 0.4

@@ -41,14 +41,14 @@ def probabilities(network: SileroNetwork, recording: Path) -> list[float]:
     pcm, _ = soundfile.read(recording, dtype="int16")
     stream = SileroStream(network)
     frames = [pcm[at : at + FRAME_SAMPLES] for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES)]
-    return [window[0] for window in map(stream.push, frames) if window is not None]
+    return [window[0] for window in map(stream.push_frame, frames) if window is not None]
 
 
 def test_frames_give_same_result_as_whole_audio() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     pcm = pcm[: len(pcm) // 2560 * 2560]
     stream = SileroStream(SileroNetwork())
-    windows = [stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm), FRAME_SAMPLES)]
+    windows = [stream.push_frame(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm), FRAME_SAMPLES)]
     streamed = [window[0] for window in windows if window is not None]
     samples = np.concatenate([np.zeros(64), pcm / 32_768]).astype(np.float32)
     whole = np.stack([samples[at : at + 576] for at in range(0, len(pcm), 512)])
@@ -62,7 +62,7 @@ def test_frames_give_same_result_as_whole_audio() -> None:
 def test_window_reports_remaining_samples_of_frame() -> None:
     stream = SileroStream(SileroNetwork())
     silence = np.zeros(FRAME_SAMPLES, dtype=np.int16)
-    lefts = [window and window[1] for window in (stream.push(silence) for _ in range(8))]
+    lefts = [window and window[1] for window in (stream.push_frame(silence) for _ in range(8))]
     assert lefts == [None, 128, None, 256, 64, None, 192, 0]
 
 

@@ -57,10 +57,10 @@ def entry(number: int, clock: Clock, *, scope: str = "s", form: str = "f") -> Ca
 
 def test_entry_is_found_by_its_form_and_scope(make: Maker, clock: Clock) -> None:
     store = make()
-    store.put(entry(1, clock))
-    store.put(replace(entry(2, clock), vector=None))
-    store.put(entry(3, clock, form="other"))
-    store.put(entry(4, clock, scope="other"))
+    store.store_entry(entry(1, clock))
+    store.store_entry(replace(entry(2, clock), vector=None))
+    store.store_entry(entry(3, clock, form="other"))
+    store.store_entry(entry(4, clock, scope="other"))
     found = {one.id: one for one in store.find("s", "f", "words 1")}
     assert set(found) == {"id0001", "id0002"}
     assert found["id0002"].vector is None
@@ -76,8 +76,8 @@ def test_entry_is_found_by_its_form_and_scope(make: Maker, clock: Clock) -> None
 
 def test_entry_replaces_one_of_the_same_words(make: Maker, clock: Clock) -> None:
     store = make()
-    store.put(entry(1, clock))
-    store.put(replace(entry(1, clock), answer="No."))
+    store.store_entry(entry(1, clock))
+    store.store_entry(replace(entry(1, clock), answer="No."))
     assert [one.answer for one in store.find("s", "f", "words 1")] == ["No."]
     assert [one.id for one in store.entries()] == ["id0001"]
 
@@ -85,7 +85,7 @@ def test_entry_replaces_one_of_the_same_words(make: Maker, clock: Clock) -> None
 def test_entry_of_the_same_words_is_found_among_many_of_its_form(make: Maker, clock: Clock) -> None:
     store = make()
     for number in range(MAX_FOUND + 5):
-        store.put(replace(entry(number, clock), id=entry_id("s", f"words {number}")))
+        store.store_entry(replace(entry(number, clock), id=entry_id("s", f"words {number}")))
     found = store.find("s", "f", "words 0")
     assert len(found) == MAX_FOUND
     assert found[0].words == "words 0"
@@ -93,8 +93,8 @@ def test_entry_of_the_same_words_is_found_among_many_of_its_form(make: Maker, cl
 
 def test_uses_are_counted(make: Maker, clock: Clock) -> None:
     store = make()
-    store.put(entry(1, clock))
-    store.put(entry(2, clock))
+    store.store_entry(entry(1, clock))
+    store.store_entry(entry(2, clock))
     store.used(entry(1, clock))
     store.used(entry(1, clock))
     store.used(entry(7, clock))  # was forgotten meanwhile
@@ -104,9 +104,9 @@ def test_uses_are_counted(make: Maker, clock: Clock) -> None:
 def test_least_recently_used_entry_is_removed_first(make: Maker, clock: Clock) -> None:
     store = make(10)
     for number in range(10):
-        store.put(entry(number, clock))
+        store.store_entry(entry(number, clock))
     store.used(entry(0, clock))
-    store.put(entry(10, clock))
+    store.store_entry(entry(10, clock))
     kept = {one.id for one in store.entries()}
     assert len(kept) == 10
     assert "id0000" in kept
@@ -117,8 +117,8 @@ def test_least_recently_used_entry_is_removed_first(make: Maker, clock: Clock) -
 def test_two_processes_store_the_same_words_once(make: Maker, clock: Clock) -> None:
     one, other = make(), make()
     same = replace(entry(1, clock), id=entry_id("s", "words 1"))
-    one.put(same)
-    other.put(replace(same, answer="No."))
+    one.store_entry(same)
+    other.store_entry(replace(same, answer="No."))
     assert [found.answer for found in one.find("s", "f", "words 1")] == ["No."]
     assert len(one.entries()) == 1
 
@@ -127,11 +127,11 @@ def test_entry_from_the_future_is_not_found(tmp_path: Path, clock: Clock) -> Non
     """It was stored while the clock was wrong, and would never be old."""
     store = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=10 * DAY_S, now_s=clock)
     clock.now_s += 400 * DAY_S
-    store.put(entry(1, clock))
+    store.store_entry(entry(1, clock))
     clock.now_s -= 400 * DAY_S
     assert store.find("s", "f", "words 1") == []
     assert store.entries() == []
-    store.put(entry(2, clock))
+    store.store_entry(entry(2, clock))
     store.close()
     with sqlite3.connect(tmp_path / "a.sqlite3") as database:
         assert database.execute("SELECT id FROM answers").fetchall() == [("id0002",)]
@@ -141,7 +141,7 @@ def test_entry_from_the_future_is_not_found(tmp_path: Path, clock: Clock) -> Non
 def test_old_words_leave_the_file_when_it_is_opened(tmp_path: Path, clock: Clock) -> None:
     file = tmp_path / "a.sqlite3"
     store = SqliteStore(file, max_entries=10, max_age_s=10 * DAY_S, now_s=clock)
-    store.put(replace(entry(1, clock), answer="a secret answer"))
+    store.store_entry(replace(entry(1, clock), answer="a secret answer"))
     store.close()
     clock.now_s += 11 * DAY_S
     later = SqliteStore(file, max_entries=10, max_age_s=10 * DAY_S, now_s=clock)
@@ -153,7 +153,7 @@ def test_old_words_leave_the_file_when_it_is_opened(tmp_path: Path, clock: Clock
 def test_memory_writes_no_file(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = SqliteStore(None, max_entries=10, max_age_s=DAY_S, now_s=clock)
-    store.put(entry(1, clock))
+    store.store_entry(entry(1, clock))
     assert len(store.find("s", "f", "words 1")) == 1
     assert store.forget(["id0001"]) == 1
     store.close()
@@ -164,7 +164,7 @@ def test_memory_writes_no_file(tmp_path: Path, clock: Clock, monkeypatch: pytest
 def test_rest_of_an_expired_redis_entry_is_removed(make: Maker, clock: Clock) -> None:
     store = make()
     if isinstance(store, RedisStore):
-        store.put(entry(1, clock))
+        store.store_entry(entry(1, clock))
         store._redis.delete(f"{PREFIX}entry:id0001")
         store._redis.hincrby(f"{PREFIX}entry:id0001", "hits", 1)  # it expired just before its use was recorded
         assert store.find("s", "f", "words 1") == []
@@ -174,9 +174,9 @@ def test_rest_of_an_expired_redis_entry_is_removed(make: Maker, clock: Clock) ->
 def test_old_entry_is_not_found(make: Maker, clock: Clock) -> None:
     store = make()
     if isinstance(store, SqliteStore):  # Redis measures the age itself
-        store.put(entry(1, clock))
+        store.store_entry(entry(1, clock))
         clock.now_s += 11 * DAY_S
-        store.put(entry(2, clock))
+        store.store_entry(entry(2, clock))
         assert [one.id for one in store.find("s", "f", "words 1")] == ["id0002"]
         assert [one.id for one in store.entries()] == ["id0002"]
 
@@ -185,7 +185,7 @@ def test_redis_removes_old_entries_itself(make: Maker, clock: Clock) -> None:
     store = make()
     if not isinstance(store, SqliteStore):
         assert isinstance(store, RedisStore)
-        store.put(entry(1, clock))
+        store.store_entry(entry(1, clock))
         keys = [key for key in store._redis.keys(f"{PREFIX}*") if not key.endswith(b":used")]
         assert len(keys) == 2
         assert all(9 * DAY_S < store._redis.ttl(key) <= 10 * DAY_S for key in keys)
@@ -197,25 +197,25 @@ def test_redis_removes_old_entries_itself(make: Maker, clock: Clock) -> None:
 
 def test_forgotten_entry_is_gone_for_every_process(make: Maker, clock: Clock) -> None:
     server, command = make(), make()
-    server.put(entry(1, clock))
-    server.put(entry(2, clock))
+    server.store_entry(entry(1, clock))
+    server.store_entry(entry(2, clock))
     assert len(server.find("s", "f", "words 1")) == 2
     assert command.forget(["id0001", "unknown"]) == 1
     assert [one.id for one in server.find("s", "f", "words 1")] == ["id0002"]
-    server.put(entry(3, clock))
+    server.store_entry(entry(3, clock))
     assert {one.id for one in command.find("s", "f", "words 1")} == {"id0002", "id0003"}
 
 
 def test_file_is_private(tmp_path: Path, clock: Clock) -> None:
     store = SqliteStore(tmp_path / "new" / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock)
-    store.put(entry(1, clock))
+    store.store_entry(entry(1, clock))
     for file in (tmp_path / "new").iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
 
 
 def test_forgotten_words_are_not_in_the_file(tmp_path: Path, clock: Clock) -> None:
     store = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock)
-    store.put(replace(entry(1, clock), answer="a secret answer"))
+    store.store_entry(replace(entry(1, clock), answer="a secret answer"))
     command = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock, timeout_s=5.0)
     assert command.forget(["id0001"]) == 1
     assert not [file for file in tmp_path.iterdir() if b"secret" in file.read_bytes()], "while a server has it open"
@@ -243,15 +243,15 @@ def test_unusable_file_is_an_error_of_one_sentence(tmp_path: Path, clock: Clock,
 def test_locked_file_is_an_error_soon(tmp_path: Path, clock: Clock) -> None:
     file = tmp_path / "a.sqlite3"
     store = SqliteStore(file, max_entries=10, max_age_s=DAY_S, now_s=clock)
-    store.put(entry(1, clock))
+    store.store_entry(entry(1, clock))
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(CacheStoreError, match="locked"):
-        store.put(entry(2, clock))
+        store.store_entry(entry(2, clock))
     assert len(store.find("s", "f", "words 1")) == 1  # reading goes on
     other.execute("ROLLBACK")
     other.close()
-    store.put(entry(2, clock))
+    store.store_entry(entry(2, clock))
     assert len(store.find("s", "f", "words 1")) == 2
 
 

@@ -64,7 +64,7 @@ class MemoryStore:
         self._check()
         return [entry for entry in self.kept if (entry.scope, entry.form) == (scope, form)]
 
-    def put(self, entry: CacheEntry) -> None:
+    def store_entry(self, entry: CacheEntry) -> None:
         self._check()
         self.kept = [*(one for one in self.kept if one.id != entry.id), entry]
 

@@ -283,11 +283,11 @@ class QueueingSpeaker(StallingSpeaker):
         if len(self._queue) == 1:
             super().open(sound)
 
-    async def play(self, sound: SoundId, pcm: Pcm) -> bool:
+    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
         while sound in self._queue[1:]:
             self._moved.clear()
             await self._moved.wait()
-        return await super().play(sound, pcm)
+        return await super().play_chunk(sound, pcm)
 
     def close(self, sound: SoundId) -> ReplySamples:
         waits, plays = sound in self._queue[1:], self._queue[:1] == [sound]

@@ -63,7 +63,7 @@ async def close_code(port: int, *messages: str, query: str = "", token: str = ""
 def telephone(pcm: Pcm) -> bytes:
     """Returns sound of 24 kHz as mu-law at 8 kHz."""
     narrow = StreamResampler(REPLY_RATE_HZ, 8000)
-    return g711.encode_ulaw(np.concatenate([narrow.push(pcm), narrow.flush()]))
+    return g711.encode_ulaw(np.concatenate([narrow.push_samples(pcm), narrow.flush()]))
 
 
 @dataclass

@@ -45,16 +45,16 @@ def test_audio_commands_wait_for_queued_audio(command: Command) -> None:
     backlog = AudioBacklog()
     assert not backlog.must_wait(command)
     assert backlog.must_wait(command, behind=True)
-    backlog.put(sound())
+    backlog.append_command(sound())
     assert backlog.must_wait(command)
 
 
 def test_other_commands_wait_for_a_commit_but_not_for_audio() -> None:
     backlog = AudioBacklog()
-    backlog.put(sound())
+    backlog.append_command(sound())
     assert not backlog.must_wait(CANCEL)
     assert not backlog.must_wait(RETRIEVE)
-    backlog.put(COMMIT)
+    backlog.append_command(COMMIT)
     assert backlog.must_wait(CANCEL)
     assert backlog.must_wait(RETRIEVE)
 
@@ -63,7 +63,7 @@ def test_queued_commands_are_taken_in_order() -> None:
     backlog = AudioBacklog()
     commands: list[Command] = [sound(), COMMIT, RESPOND, sound(), CANCEL]
     for command in commands:
-        backlog.put(command)
+        backlog.append_command(command)
     assert taken(backlog) == commands
 
 
@@ -72,16 +72,16 @@ def test_clear_drops_uncommitted_audio_only() -> None:
     committed, cleared = sound(), sound()
     sent: list[Command] = [committed, COMMIT, cleared, CLEAR]
     for command in sent:
-        backlog.put(command)
+        backlog.append_command(command)
     assert not backlog.is_wanted(cleared)
     assert taken(backlog) == [committed, COMMIT, CLEAR]
 
 
 def test_audio_dropped_while_it_is_taken_is_not_wanted() -> None:
     backlog, first = AudioBacklog(), sound()
-    backlog.put(first)
+    backlog.append_command(first)
     assert backlog.is_wanted(first)
-    backlog.put(CLEAR)
+    backlog.append_command(CLEAR)
     assert not backlog.is_wanted(first)
     backlog.done(first)
     assert taken(backlog) == [CLEAR]
@@ -90,9 +90,9 @@ def test_audio_dropped_while_it_is_taken_is_not_wanted() -> None:
 def test_backlog_is_full_at_its_bound_and_empty_after_close() -> None:
     room = BacklogRoom()
     backlog = AudioBacklog(room)
-    backlog.put(sound(audio_backlog.MAX_BYTES - 1))
+    backlog.append_command(sound(audio_backlog.MAX_BYTES - 1))
     assert not backlog.full
-    backlog.put(sound())
+    backlog.append_command(sound())
     assert backlog.full
     backlog.close()
     assert backlog.empty
@@ -103,10 +103,10 @@ def test_total_backlog_bound_leaves_each_client_a_share() -> None:
     room = BacklogRoom()
     many = [AudioBacklog(room) for _ in range(9)]
     for backlog in many[:8]:
-        backlog.put(sound(audio_backlog.MAX_BYTES_OF_ALL // 8))
-    many[8].put(sound(audio_backlog.MIN_BYTES - 1))
+        backlog.append_command(sound(audio_backlog.MAX_BYTES_OF_ALL // 8))
+    many[8].append_command(sound(audio_backlog.MIN_BYTES - 1))
     assert not many[8].full
-    many[8].put(sound())
+    many[8].append_command(sound())
     assert many[8].full
     many[0].close()
     assert not many[8].full

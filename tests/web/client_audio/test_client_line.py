@@ -107,7 +107,7 @@ def hear(
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
             at_s = max(now_s - 0.01, BEGIN_S + block.at_s)
-            keep(line.push(block.pcm, rate_hz, at_s, batches_silence=batches_silence))
+            keep(line.push_block(block.pcm, rate_hz, at_s, batches_silence=batches_silence))
         if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
@@ -261,8 +261,8 @@ def test_turn_of_a_client_that_stops_sending_becomes_silence() -> None:
 def test_commit_during_stall_includes_all_received_audio() -> None:
     line = ClientLine(24_000)
     pcm = voice(2.0, 24_000)
-    frames = line.push(pcm[:24_000], 24_000, 101.0)
-    frames += line.push(pcm[24_000:36_000], 24_000, 102.2)  # 0.7 s later than it was captured
+    frames = line.push_block(pcm[:24_000], 24_000, 101.0)
+    frames += line.push_block(pcm[24_000:36_000], 24_000, 102.2)  # 0.7 s later than it was captured
     assert len(frames) == 50
     frames += line.settle()
     assert len(frames) == 75
@@ -272,9 +272,9 @@ def test_commit_during_stall_includes_all_received_audio() -> None:
 
 def test_lost_connection_becomes_silence_at_once() -> None:
     line = ClientLine(24_000)
-    line.push(voice(1.0, 24_000), 24_000, 101.0)
+    line.push_block(voice(1.0, 24_000), 24_000, 101.0)
     line.arrivals.gone = True
     assert line.idle(101.15)
     assert line.arrivals.max_gap_s < 0.2
-    line.push(voice(0.02, 24_000), 24_000, 103.0)
+    line.push_block(voice(0.02, 24_000), 24_000, 103.0)
     assert line.arrivals.max_gap_s > 1.0

@@ -90,7 +90,7 @@ async def open_reply(*, trusted: bool = False) -> AsyncGenerator[Client]:
 
 
 async def play(client: Client, ms: float) -> bool:
-    whole = await client.speaker.play(REPLY, sound(ms))
+    whole = await client.speaker.play_chunk(REPLY, sound(ms))
     client.speaker.end(REPLY)
     return whole
 
@@ -125,7 +125,7 @@ async def test_position_is_reported_often_at_first_and_end_at_once() -> None:
 
 async def test_end_after_all_was_played_is_reported_at_once() -> None:
     async with open_reply() as client:
-        assert await client.speaker.play(REPLY, sound(1500))
+        assert await client.speaker.play_chunk(REPLY, sound(1500))
         await client.at(1550)
         client.speaker.end(REPLY)
         await client.at(1700)
@@ -145,9 +145,9 @@ async def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
 
 async def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
     async with open_reply() as client:
-        assert not await client.speaker.play(NamedSound("another"), sound(100))
+        assert not await client.speaker.play_chunk(NamedSound("another"), sound(100))
         async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(client.speaker.play(REPLY, sound(5000)))
+            playing = tasks.create_task(client.speaker.play_chunk(REPLY, sound(5000)))
             await client.at(500)
             assert client.speaker.close(REPLY) == heard(500)
             await asyncio.sleep(0)
@@ -176,9 +176,9 @@ async def test_client_without_reports_plays_at_once_in_real_time() -> None:
 
 async def test_late_audio_is_played_late() -> None:
     async with open_reply() as client:
-        await client.speaker.play(REPLY, sound(300))
+        await client.speaker.play_chunk(REPLY, sound(300))
         await client.at(1000)  # slow synthesis: 700 ms of silence at the client
-        await client.speaker.play(REPLY, sound(300, 300))
+        await client.speaker.play_chunk(REPLY, sound(300, 300))
         client.speaker.end(REPLY)
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
@@ -188,7 +188,7 @@ async def test_late_audio_is_played_late() -> None:
 
 async def test_end_is_reported_once_even_after_the_last_audio() -> None:
     async with open_reply() as client:
-        await client.speaker.play(REPLY, sound(300))
+        await client.speaker.play_chunk(REPLY, sound(300))
         await client.at(1000)
         assert client.finished_at_ms == []
         client.speaker.end(REPLY)
@@ -244,10 +244,10 @@ async def test_finished_report_ends_reply_with_audio_left() -> None:
 
 async def test_stalled_playback_between_reports_is_not_counted() -> None:
     async with open_reply(trusted=True) as client:
-        await client.speaker.play(REPLY, sound(300))
+        await client.speaker.play_chunk(REPLY, sound(300))
         await client.report(20, 0)
         await client.at(1000)
-        await client.speaker.play(REPLY, sound(500, 300))
+        await client.speaker.play_chunk(REPLY, sound(500, 300))
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
@@ -408,7 +408,7 @@ class RandomActions:
 
     async def speak(self) -> None:
         while (pcm := await self.voice.get()) is not None:
-            if not await self.client.speaker.play(REPLY, pcm):
+            if not await self.client.speaker.play_chunk(REPLY, pcm):
                 return
         self.client.speaker.end(REPLY)
 

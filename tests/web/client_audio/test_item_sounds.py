@@ -49,8 +49,8 @@ def test_reply_grows_and_is_cut_to_what_was_heard() -> None:
 def test_replaced_sound_does_not_count() -> None:
     sounds = ItemSounds()
     for _ in range(10):
-        sounds.put(A, 0, [sound(15)], 24_000)
-    sounds.put(B, 0, [sound(15)], 24_000)
+        sounds.keep_sound(A, 0, [sound(15)], 24_000)
+    sounds.keep_sound(B, 0, [sound(15)], 24_000)
     assert (kept_s(sounds, A), kept_s(sounds, B)) == (15, 15)
 
 
@@ -58,7 +58,7 @@ def test_oldest_sound_is_dropped_beyond_the_limit() -> None:
     sounds = ItemSounds()
     items = [ItemId(f"i{number}") for number in range(5)]
     for item in items:
-        sounds.put(item, 0, [sound(15)], 24_000)
+        sounds.keep_sound(item, 0, [sound(15)], 24_000)
     assert [kept_s(sounds, item) for item in items] == [None, 15, 15, 15, 15]
     assert [sounds.has(item) for item in items] == [False, True, True, True, True]
     for _ in range(16):
@@ -69,7 +69,7 @@ def test_oldest_sound_is_dropped_beyond_the_limit() -> None:
 
 def test_sound_that_is_too_long_is_absent_and_not_partly_kept() -> None:
     sounds = ItemSounds()
-    sounds.put(A, 1, [sound(17)], 24_000)
+    sounds.keep_sound(A, 1, [sound(17)], 24_000)
     for _ in range(20):
         sounds.add_reply(A, sound(1))
     assert sounds.of(A) == {}
@@ -87,10 +87,10 @@ def test_longest_sound_fits_into_a_message_that_common_clients_accept() -> None:
 def test_deleted_sound_makes_room() -> None:
     sounds = ItemSounds()
     for part in range(4):
-        sounds.put(A, part, [sound(16)], 24_000)
+        sounds.keep_sound(A, part, [sound(16)], 24_000)
     sounds.forget(A)
     for part in range(4):
-        sounds.put(B, part, [sound(16)], 24_000)
+        sounds.keep_sound(B, part, [sound(16)], 24_000)
     assert sounds.of(A) == {}
     assert set(sounds.of(B)) == {0, 1, 2, 3}
 
@@ -98,7 +98,7 @@ def test_deleted_sound_makes_room() -> None:
 def test_number_of_items_is_limited() -> None:
     sounds = ItemSounds()
     for number in range(MAX_ITEMS + 1):
-        sounds.put(ItemId(f"i{number}"), 0, [sound(0.001)], 24_000)
+        sounds.keep_sound(ItemId(f"i{number}"), 0, [sound(0.001)], 24_000)
     assert sounds.of(ItemId("i0")) == {}
     assert kept_s(sounds, ItemId("i1")) == pytest.approx(0.001)
 
@@ -112,10 +112,10 @@ def frames(first: int, count: int) -> list[Frame]:
 def test_tape_has_a_turn_from_before_its_onset_to_after_its_end() -> None:
     tape = SpeechTape()
     for frame in frames(0, 100):
-        tape.add(frame)
+        tape.add_frame(frame)
     tape.begin(1, 1000.0)  # reported late
     for frame in frames(100, 100):
-        tape.add(frame)
+        tape.add_frame(frame)
     assert [pcm[0] for pcm in tape.end(1, 3000.0)] == list(range(40, 160))
     assert tape.end(1, 3000.0) == []
 
@@ -124,11 +124,11 @@ def test_second_turn_may_begin_before_the_first_is_committed() -> None:
     tape = SpeechTape()
     tape.begin(1, 200.0)
     for frame in frames(0, 100):
-        tape.add(frame)
+        tape.add_frame(frame)
     tape.begin(2, 1500.0)
     tape.begin(2, 1900.0)  # goes on
     for frame in frames(100, 100):
-        tape.add(frame)
+        tape.add_frame(frame)
     assert [pcm[0] for pcm in tape.end(1, 800.0)] == list(range(50))
     assert [pcm[0] for pcm in tape.end(2, None)] == list(range(65, 200))
 
@@ -136,10 +136,10 @@ def test_second_turn_may_begin_before_the_first_is_committed() -> None:
 def test_tape_keeps_little_without_speech_and_nothing_of_an_endless_turn() -> None:
     tape = SpeechTape()
     for frame in frames(0, RECENT_FRAMES + 50):
-        tape.add(frame)
+        tape.add_frame(frame)
     tape.begin(1, 0.0)
     assert tape.end(1, None) == [], "its beginning is gone"
     tape.begin(2, 2500.0)
     for frame in frames(RECENT_FRAMES + 50, MAX_SPEECH_FRAMES + 1):
-        tape.add(frame)
+        tape.add_frame(frame)
     assert tape.end(2, None) == []

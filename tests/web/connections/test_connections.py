@@ -619,13 +619,13 @@ async def stack_caller(server: SessionServer) -> RecordingClient:
 async def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio_backlog, "MAX_BYTES", 1 << 19)
     held: list[int] = []
-    put = audio_backlog.AudioBacklog.put
+    put = audio_backlog.AudioBacklog.append_command
 
     def counted(backlog: audio_backlog.AudioBacklog, command: Command) -> None:
         put(backlog, command)
         held.append(backlog._bytes)
 
-    monkeypatch.setattr(audio_backlog.AudioBacklog, "put", counted)
+    monkeypatch.setattr(audio_backlog.AudioBacklog, "append_command", counted)
     async with session_server(engine_loader(tmp_path, "server.resume_s=0")) as server:
         async with connected_client(server) as caller:
             for _ in range(40):

@@ -206,7 +206,7 @@ def write_many(monkeypatch: pytest.MonkeyPatch, answer_s: float) -> tuple[list[o
         monkeypatch.setattr(store, "_put", answer)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        puts = [store.put(f"token {n}", "owner", VERSION, b"x", b"y") for n in range(600)]
+        puts = [store.write_conversation(f"token {n}", "owner", VERSION, b"x", b"y") for n in range(600)]
         return await asyncio.gather(*puts, return_exceptions=True), loop.time() - began_s
 
     return run_virtual(main())

@@ -150,8 +150,8 @@ def test_reply_continues_after_lost_connection(open_page: OpenPageFunction) -> N
     page.evaluate("""(() => {
         window.pushed = [];
         const { output } = repartee.session.audio;
-        const push = output.push.bind(output);
-        output.push = (reply, pcm) => { pushed.push(...pcm); push(reply, pcm); };
+        const push = output.pushChunk.bind(output);
+        output.pushChunk = (reply, pcm) => { pushed.push(...pcm); push(reply, pcm); };
         repartee.session.addEventListener('problem', ({ detail: { problem } }) => (window.problem ??= problem));
         repartee.session.addEventListener('session', ({ detail }) => (window.session = detail));
         output.addEventListener('finished', ({ detail }) => (window.finished ??= detail.played_ms));

@@ -12,7 +12,7 @@ function resampled(from, to, seconds) {
   const sound = tones(from, from * seconds);
   const resampler = new StreamResampler(from, to);
   const out = [];
-  for (let at = 0, n = 1; at < sound.length; at += n, n = (n * 7) % 331 + 1) out.push(...resampler.push(sound.subarray(at, at + n)));
+  for (let at = 0, n = 1; at < sound.length; at += n, n = (n * 7) % 331 + 1) out.push(...resampler.pushBlock(sound.subarray(at, at + n)));
   return out;
 }
 

@@ -8,8 +8,8 @@ from web.remote.conversation.pending_text import MAX_WAITING, PendingText
 
 def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
     typed = PendingText()
-    assert typed.add("one")
-    assert typed.add("two")
+    assert typed.add_text("one")
+    assert typed.add_text("two")
     assert typed.unsent == [("typed_1", "one"), ("typed_2", "two")]
     typed.sent("typed_1")
     assert typed.unsent == [("typed_2", "two")]
@@ -25,7 +25,7 @@ def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
 
 def test_lost_connection_reports_uncertain_texts_once() -> None:
     typed = PendingText()
-    typed.add("one")
+    typed.add_text("one")
     assert not typed.connection_lost()
     typed.sent("typed_1")
     assert typed.connection_lost()
@@ -35,8 +35,8 @@ def test_lost_connection_reports_uncertain_texts_once() -> None:
 
 def test_waiting_texts_are_limited_and_counted_on_give_up() -> None:
     typed = PendingText()
-    assert all(typed.add("x") for _ in range(MAX_WAITING))
-    assert not typed.add("x")
+    assert all(typed.add_text("x") for _ in range(MAX_WAITING))
+    assert not typed.add_text("x")
     assert (typed.give_up(), typed.give_up(), typed.reply_due) == (MAX_WAITING, 0, False)
 
 
@@ -45,7 +45,7 @@ def test_every_text_arrives_despite_lost_connections(course: list[str]) -> None:
     typed, words, there, sent = PendingText(), list[str](), dict[str, str](), dict[str, str]()
     for step in [*course, "lost", "send", "arrive"]:
         match step:
-            case "add" if typed.add(f"text {len(words)}"):
+            case "add" if typed.add_text(f"text {len(words)}"):
                 words.append(f"text {len(words)}")
             case "send":
                 for name, text in typed.unsent:

@@ -28,7 +28,7 @@ def packets(pcm: Pcm) -> list[bytes]:
 
 
 def pushed(buffer: JitterBuffer, sequence: int, now_s: float) -> list[OrderedPacket]:
-    return buffer.push(sequence & 0xFFFF, sequence * TICKS & 0xFFFFFFFF, FRAME, now_s)
+    return buffer.push_packet(sequence & 0xFFFF, sequence * TICKS & 0xFFFFFFFF, FRAME, now_s)
 
 
 def lost_frames(ready: list[OrderedPacket]) -> list[int]:
@@ -85,7 +85,7 @@ def test_sequence_numbers_and_timestamps_wrap() -> None:
     first = 0xFFFF * 3 + 0xFFFE
     for number in range(first, first + 6):
         at = (0xFFFFFFFF - TICKS + (number - first) * TICKS) & 0xFFFFFFFF
-        assert lost_frames(buffer.push(number & 0xFFFF, at, FRAME, 0.0)) == [0]
+        assert lost_frames(buffer.push_packet(number & 0xFFFF, at, FRAME, 0.0)) == [0]
 
 
 def test_stream_that_begins_anew_has_no_gap() -> None:
@@ -117,7 +117,7 @@ def test_sound_keeps_its_length_under_loss_and_reordering(loss: float) -> None:
     heard = [
         block
         for now_s, number, packet in sorted(arrivals)
-        for block in incoming.on_time(now_s) + incoming.push(number, number * TICKS, packet, now_s)
+        for block in incoming.on_time(now_s) + incoming.push_packet(number, number * TICKS, packet, now_s)
     ]
     heard += incoming.on_time(99.0)
     assert abs(sum(map(len, heard)) - len(pcm)) <= FRAME_SAMPLES
@@ -149,7 +149,7 @@ def test_lost_frame_is_restored_from_the_copy_in_the_next_one() -> None:
 def test_invalid_packets_are_no_sound() -> None:
     incoming = IncomingAudio()
     for number, packet in enumerate([b"", b"\xff", b"\x03\xff\xff", bytes(40)]):
-        incoming.push(number, number * TICKS, packet, number * 0.02)
+        incoming.push_packet(number, number * TICKS, packet, number * 0.02)
 
 
 # ---- replies ----
@@ -163,7 +163,7 @@ def test_reply_is_sent_in_frames_and_its_playback_is_reported_later() -> None:
     outgoing, told = OutgoingAudio(), []
     outgoing.started = lambda response: told.append(("started", response))
     outgoing.stopped = lambda response: told.append(("stopped", response))
-    outgoing.push("r", "i", tone(250))
+    outgoing.push_chunk("r", "i", tone(250))
     assert [frame is not None for frame in sent_out(outgoing, 14)] == [True] * 12 + [False] * 2
     outgoing.complete("r")
     assert [frame is not None for frame in sent_out(outgoing, 2, 0.28)] == [True, False]
@@ -176,20 +176,20 @@ def test_reply_is_sent_in_frames_and_its_playback_is_reported_later() -> None:
 
 def test_interrupted_reply_ends_within_a_frame_and_is_not_reported_further() -> None:
     outgoing = OutgoingAudio()
-    outgoing.push("r", "i", tone(1000))
+    outgoing.push_chunk("r", "i", tone(1000))
     sent_out(outgoing, 10)
     assert outgoing.drop(item_id="i") == "r"
     assert outgoing.next_frame(1.0) is None
     assert outgoing.reports(9.0) == []
-    outgoing.push("r", "i", tone(100))  # was on its way
+    outgoing.push_chunk("r", "i", tone(100))  # was on its way
     assert outgoing.next_frame(1.0) is None
     assert outgoing.drop(response_id="r") is None
 
 
 def test_next_reply_waits_for_the_one_before() -> None:
     outgoing = OutgoingAudio()
-    outgoing.push("a", "1", tone(40))
-    outgoing.push("b", "2", tone(40))
+    outgoing.push_chunk("a", "1", tone(40))
+    outgoing.push_chunk("b", "2", tone(40))
     sent_out(outgoing, 3)
     assert not [one for one in outgoing.reports(9.0) if one.response_id == "b"]
     outgoing.complete("a")

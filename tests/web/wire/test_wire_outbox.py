@@ -14,7 +14,7 @@ from web.wire.outgoing.outbox import Outbox
 )
 def test_event_is_read_as_it_was_added(value: object) -> None:
     outbox = Outbox()
-    outbox.add("error", {"error": value})
+    outbox.add_event("error", {"error": value})
     (text,) = outbox.drain()
     assert json.loads(text) == json.loads(json.dumps({"type": "error", "event_id": "event_1", "error": value}))
     assert text.startswith('{"type":"error"')

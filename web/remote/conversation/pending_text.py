@@ -35,7 +35,7 @@ class PendingText:
         """Whether a text was typed and no answer to it has begun."""
         return self._reply_due
 
-    def add(self, words: str) -> bool:
+    def add_text(self, words: str) -> bool:
         """Adds a typed text; returns False if too many are waiting."""
         if len(self._waiting) >= MAX_WAITING:
             return False

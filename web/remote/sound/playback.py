@@ -80,13 +80,13 @@ class RemotePlayback:
         if self._kept_samples < MAX_KEPT_SAMPLES:
             self._kept.append(pcm)
             self._kept_samples += len(pcm)
-        self._put(reply, pcm)
+        self._queue_chunk(reply, pcm)
 
     def end(self, reply: ReplyId) -> None:
         """Ends a reply whose audio is complete."""
         if reply in self._played and reply not in self._closed and self._ended != reply:
             self._ended = reply
-            self._put(reply, None)
+            self._queue_chunk(reply, None)
 
     def stop(self) -> None:
         """Stops playback and drops queued audio."""
@@ -124,8 +124,8 @@ class RemotePlayback:
         self.stop()
         self._repeats += 1
         sound = NamedSound(f"repetition {self._repeats}")
-        self._put(sound, np.concatenate(self._kept))
-        self._put(sound, None)
+        self._queue_chunk(sound, np.concatenate(self._kept))
+        self._queue_chunk(sound, None)
         return True
 
     def received_ms(self, reply: ReplyId) -> float:
@@ -168,7 +168,7 @@ class RemotePlayback:
                     continue
             self._waiting_samples -= len(pcm)
             self._given += len(pcm)
-            await self.speaker.play(sound, pcm)
+            await self.speaker.play_chunk(sound, pcm)
 
     def _begin_at_the_speaker(self, sound: SoundId) -> None:
         self._open, self._given = sound, 0
@@ -239,7 +239,7 @@ class RemotePlayback:
         self.playing = reply
         self._kept, self._kept_samples, self._reported = [], 0, False
 
-    def _put(self, sound: SoundId, pcm: Pcm | None) -> None:
+    def _queue_chunk(self, sound: SoundId, pcm: Pcm | None) -> None:
         self._waiting.append((sound, pcm))
         self._waiting_samples += 0 if pcm is None else len(pcm)
         self._changed.set()

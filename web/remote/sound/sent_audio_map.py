@@ -38,7 +38,7 @@ class SentAudioMap:
         self._stretches.clear()
         self._before = 0
 
-    def add(self, start: Samples, samples: int) -> None:
+    def add_samples(self, start: Samples, samples: int) -> None:
         """Adds samples that were sent, from this position of the line on."""
         last = self._stretches[-1] if self._stretches else None
         if last is not None and last.start + last.samples == start:

@@ -26,7 +26,7 @@ export class Capture {
   process(frame, block) {
     if (frame !== this._expectedFrame) this._restart(frame);
     this._expectedFrame = frame + block.length;
-    const samples = this._resampler.push(block);
+    const samples = this._resampler.pushBlock(block);
     const chunks = [];
     for (let at = 0; at < samples.length; ) {
       const n = Math.min(samples.length - at, CHUNK_SAMPLES - this._filled);

@@ -23,7 +23,7 @@ class PlayerProcessor extends AudioWorkletProcessor {
   }
 
   _handle(command) {
-    if (command.type === "push" && !this._player.push(command.reply, command.pcm)) {
+    if (command.type === "push" && !this._player.pushChunk(command.reply, command.pcm)) {
       this.port.postMessage({ type: "dropped", reply: command.reply });
     } else if (command.type === "end") this._player.end(command.reply);
     else if (command.type === "reset") this._player.reset();

@@ -57,7 +57,7 @@ export class Player {
    * @param {Int16Array} pcm 24 kHz
    * @returns {boolean} false if it was dropped: the reply was flushed, or the queue is full
    */
-  push(id, pcm) {
+  pushChunk(id, pcm) {
     if (id === this._flushedId) return false;
     let reply = this._replies.at(-1);
     if (reply?.id !== id) {

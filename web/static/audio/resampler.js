@@ -20,7 +20,7 @@ export class StreamResampler {
    * @param {Float32Array} block the next samples, without a gap
    * @returns {Float32Array} the samples that are ready, possibly none
    */
-  push(block) {
+  pushBlock(block) {
     this._append(block);
     const { half, taps, phases, step, weights } = this._filter;
     const out = new Float32Array(Math.ceil((block.length * phases) / step) + 1);

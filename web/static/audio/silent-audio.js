@@ -11,7 +11,7 @@ class SilentOutput extends EventTarget {
   deviceDelayMs = 0;
   volume = 0;
 
-  push() {}
+  pushChunk() {}
 
   end() {}
 

@@ -46,7 +46,7 @@ export class SpeakerOutput extends EventTarget {
    * @param {string} reply
    * @param {Int16Array} pcm 24 kHz; its buffer is transferred
    */
-  push(reply, pcm) {
+  pushChunk(reply, pcm) {
     this.stopSound();
     const state = this._stateOf(reply);
     state.arrivals.push({ sample: state.received, at_s: this._context.currentTime });

@@ -83,7 +83,7 @@ export class TrackOutput extends EventTarget {
     this._setVolume();
   }
 
-  push() {} // the track has the sound
+  pushChunk() {} // the track has the sound
 
   end() {} // `endReply` follows
 

@@ -35,7 +35,7 @@ export class BrowserStore {
   }
 
   /** @param {import("./messages.js").Kept} kept stored in place of an earlier version of it */
-  async put(kept) {
+  async storeConversation(kept) {
     const before = await this._use("readonly", (store) => store.get(kept.id));
     if (before?.renamed) Object.assign(kept, { title: before.title, renamed: true });
     await this._use("readwrite", (store) => store.put({ ...kept, changed_s: Date.parse(kept.changed_at) / 1000 }));

@@ -176,7 +176,7 @@ export class ConversationHistory {
     if (record.place !== "browser") Object.assign(record, { id: record.key, place: "browser" });
     const { id, began_at, messages } = record;
     try {
-      await this._browser.put({ id, began_at, messages, title: titleOf(messages), changed_at: new Date().toISOString() });
+      await this._browser.storeConversation({ id, began_at, messages, title: titleOf(messages), changed_at: new Date().toISOString() });
     } catch (error) {
       if (!this._failed) this._page.note(text("notice.not_kept", { message: error.message }));
       this._failed = true;

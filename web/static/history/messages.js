@@ -60,7 +60,7 @@ export function conversationOf(messages) {
 
 /** Adds a message of the past under an id. */
 export function putMessage(conversation, id, { role, text = "", spoken, complete, markup = "", unheard = "", earlier = false }) {
-  const item = conversation.put(id, { role, spoken, earlier, ...pastReply(text, markup, unheard) });
+  const item = conversation.setItem(id, { role, spoken, earlier, ...pastReply(text, markup, unheard) });
   if (role !== "assistant") return;
   item.played = item.words.length;
   item.interrupted = !complete;

@@ -108,7 +108,7 @@ export class Conversation {
   /** Removes the words of a stopped reply that were not heard: they follow as a reply of their own. */
   cutToHeard(item, markup) {
     const words = item.words.slice(0, item.played);
-    if (words.length) this.put(item.id, { text: words.join(" "), words, markup, heard: markup, unheard: "" });
+    if (words.length) this.setItem(item.id, { text: words.join(" "), words, markup, heard: markup, unheard: "" });
     else this.remove(item.id);
   }
 
@@ -150,7 +150,7 @@ export class Conversation {
   }
 
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
-  put(id, fields) {
+  setItem(id, fields) {
     let item = this.item(id);
     if (!item) {
       item = {
@@ -209,15 +209,15 @@ const EVENT_HANDLERS = {
     const text = conversation.item(PENDING)?.text ?? "";
     conversation.remove(PENDING);
     conversation.awaitsAddress = conversation.needsAddress && !text;
-    if (!conversation.awaitsAddress) conversation.put(item_id, { text, inProgress: true });
+    if (!conversation.awaitsAddress) conversation.setItem(item_id, { text, inProgress: true });
   },
   "repartee.partial": (conversation, { item_id, text, rough }) => {
     const item = conversation.item(item_id) ?? conversation.items.findLast((one) => one.role === "user" && one.inProgress);
     conversation.awaitsAddress &&= !text;
-    if (!item || item.inProgress) conversation.put(item?.id ?? (conversation.needsAddress ? item_id : null) ?? PENDING, { text, lowConfidence: rough, inProgress: true });
+    if (!item || item.inProgress) conversation.setItem(item?.id ?? (conversation.needsAddress ? item_id : null) ?? PENDING, { text, lowConfidence: rough, inProgress: true });
   },
   "input_audio_buffer.speech_stopped": (conversation, { item_id }) => {
-    if (conversation.item(item_id)?.inProgress) conversation.put(item_id, { speechStopped: true });
+    if (conversation.item(item_id)?.inProgress) conversation.setItem(item_id, { speechStopped: true });
   },
   // Speech that is answered is in the history before its reply begins. Other speech that has stopped had no words.
   "response.created": (conversation) => conversation.removeSpeech(({ speechStopped }) => speechStopped),
@@ -232,32 +232,32 @@ const EVENT_HANDLERS = {
   },
   "conversation.item.input_audio_transcription.completed": (conversation, { item_id, transcript }) => {
     if (!transcript) return conversation.remove(item_id); // it was committed and has no words
-    conversation.put(item_id, { text: transcript, inProgress: false });
+    conversation.setItem(item_id, { text: transcript, inProgress: false });
   },
   "conversation.item.input_audio_transcription.failed": (conversation, { item_id }) => {
-    if (conversation.item(item_id)?.text) conversation.put(item_id, { inProgress: false });
+    if (conversation.item(item_id)?.text) conversation.setItem(item_id, { inProgress: false });
     else conversation.remove(item_id);
   },
   "conversation.item.deleted": (conversation, { item_id }) => conversation.remove(item_id),
   "response.output_item.added": (conversation, { item, response_id }) => {
     // A new connection sends a reply in progress again from its beginning.
     const started = { text: "", markup: "", heard: null, unheard: "", wordTimes: [], inProgress: true, response: response_id };
-    if (item.type === "message") conversation.put(item.id, { role: "assistant", ...started });
-    else if (item.type === "function_call") conversation.put(item.id, { role: "call", text: item.name, inProgress: true });
+    if (item.type === "message") conversation.setItem(item.id, { role: "assistant", ...started });
+    else if (item.type === "function_call") conversation.setItem(item.id, { role: "call", text: item.name, inProgress: true });
   },
   "response.content_part.added": (conversation, { item_id, part }) => {
-    conversation.put(item_id, { spoken: part.type.endsWith("audio") }); // "audio" in the API, "output_audio" in its items
+    conversation.setItem(item_id, { spoken: part.type.endsWith("audio") }); // "audio" in the API, "output_audio" in its items
   },
   "response.output_audio_transcript.delta": appendText,
   "response.output_text.delta": appendText,
   "repartee.markup": (conversation, { item_id, delta }) => {
     const item = conversation.item(item_id);
-    if (item) conversation.put(item_id, { markup: item.markup + delta });
+    if (item) conversation.setItem(item_id, { markup: item.markup + delta });
   },
   "repartee.heard": (conversation, { item_id, markup, unheard = "", continued = false }) => {
     const item = conversation.item(item_id);
     if (item && continued) conversation.cutToHeard(item, markup);
-    else if (item) conversation.put(item_id, { heard: markup, unheard });
+    else if (item) conversation.setItem(item_id, { heard: markup, unheard });
   },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
@@ -266,11 +266,11 @@ const EVENT_HANDLERS = {
     conversation.updateWords(item);
   },
   "response.output_item.done": (conversation, { item }) => {
-    if (item.type === "function_call" && conversation.item(item.id)) conversation.put(item.id, { text: item.name, inProgress: false });
+    if (item.type === "function_call" && conversation.item(item.id)) conversation.setItem(item.id, { text: item.name, inProgress: false });
   },
   "response.done": (conversation, { response }) => {
     const item = conversation.replyItem(response.id);
-    if (item) conversation.put(item.id, { inProgress: false });
+    if (item) conversation.setItem(item.id, { inProgress: false });
   },
   "conversation.item.truncated": (conversation, { item_id, audio_end_ms }) => {
     const item = conversation.item(item_id);
@@ -305,12 +305,12 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.put(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
+    conversation.setItem(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
       const { markup = "", unheard = "" } = item.repartee ?? {};
-      const put = conversation.put(item.id, { role: "assistant", ...pastReply(text, markup, unheard) });
+      const put = conversation.setItem(item.id, { role: "assistant", ...pastReply(text, markup, unheard) });
       put.played = put.words.length;
       put.interrupted = item.status === "incomplete";
     }

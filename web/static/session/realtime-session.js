@@ -386,7 +386,7 @@ export class RealtimeSession extends EventTarget {
 
   playAudio(response, base64) {
     if (response === this.interruption.stopped) return;
-    this.audio.output.push(response, fromBase64(base64));
+    this.audio.output.pushChunk(response, fromBase64(base64));
   }
 
   responseDone({ id, status, status_details: details }) {

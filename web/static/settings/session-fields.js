@@ -15,7 +15,7 @@ const EAGERNESS = { auto: "auto", patient: "low", balanced: "medium", eager: "hi
  */
 export function sessionFields(choices, server, sent) {
   const session = {};
-  const put = (name, back, place) => {
+  const setField = (name, back, place) => {
     if (choices[name] === undefined && !sent.has(name)) return;
     if (choices[name] === undefined) sent.delete(name);
     else sent.add(name);
@@ -26,12 +26,12 @@ export function sessionFields(choices, server, sent) {
   const language = (code) => ((session.audio ??= {}).input = { transcription: { language: code } });
   const output = (name) => (value) => (((session.audio ??= {}).output ??= {})[name] = value);
   const extension = (name) => (value) => ((session.repartee ??= {})[name] = value);
-  put("language", own("language"), language);
-  put("voice", own("voice"), output("voice"));
-  put("speed", 1, output("speed"));
-  put("instructions", own("instructions"), (text) => (session.instructions = text));
-  put("endpoint", null, extension("endpoint"));
-  put("words", null, extension("words"));
+  setField("language", own("language"), language);
+  setField("voice", own("voice"), output("voice"));
+  setField("speed", 1, output("speed"));
+  setField("instructions", own("instructions"), (text) => (session.instructions = text));
+  setField("endpoint", null, extension("endpoint"));
+  setField("words", null, extension("words"));
   return session;
 }
 

@@ -29,7 +29,7 @@ export class LevelBars {
   }
 
   /** @param {number} level dBFS of about 20 ms */
-  add(level) {
+  addLevel(level) {
     const height = Math.max(0, Math.min(1, (level - QUIET_DBFS) / (LOUD_DBFS - QUIET_DBFS)));
     if (this._halfBar === null) {
       this._halfBar = height;

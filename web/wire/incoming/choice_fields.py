@@ -101,7 +101,7 @@ def with_voice(
         if wanted in allowed:
             return replace(config, chosen_voice="" if wanted == offer.voice and not config.language else wanted)
         if any(one.name == wanted for one in offer.options.voices):
-            refusals.add(_other_language(wanted, language, allowed))
+            refusals.add_error(_other_language(wanted, language, allowed))
             return config
         return replace(config, chosen_voice="")
     if config.language != before.language and config.chosen_voice not in allowed:

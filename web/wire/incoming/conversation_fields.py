@@ -48,7 +48,9 @@ def truncation_field(offer: SessionOffer) -> Field:
         if tokens is not None and tokens > offer.max_history_tokens:
             where = f"{path}.token_limits.post_instructions"
             limit = offer.max_history_tokens
-            refusals.add(wrong_value(where, f"is {tokens}", f"at most {limit}, the server's llm.max_history_tokens"))
+            refusals.add_error(
+                wrong_value(where, f"is {tokens}", f"at most {limit}, the server's llm.max_history_tokens")
+            )
             tokens = limit
         return Truncation("retention_ratio", found["retention_ratio"], tokens)
 
@@ -89,7 +91,9 @@ def _filled(name: str, template: str, values: Mapping[str, str], path: str, refu
     for variable in values:
         if variable not in wanted:
             where = f"{path}.{variable}"
-            refusals.add(FieldError("unknown_parameter", f"prompt {name!r} has no variable {variable!r}", where[:128]))
+            refusals.add_error(
+                FieldError("unknown_parameter", f"prompt {name!r} has no variable {variable!r}", where[:128])
+            )
     filled = _VARIABLE.sub(lambda found: values[found[1]], template)
     return PromptReference(name, tuple((one, values[one]) for one in wanted), filled)
 

@@ -107,7 +107,7 @@ def allowed_servers(
         known = of_session.get(server.label) if in_response and not server.url else server
         error = _refusal(server, known, config.mcp_hosts, full=len(complete) >= MAX_SERVERS)
         if error is not None:
-            refusals.add(error)
+            refusals.add_error(error)
         elif known is not None:
             complete.append(known)
     return tuple(complete)

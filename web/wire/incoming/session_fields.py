@@ -134,7 +134,7 @@ def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
             if function.name in found:
                 raise wrong_value(f"{where}.name", "names a function twice", "each name once")
         except FieldError as error:
-            refusals.add(error)
+            refusals.add_error(error)
         else:
             found[function.name] = function
     chars = sum(len(function.description) + len(function.parameters) for function in found.values())
@@ -262,7 +262,7 @@ def updated(
         if wrong_type_change is None:
             config = replace(config, kind=value["type"])
         else:
-            refusals.add(wrong_type_change)
+            refusals.add_error(wrong_type_change)
     found = accepted(present(value), "session", _session(config.kind, spoken, offer), refusals)
     audio = found.get("audio", {})
     changes = _text_changes(found) | _input_changes(config, audio.get("input", {}), offer, refusals)
@@ -283,7 +283,7 @@ def updated(
     )
     wrong = _wrong_choice(after.tool_choice, after.tools, after.mcp_servers, "session.tool_choice")
     if wrong is not None:
-        refusals.add(wrong)
+        refusals.add_error(wrong)
         before_holds = _wrong_choice(config.tool_choice, after.tools, after.mcp_servers, "") is None
         after = replace(after, tool_choice=config.tool_choice if before_holds else "auto")
     return after
@@ -330,7 +330,7 @@ def _detection_after(
     try:
         return turn_detection(value, path, now, config.kind, offer, refusals)
     except FieldError as error:
-        refusals.add(error)
+        refusals.add_error(error)
         return now
 
 
@@ -368,14 +368,16 @@ def response_options(
     wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, servers, "response.tool_choice")
     if wrong is None:
         return options
-    refusals.add(wrong)
+    refusals.add_error(wrong)
     return replace(options, tool_choice="auto" if _wrong_choice(config.tool_choice, tools, servers, "") else None)
 
 
 def _without_servers(options: ResponseOptions, config: SessionConfig, refusals: Refusals) -> ResponseOptions:
     """Returns the options of a response outside of the conversation, which has no tools of MCP servers."""
     if options.mcp_servers:
-        refusals.add(not_supported("response.tools", "MCP servers are offered only to responses in the conversation"))
+        refusals.add_error(
+            not_supported("response.tools", "MCP servers are offered only to responses in the conversation")
+        )
     inherits = options.tool_choice is None and is_choice(config.tool_choice, config.mcp_servers)
     return replace(options, mcp_servers=None, tool_choice="auto" if inherits else options.tool_choice)
 

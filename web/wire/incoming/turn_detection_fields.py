@@ -62,7 +62,7 @@ def _clamped(check: Check, minimum: float, maximum: float, *, null: bool = False
             if not isinstance(value, int | float) or isinstance(value, bool) or minimum <= value <= maximum:
                 raise
             bound = minimum if value < minimum else maximum
-            refusals.add(FieldError(error.code, f"{error}; {bound:g} is used", error.param))
+            refusals.add_error(FieldError(error.code, f"{error}; {bound:g} is used", error.param))
             return bound
 
     return Field(check, null=null, parts=nearest)

@@ -118,7 +118,7 @@ def _reader(content: Content, role: str, rules: ContentRules, refusals: Refusals
         try:
             _READERS[kind](value, path, rules, content)
         except FieldError as error:
-            refusals.add(error)
+            refusals.add_error(error)
 
     return read
 
@@ -142,7 +142,7 @@ def _read_recording(value: object, path: str, rules: ContentRules, content: Cont
         )
     if recording is None and not (transcript or "").strip():
         raise FieldError("missing_required_parameter", f"{path}.audio is missing", f"{path}.audio")
-    _add(content, SoundPart(transcript), recording)
+    _add_part(content, SoundPart(transcript), recording)
 
 
 def _read_spoken(value: object, path: str, rules: ContentRules, content: Content) -> None:
@@ -151,7 +151,7 @@ def _read_spoken(value: object, path: str, rules: ContentRules, content: Content
     if not (transcript or "").strip():
         message = f"{path}.transcript is missing; the language model reads it in place of the sound"
         raise FieldError("missing_required_parameter", message, f"{path}.transcript")
-    _add(content, SoundPart(transcript), recording)
+    _add_part(content, SoundPart(transcript), recording)
 
 
 def _read_image(value: object, path: str, rules: ContentRules, content: Content) -> None:
@@ -178,7 +178,7 @@ def _recording(value: object, path: str, form: AudioFormat) -> Recording | None:
     return recording
 
 
-def _add(content: Content, part: SoundPart, recording: Recording | None) -> None:
+def _add_part(content: Content, part: SoundPart, recording: Recording | None) -> None:
     if recording is not None:
         content.recordings[len(content.parts)] = recording
     content.parts.append(part)

@@ -104,7 +104,7 @@ class InputEvents:
                 self._tell_interim(text, config)
                 if config.extensions.events:
                     item_id = self._speech.item if self._speech else None
-                    self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
+                    self._outbox.add_event("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
                 self._discard_speech(event, config)
             case SilenceTimedOut():
@@ -125,7 +125,7 @@ class InputEvents:
     def _tell_delta(self, item: ItemId, delta: str) -> None:
         if delta:
             fields: JsonObject = {"item_id": item, "content_index": 0, "delta": delta}
-            self._outbox.add("conversation.item.input_audio_transcription.delta", fields)
+            self._outbox.add_event("conversation.item.input_audio_transcription.delta", fields)
 
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
         self._speech, self._stable = speech, None
@@ -133,14 +133,16 @@ class InputEvents:
         self._announced = config.turn_detection is not None
         if self._announced:
             at_ms = self._position_ms(speech.at_ms, config)
-            self._outbox.add("input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item})
+            self._outbox.add_event(
+                "input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item}
+            )
 
     def _stop(self, at_ms: float | None, known: JsonObject, config: SessionConfig) -> SpeechStarted | None:
         speech, self._speech = self._speech, None
         if speech is not None and self._announced:
             end_ms = self._position_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms), config)
             stopped: JsonObject = {"audio_end_ms": end_ms, "item_id": speech.item}
-            self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
+            self._outbox.add_event("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
     def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig) -> None:
@@ -154,7 +156,7 @@ class InputEvents:
             self._tell_transcript(UserMessage(speech.item, "", spoken=True), config, 0.0, lost=False)
         item_id = speech.item if speech is not None else nothing.item.id if nothing.item is not None else None
         if item_id is not None and config.extensions.events:
-            self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
+            self._outbox.add_event("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
         if nothing.item is None:
             self._refuse_commit()
 
@@ -165,9 +167,9 @@ class InputEvents:
             "audio_start_ms": self._position_ms(silence.heard_at_ms, config),
             "audio_end_ms": self._position_ms(silence.at_ms, config),
         }
-        self._outbox.add("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
+        self._outbox.add_event("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
         committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
-        self._outbox.add("input_audio_buffer.committed", committed)
+        self._outbox.add_event("input_audio_buffer.committed", committed)
         self._add_item(silence.item)
         self._tell_transcript(silence.item, config, 0.0, lost=False)
 
@@ -192,7 +194,7 @@ class InputEvents:
         spoken_ms = max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0))
         self._tell_transcript(spoken, config, spoken_ms, lost=turn.lost)
         if not spoken.text and not turn.lost and config.extensions.events:
-            self._outbox.add("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
+            self._outbox.add_event("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
 
     def _add_spoken(
         self, item: UserMessage, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject
@@ -203,14 +205,14 @@ class InputEvents:
         committed: JsonObject = {"previous_item_id": self._order.insert(item.id), "item_id": item.id}
         if known and speech is not None and not self._announced:  # no other event tells where the speech ended
             committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
-        self._outbox.add("input_audio_buffer.committed", committed)
+        self._outbox.add_event("input_audio_buffer.committed", committed)
         self._add_item(item)
 
     def _add_item(self, item: Item) -> None:
         previous = self._order.before(item.id) if item.id in self._order else self._order.insert(item.id)
         shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
-        self._outbox.add("conversation.item.added", shown)
-        self._outbox.add("conversation.item.done", shown)
+        self._outbox.add_event("conversation.item.added", shown)
+        self._outbox.add_event("conversation.item.done", shown)
 
     def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
         if not config.transcription:
@@ -218,7 +220,7 @@ class InputEvents:
         of_item: JsonObject = {"item_id": item.id, "content_index": 0}
         if lost:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
-            self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
+            self._outbox.add_event("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
         stable, self._stable = self._stable, None
         self._tell_delta(item.id, item.text if stable is None else stable.finish(item.text))
@@ -226,7 +228,7 @@ class InputEvents:
         completed: JsonObject = {**of_item, "transcript": item.text, "usage": usage}
         if config.logprobs:
             completed["logprobs"] = self.logprobs(item.text)
-        self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
+        self._outbox.add_event("conversation.item.input_audio_transcription.completed", completed)
 
     def _position_ms(self, at_ms: float, config: SessionConfig) -> int:
         """Returns a position as the client counts: in the sound that it sent.
@@ -247,7 +249,7 @@ class InputEvents:
         if self.committing:
             commit = self.committing.popleft()
             refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
-            self._outbox.add("error", {"error": error_object(refusal)})
+            self._outbox.add_event("error", {"error": error_object(refusal)})
 
 
 def _extension(known: JsonObject) -> JsonObject:
@@ -263,11 +265,11 @@ def tell_transcript(outbox: Outbox, item_id: ItemId, part: int, words: str | Non
     of_part: JsonObject = {"item_id": item_id, "content_index": part}
     if words is None:
         error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
-        outbox.add("conversation.item.input_audio_transcription.failed", {**of_part, "error": error})
+        outbox.add_event("conversation.item.input_audio_transcription.failed", {**of_part, "error": error})
         return
     if words:
-        outbox.add("conversation.item.input_audio_transcription.delta", {**of_part, "delta": words})
+        outbox.add_event("conversation.item.input_audio_transcription.delta", {**of_part, "delta": words})
     usage: JsonObject = {"type": "duration", "seconds": round(duration_s, 3)}
-    outbox.add(
+    outbox.add_event(
         "conversation.item.input_audio_transcription.completed", {**of_part, "transcript": words, "usage": usage}
     )

@@ -21,8 +21,8 @@ class McpEvents:
 
     def listing(self, item: McpListTools) -> None:
         """Reports that the tools of a server are being listed."""
-        self._add(item)
-        self._outbox.add("mcp_list_tools.in_progress", {"item_id": item.id})
+        self._add_item(item)
+        self._outbox.add_event("mcp_list_tools.in_progress", {"item_id": item.id})
 
     def listed(self, item: McpListTools, failure: str = "") -> None:
         """Reports that the tools are listed. `failure`: why there is no list."""
@@ -31,22 +31,22 @@ class McpEvents:
         if item.id in self._open:  # else it was sent again after a reconnection
             self._finish(item)
         if not failure:
-            self._outbox.add("mcp_list_tools.completed", {"item_id": item.id})
+            self._outbox.add_event("mcp_list_tools.completed", {"item_id": item.id})
             return
-        self._outbox.add("mcp_list_tools.failed", {"item_id": item.id})
+        self._outbox.add_event("mcp_list_tools.failed", {"item_id": item.id})
         about = f"The tools of the MCP server '{item.server_label}' cannot be listed: {failure}"
         error = ProtocolError("mcp_list_tools_failed", about, None, None, "server_error")
-        self._outbox.add("error", {"error": error_object(error)})
+        self._outbox.add_event("error", {"error": error_object(error)})
 
     def on_event(self, event: McpCallStarted | McpCallEnded) -> None:
         """Reports the beginning or the end of an approved call."""
         item = event.item
         at: JsonObject = {"item_id": item.id, "output_index": 0}
         if isinstance(event, McpCallStarted):
-            self._add(item)
-            self._outbox.add("response.mcp_call.in_progress", at)
+            self._add_item(item)
+            self._outbox.add_event("response.mcp_call.in_progress", at)
         elif item.id in self._open:
-            self._outbox.add("response.mcp_call.failed" if item.failure else "response.mcp_call.completed", at)
+            self._outbox.add_event("response.mcp_call.failed" if item.failure else "response.mcp_call.completed", at)
             self._finish(item)
 
     def begin_anew(self) -> None:
@@ -57,12 +57,12 @@ class McpEvents:
         """Notes that an item was deleted."""
         self._open.discard(item)
 
-    def _add(self, item: McpItem) -> None:
+    def _add_item(self, item: McpItem) -> None:
         self._open.add(item.id)
         fields: JsonObject = {"previous_item_id": self._order.insert(item.id), "item": mcp_item_object(item)}
-        self._outbox.add("conversation.item.added", fields)
+        self._outbox.add_event("conversation.item.added", fields)
 
     def _finish(self, item: McpItem) -> None:
         self._open.remove(item.id)
         fields: JsonObject = {"previous_item_id": self._order.before(item.id), "item": mcp_item_object(item)}
-        self._outbox.add("conversation.item.done", fields)
+        self._outbox.add_event("conversation.item.done", fields)

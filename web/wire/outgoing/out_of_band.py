@@ -47,10 +47,10 @@ class OutOfBandResponses:
             case _:
                 assert_never(event)
 
-    def play(self, reply: ReplyId, pcm: Pcm) -> None:
+    def send_audio(self, reply: ReplyId, pcm: Pcm) -> None:
         """Sends the next audio of a response: int16 (n,) at 24 kHz."""
         if (response := self._responses.get(reply)) is not None:
-            response.play(pcm)
+            response.send_audio(pcm)
 
     def forget(self) -> None:
         """Forgets all responses without events, because the connection was lost."""

@@ -17,7 +17,7 @@ class Outbox:
         self._texts: list[str] = []
         self._count = 0
 
-    def add(self, kind: EventType, fields: Mapping[str, object]) -> None:
+    def add_event(self, kind: EventType, fields: Mapping[str, object]) -> None:
         """Adds an event."""
         self._texts.append(_json({"type": kind, "event_id": self._next_id(), **fields}))
 

@@ -56,7 +56,7 @@ class Response:
         self._message_done = False
         if not self.deleted:
             order.reserve(item_id)  # the server's history has it from now on
-        outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
+        outbox.add_event("response.created", {"response": response_object(head, BEGUN, [])})
 
     # ---- while it is in progress ----
 
@@ -67,15 +67,15 @@ class Response:
         self._begin_message()
         self._text += text
         kind: EventType = "response.output_audio_transcript.delta" if self.head.spoken else "response.output_text.delta"
-        self._outbox.add(kind, {**self._part_at(), "delta": text})
+        self._outbox.add_event(kind, {**self._part_at(), "delta": text})
 
-    def play(self, pcm: Pcm) -> bool:
+    def send_audio(self, pcm: Pcm) -> bool:
         """Sends a piece of its audio: int16 (n,) at 24 kHz. Returns False if the response is text only."""
         if not self.head.spoken:
             return False
         if len(pcm) and not self._message_done:
             self._begin_message()
-            self._send_sound(self._sound.push(pcm))
+            self._send_sound(self._sound.encode_chunk(pcm))
         return True
 
     def call(self, item: FunctionCallItem) -> None:
@@ -90,16 +90,16 @@ class Response:
         done = call_object(item.id, item.call_id, item.name, item.arguments)
         in_conversation = self.head.conversation_id is not None
         previous = self._order.insert(item.id) if in_conversation else None
-        self._outbox.add("response.output_item.added", {**at, "item": begun})
+        self._outbox.add_event("response.output_item.added", {**at, "item": begun})
         if in_conversation:
-            self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
-        self._outbox.add("response.function_call_arguments.delta", {**about, "delta": item.arguments})
-        self._outbox.add(
+            self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": begun})
+        self._outbox.add_event("response.function_call_arguments.delta", {**about, "delta": item.arguments})
+        self._outbox.add_event(
             "response.function_call_arguments.done", {**about, "name": item.name, "arguments": item.arguments}
         )
-        self._outbox.add("response.output_item.done", {**at, "item": done})
+        self._outbox.add_event("response.output_item.done", {**at, "item": done})
         if in_conversation:
-            self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
+            self._outbox.add_event("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
     def request_approval(self, item: McpApprovalRequest) -> None:
@@ -111,10 +111,10 @@ class Response:
         """Sends a tool call that the server makes. The words may go on after it."""
         at, previous = self._begin_call(item.id, mcp_item_object(replace(item, arguments="")))
         about = {**at, "item_id": item.id}
-        self._outbox.add("response.mcp_call_arguments.delta", {**about, "delta": item.arguments})
-        self._outbox.add("response.mcp_call_arguments.done", {**about, "arguments": item.arguments})
+        self._outbox.add_event("response.mcp_call_arguments.delta", {**about, "delta": item.arguments})
+        self._outbox.add_event("response.mcp_call_arguments.done", {**about, "arguments": item.arguments})
         where = {"item_id": item.id, "output_index": at["output_index"]}
-        self._outbox.add("response.mcp_call.in_progress", where)
+        self._outbox.add_event("response.mcp_call.in_progress", where)
         self._mcp_calls[item.id] = item, at, previous
 
     def mcp_call_ended(self, item: McpCall) -> None:
@@ -123,21 +123,21 @@ class Response:
             return
         _, at, previous = self._mcp_calls.pop(item.id)
         ended: EventType = "response.mcp_call.completed" if item.failure is None else "response.mcp_call.failed"
-        self._outbox.add(ended, {"item_id": item.id, "output_index": at["output_index"]})
+        self._outbox.add_event(ended, {"item_id": item.id, "output_index": at["output_index"]})
         self._end_call(item.id, at, previous, mcp_item_object(item))
 
     def _begin_call(self, item_id: ItemId, begun: JsonObject) -> tuple[JsonObject, ItemId | None]:
         index = len(self._calls) + self.began
         at = {**self._at(), "output_index": index}
         previous = self._order.insert(item_id)
-        self._outbox.add("response.output_item.added", {**at, "item": begun})
-        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
+        self._outbox.add_event("response.output_item.added", {**at, "item": begun})
+        self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": begun})
         self._calls.append((index, begun))
         return at, previous
 
     def _end_call(self, item_id: ItemId, at: JsonObject, previous: ItemId | None, done: JsonObject) -> None:
-        self._outbox.add("response.output_item.done", {**at, "item": done})
-        self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
+        self._outbox.add_event("response.output_item.done", {**at, "item": done})
+        self._outbox.add_event("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls = [(index, done if known["id"] == item_id else known) for index, known in self._calls]
 
     def end(self, event: ReplySent | ReplyStopped) -> None:
@@ -154,7 +154,7 @@ class Response:
             self._order.remove(self.item_id)
         output = [*self._calls, (self._index, self.message())] if self.began else self._calls
         items = [item for _, item in sorted(output, key=lambda entry: entry[0])]
-        self._outbox.add("response.done", {"response": response_object(self.head, ending, items)})
+        self._outbox.add_event("response.done", {"response": response_object(self.head, ending, items)})
 
     # ---- afterwards ----
 
@@ -168,14 +168,14 @@ class Response:
         if event.reason == "went on":
             self.delete()
             self._order.remove(self.item_id)
-            self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})
+            self._outbox.add_event("conversation.item.deleted", {"item_id": self.item_id})
         elif self.head.spoken:
             self._text = event.heard
             self._status = "incomplete"
             if self.cut_by_client:
                 return
             end_ms = max(0, round(event.heard_ms))
-            self._outbox.add(
+            self._outbox.add_event(
                 "conversation.item.truncated", {"item_id": self.item_id, "content_index": 0, "audio_end_ms": end_ms}
             )
 
@@ -202,26 +202,26 @@ class Response:
         self._index = len(self._calls)
         self._delta_start = _start_of_delta(self._part_at())
         item = message_object(self.item_id, "assistant", None, "in_progress")
-        self._outbox.add("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add_event("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
         if not self.deleted:
             previous = self._order.insert(self.item_id, written=not self.head.spoken)
-            self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": item})
-        self._outbox.add("response.content_part.added", {**self._part_at(), "part": self._part("")})
+            self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": item})
+        self._outbox.add_event("response.content_part.added", {**self._part_at(), "part": self._part("")})
 
     def _end_message(self, status: str) -> None:
         self._status, self._message_done = status, True
         at = self._part_at()
         if self.head.spoken:
-            self._outbox.add("response.output_audio.done", at)
-            self._outbox.add("response.output_audio_transcript.done", {**at, "transcript": self._text})
+            self._outbox.add_event("response.output_audio.done", at)
+            self._outbox.add_event("response.output_audio_transcript.done", {**at, "transcript": self._text})
         else:
-            self._outbox.add("response.output_text.done", {**at, "text": self._text})
-        self._outbox.add("response.content_part.done", {**at, "part": self._part(self._text)})
+            self._outbox.add_event("response.output_text.done", {**at, "text": self._text})
+        self._outbox.add_event("response.content_part.done", {**at, "part": self._part(self._text)})
         item = self.message()
-        self._outbox.add("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add_event("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
         if not self.deleted:
             before = self._order.before(self.item_id)
-            self._outbox.add("conversation.item.done", {"previous_item_id": before, "item": item})
+            self._outbox.add_event("conversation.item.done", {"previous_item_id": before, "item": item})
 
     def _send_sound(self, deltas: list[str]) -> None:
         for delta in deltas:

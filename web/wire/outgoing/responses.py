@@ -108,13 +108,13 @@ class Responses:
             case _:
                 assert_never(event)
 
-    def play(self, reply: ReplyId, pcm: Pcm) -> bool:
+    def send_audio(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz.
 
         Returns False if it is not in progress or text only.
         """
         response = self._responses.get(reply)
-        return response is not None and response.open and response.play(pcm)
+        return response is not None and response.open and response.send_audio(pcm)
 
     def add_extension(self, event: WordsTimed | MarkupWritten) -> None:
         """Sends the times of a reply's words, or a piece of its text as the language model wrote it."""
@@ -124,9 +124,9 @@ class Responses:
         where = {"response_id": response_id(event.reply, self._id_tag), "item_id": response.item_id}
         if isinstance(event, MarkupWritten):
             if response.open:
-                self._outbox.add("repartee.markup", {**where, "delta": event.text})
+                self._outbox.add_event("repartee.markup", {**where, "delta": event.text})
         elif event.words:
-            self._outbox.add("repartee.words", {**where, "words": [word_object(word) for word in event.words]})
+            self._outbox.add_event("repartee.words", {**where, "words": [word_object(word) for word in event.words]})
 
     def of_item(self, item_id: ItemId) -> Response | None:
         """Returns the recent response with this message, unless the message was deleted."""

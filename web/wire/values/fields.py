@@ -50,7 +50,7 @@ class Refusals:
         """Whether further errors are only counted."""
         return len(self.errors) >= MAX_REFUSALS
 
-    def add(self, error: FieldError) -> None:
+    def add_error(self, error: FieldError) -> None:
         """Adds an error."""
         if self.full:
             self.more += 1
@@ -128,7 +128,7 @@ def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict
         if field is None and refusals.full:
             refusals.more += 1
         elif field is None:
-            refusals.add(_unknown(prefix + name, table))
+            refusals.add_error(_unknown(prefix + name, table))
         elif inner is None and not field.null and field.listed:
             continue
         else:
@@ -137,7 +137,7 @@ def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict
             except FieldError as error:
                 if field.required or field.essential:
                     raise
-                refusals.add(error)
+                refusals.add_error(error)
     for name, field in table.items():
         if field.required and name not in found:
             raise FieldError("missing_required_parameter", f"{prefix}{name} is missing", prefix + name)

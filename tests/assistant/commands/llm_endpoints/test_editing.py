@@ -11,7 +11,7 @@ from rich.console import Console
 from support.services.llm_server import Script, serving, status
 from support.texts.text_cases import named_cases
 
-from assistant.commands.llm_endpoints.editing import RESTART, add, remove
+from assistant.commands.llm_endpoints.editing import RESTART, remove, save_endpoint
 from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
@@ -52,7 +52,7 @@ def added(
             ports = [int(server.url.removesuffix("/v1").rpartition(":")[2]) for server in servers]
             url = wanted.url.format(*ports) if wanted.url is not None else None
             asked = NewEndpoint(wanted.name, url, wanted.model, wanted.api_key_env)
-            await add(asked, file, environ or {}, Console(file=screen, width=200), ports=ports)
+            await save_endpoint(asked, file, environ or {}, Console(file=screen, width=200), ports=ports)
             return ports
 
     ports = asyncio.run(run())
@@ -191,11 +191,11 @@ async def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
         port = int(server.url.removesuffix("/v1").rpartition(":")[2])
         console = Console(file=screen, width=200)
         with pytest.raises(ConfigError, match="rejects the key: correct MY_KEY"):
-            await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+            await save_endpoint(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
         assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
         server.models = lists("m", owner="vllm")
         url = server.url
-        await add(NewEndpoint(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+        await save_endpoint(NewEndpoint(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
         assert server.seen[-1].headers["authorization"] == "Bearer k"
         assert endpoints(file) == (EndpointSection(name="vllm", url=url, model="m", api_key_env="MY_KEY"),)
     assert "Bearer" not in screen.getvalue()
@@ -219,7 +219,7 @@ def test_base_path_is_added_to_an_address(file: Path) -> None:
         async with listener:
             port = listener.sockets[0].getsockname()[1]
             url = f"http://127.0.0.1:{port}/"
-            await add(NewEndpoint(url=url), file, {}, Console(file=screen, width=200))
+            await save_endpoint(NewEndpoint(url=url), file, {}, Console(file=screen, width=200))
         assert endpoints(file)[0].url == f"http://127.0.0.1:{port}/v1"
         return screen.getvalue()
 
@@ -288,7 +288,7 @@ def test_reserved_host_name_is_not_used_as_a_name(name: str, file: Path) -> None
 def test_success_is_not_reported_if_the_file_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
     screen = io.StringIO()
     with pytest.raises(ConfigError, match="cannot be written"):
-        asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
+        asyncio.run(save_endpoint(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
     assert "not verified: " in screen.getvalue()
     assert "added" not in screen.getvalue()
 

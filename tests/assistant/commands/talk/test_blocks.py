@@ -15,7 +15,7 @@ REPLY = ReplyId(1, 1)
 def blocks_of(text: str, size: int = 7) -> tuple[ShownBlock, ...]:
     blocks = ReplyBlocks()
     for at in range(0, len(text), size):
-        blocks.add(text[at : at + size])
+        blocks.add_text(text[at : at + size])
     return blocks.blocks()
 
 
@@ -68,8 +68,8 @@ def test_any_text_is_safe(text: str) -> None:
 
 def test_links_follow_the_blocks_each_once() -> None:
     blocks = ReplyBlocks()
-    blocks.add("[Goethe](https://a.example/Goethe_(poet)) or [x](https://b.example/x). See https://b.example/x.\n")
-    blocks.add("```\nhttps://c.example\n```\n")
+    blocks.add_text("[Goethe](https://a.example/Goethe_(poet)) or [x](https://b.example/x). See https://b.example/x.\n")
+    blocks.add_text("```\nhttps://c.example\n```\n")
     assert blocks.blocks() == (ShownBlock("code", ("https://c.example",)),)
     assert blocks.blocks(links=True)[1:] == (
         ShownBlock("links", ("https://a.example/Goethe_(poet)", "https://b.example/x")),

@@ -22,7 +22,7 @@ def lit(reply: ReplyWords, played_ms: float) -> str | None:
 
 def test_words_are_highlighted_in_order() -> None:
     reply = ReplyWords()
-    reply.add("It's ten past", spaced=True)
+    reply.add_chunk("It's ten past", spaced=True)
     reply.place(words("It's ten past"))
     assert reply.passages == ["It's ten past"]
     assert [lit(reply, ms) for ms in (0, 150, 299)] == ["It's", "ten", "past"]
@@ -34,22 +34,22 @@ def test_words_may_be_timed_before_their_text() -> None:
     reply = ReplyWords()
     reply.place(words("one two three"))
     assert reply.at(0) is None
-    reply.add("one two", spaced=True)
+    reply.add_chunk("one two", spaced=True)
     assert lit(reply, 150) == "two"
-    reply.add("three", spaced=True)
+    reply.add_chunk("three", spaced=True)
     assert lit(reply, 250) == "three"
 
 
 def test_whole_word_after_the_last_one_is_found() -> None:
     reply = ReplyWords()
-    reply.add("have a cat and a cap", spaced=True)
+    reply.add_chunk("have a cat and a cap", spaced=True)
     reply.place(words("have a cat and a cap"))
     assert [reply.at(100 * at) for at in (1, 4)] == [HighlightedWord(0, 5, 6), HighlightedWord(0, 15, 16)]
 
 
 def test_word_with_another_spelling_is_skipped() -> None:
     reply = ReplyWords()
-    reply.add("it is 12 km away", spaced=True)
+    reply.add_chunk("it is 12 km away", spaced=True)
     reply.place(words("it is twelve away"))
     assert [lit(reply, ms) for ms in (150, 250, 350)] == ["is", "is", "away"]
 
@@ -57,7 +57,7 @@ def test_word_with_another_spelling_is_skipped() -> None:
 def test_text_pieces_have_their_own_blanks() -> None:
     reply = ReplyWords()
     for piece in ("Hel", "lo ", "", " ", "wor", "ld", "\n", "again"):
-        reply.add(piece, spaced=False)
+        reply.add_chunk(piece, spaced=False)
     assert reply.passages == ["Hello world again"]
 
 
@@ -65,7 +65,7 @@ def test_long_reply_has_passages_with_highlighting() -> None:
     reply = ReplyWords()
     for at in range(20):
         text = f"Sentence {at} has some words in it."
-        reply.add(text, spaced=True)
+        reply.add_chunk(text, spaced=True)
         reply.place(words(text, 1000.0 * at))
     assert len(reply.passages) > 2
     assert all(len(passage) < 2 * PASSAGE_CHARS for passage in reply.passages)
@@ -74,7 +74,7 @@ def test_long_reply_has_passages_with_highlighting() -> None:
 
 def test_unheard_text_position_is_found() -> None:
     reply = ReplyWords()
-    reply.add("one two three", spaced=True)
+    reply.add_chunk("one two three", spaced=True)
     assert reply.unheard_position("") == (0, 0)
     assert reply.unheard_position("one two") == (0, 7)
     assert reply.unheard_position("one two three") == (0, 13)
@@ -87,7 +87,7 @@ def test_positions_are_within_their_passage(units: list[str], data: st.DataObjec
     at_ms = 0.0
     for unit in units:
         if data.draw(st.booleans()):
-            reply.add(unit, spaced=data.draw(st.booleans()))
+            reply.add_chunk(unit, spaced=data.draw(st.booleans()))
         reply.place(words(unit, at_ms))
         at_ms += 800
     for ms in range(0, int(at_ms) + 100, 90):

@@ -16,18 +16,18 @@ def tokens(*texts: str) -> tuple[TokenProbability, ...]:
 
 def test_nothing_is_kept_unless_it_is_wanted() -> None:
     recent = RecentTokens()
-    recent.add(FIRST, tokens(" yes"))
+    recent.add_transcript(FIRST, tokens(" yes"))
     assert recent.of("yes") is None
 
 
 def test_transcript_is_found_by_its_words() -> None:
     recent = RecentTokens(wanted=True)
-    recent.add(FIRST, tokens(" It", " is", " noon."))
-    recent.add(SECOND, tokens(" yes"))
+    recent.add_transcript(FIRST, tokens(" It", " is", " noon."))
+    recent.add_transcript(SECOND, tokens(" yes"))
     assert recent.of("It is noon.") == tokens(" It", " is", " noon.")
     assert recent.of("It is late.") is None
     for _ in range(4):
-        recent.add(SECOND, tokens(" yes"))
+        recent.add_transcript(SECOND, tokens(" yes"))
     assert recent.of("It is noon.") is None, "only the last few are kept"
 
 
@@ -35,8 +35,8 @@ def test_settled_beginning_belongs_to_its_segment_only() -> None:
     recent = RecentTokens(wanted=True)
     recent.settle(FIRST, tokens(" one"))
     recent.settle(FIRST, tokens(" two"))
-    recent.add(FIRST, tokens(" three"))
-    recent.add(SECOND, tokens(" four"))
+    recent.add_transcript(FIRST, tokens(" three"))
+    recent.add_transcript(SECOND, tokens(" four"))
     assert recent.of("one two three") == tokens(" one", " two", " three")
     assert recent.of("four") == tokens(" four")
 
