@@ -105,12 +105,12 @@ class ReplyStarted:
     """The reply is committed and may play.
 
     Attributes:
-        reply: Turn and attempt.
+        reply_id: Turn and attempt.
         item: Id that its message will have in the history.
         spoken: Whether it comes as audio; else only as text.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     item: ItemId
     spoken: bool
 
@@ -119,7 +119,7 @@ class ReplyStarted:
 class ChunkSpoken:
     """A text chunk of the reply goes to the speaker; if the reply is not spoken, a piece of its text."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     text: str
 
 
@@ -127,7 +127,7 @@ class ChunkSpoken:
 class WordsTimed:
     """The next words of a reply, with their times, when their audio goes to the speaker."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     words: tuple[TimedWord, ...]
 
 
@@ -138,7 +138,7 @@ class MarkupWritten:
     The first comes with the first `ChunkSpoken`; the text may be ahead of the words.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     text: str
 
 
@@ -146,7 +146,7 @@ class MarkupWritten:
 class FunctionCalled:
     """The LLM calls a function of the client. The call is already in the history."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     item: FunctionCallItem
 
 
@@ -154,7 +154,7 @@ class FunctionCalled:
 class McpApprovalRequested:
     """The LLM wants to call a tool of a client's MCP server. The request is already in the history."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     item: McpApprovalRequest
 
 
@@ -163,10 +163,10 @@ class McpCallStarted:
     """A tool of a client's MCP server is called. The call is already in the history.
 
     Attributes:
-        reply: The reply that makes the call; None for a call that was approved after its reply.
+        reply_id: The reply that makes the call; None for a call that was approved after its reply.
     """
 
-    reply: ReplyId | None
+    reply_id: ReplyId | None
     item: McpCall
 
 
@@ -174,7 +174,7 @@ class McpCallStarted:
 class McpCallEnded:
     """The call has ended. `item` has its result."""
 
-    reply: ReplyId | None
+    reply_id: ReplyId | None
     item: McpCall
 
 
@@ -183,7 +183,7 @@ class ReplySent:
     """The complete reply was handed to the speaker, which may still be playing it.
 
     Attributes:
-        reply: Turn and attempt.
+        reply_id: Turn and attempt.
         text: Text of the whole reply.
         error: What went wrong, or None.
         incomplete: Why the service stopped early ("length", "content_filter"), else None.
@@ -192,7 +192,7 @@ class ReplySent:
         cached_tokens: Number of prompt tokens that the service had cached; None if it reports none.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     text: str
     error: str | None
     incomplete: str | None
@@ -206,7 +206,7 @@ class ReplyStopped:
     """The reply was cancelled or interrupted, before or after its `ReplySent`, or no loudspeaker played its end.
 
     Attributes:
-        reply: Turn and attempt.
+        reply_id: Turn and attempt.
         heard: Text that was heard and stays in the history.
         heard_ms: Length of the audio that was played.
         reason: Why it stopped; "unheard" means that no loudspeaker played its end.
@@ -215,7 +215,7 @@ class ReplyStopped:
         cached_tokens: As `prompt_tokens`.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     heard: str
     heard_ms: float
     reason: Literal["voice", "went on", "requested", "stuck", "client", "unheard"]

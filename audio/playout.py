@@ -20,12 +20,12 @@ class Counts:
     """Playback counters of one reply.
 
     Attributes:
-        sound: The reply.
+        sound_id: The reply.
         pulled: Samples taken by the device, without the fade after `close`.
         underruns: How often playback was interrupted because the queue was empty, and then continued.
     """
 
-    sound: SoundId
+    sound_id: SoundId
     pulled: ReplySamples
     underruns: int
 
@@ -35,14 +35,14 @@ class Pulled:
     """The part of a reply in a device block.
 
     Attributes:
-        sound: The reply.
+        sound_id: The reply.
         first: Offset of its first sample in the block.
         samples: Number of its samples in the block; 0 only if the reply ended without more.
         total: Number of its samples taken so far, including this block.
         finished: It was the last part: `end` was called and nothing is queued. Reported once per reply.
     """
 
-    sound: SoundId
+    sound_id: SoundId
     first: int
     samples: int
     total: ReplySamples
@@ -78,44 +78,44 @@ class Playout:
 
     # The reply -----------------------------------------------------------------------------------------------
 
-    def open(self, sound: SoundId) -> None:
+    def open(self, sound_id: SoundId) -> None:
         """Opens a reply at full volume and closes an open one. An id is used once.
 
         Opening the open reply again does nothing.
         """
-        if self.is_open(sound):
+        if self.is_open(sound_id):
             return
         if self._open:
             self.close(self._sound)
-        self._sound = sound
+        self._sound = sound_id
         self._open = True
         self._ended = self._finished = False
         self._pulled = self._underruns = self._empty_samples = 0
         self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
-    def is_open(self, sound: SoundId) -> bool:
+    def is_open(self, sound_id: SoundId) -> bool:
         """Returns whether this reply is open."""
-        return self._open and self._sound == sound
+        return self._open and self._sound == sound_id
 
-    def close(self, sound: SoundId) -> ReplySamples:
+    def close(self, sound_id: SoundId) -> ReplySamples:
         """Closes a reply and drops its queue at once; the next 5 ms fade out to avoid a click.
 
         Returns how many samples the device had taken: 0 for an unknown reply, the same value again for the one closed
         last.
         """
-        if self.is_open(sound):
+        if self.is_open(sound_id):
             self._fade_out()
             self._open = False
             self._queued = 0
-        return ReplySamples(self._pulled if self._sound == sound else 0)
+        return ReplySamples(self._pulled if self._sound == sound_id else 0)
 
-    def offer(self, sound: SoundId, pcm: Pcm) -> bool:
+    def offer(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """Queues int16 samples (n,) of a reply. Returns False if it is not open or was ended.
 
         Raises ValueError for more than `room_samples`: the caller must wait.
         """
-        if not self.is_open(sound) or self._ended:
+        if not self.is_open(sound_id) or self._ended:
             return False
         if len(pcm) > self.room_samples:
             raise ValueError(f"{len(pcm)} samples do not fit: there is room for {self.room_samples}")
@@ -126,9 +126,9 @@ class Playout:
         self._queued += len(pcm)
         return True
 
-    def end(self, sound: SoundId) -> None:
+    def end(self, sound_id: SoundId) -> None:
         """Marks the end of a reply's audio. Does nothing if it is not open."""
-        if self.is_open(sound):
+        if self.is_open(sound_id):
             self._ended = True
 
     @property

@@ -33,22 +33,22 @@ class Speaker(Protocol):
         """Time from the device taking a sample to playing it, in seconds."""
         ...
 
-    def open(self, sound: SoundId) -> None:
+    def open(self, sound_id: SoundId) -> None:
         """Opens a reply at full volume and closes an open one. An id is used once."""
         ...
 
-    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
+    async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """Queues int16 samples (n,) at 24 kHz; waits while the queue is full.
 
         Returns False if the reply is not open. Closing it ends a wait.
         """
         ...
 
-    def end(self, sound: SoundId) -> None:
+    def end(self, sound_id: SoundId) -> None:
         """Marks the end of a reply's audio."""
         ...
 
-    def close(self, sound: SoundId) -> ReplySamples:
+    def close(self, sound_id: SoundId) -> ReplySamples:
         """Closes a reply and drops its queue at once. Returns how many samples the device had taken.
 
         Returns the same value again for the reply closed last, 0 for an unknown one.
@@ -96,16 +96,16 @@ class QueuedSpeaker:
         """Counters of the reply opened last."""
         return self._mixer.counts
 
-    def open(self, sound: SoundId) -> None:
+    def open(self, sound_id: SoundId) -> None:
         """See `Speaker.open`."""
-        self._mixer.open(sound)
+        self._mixer.open(sound_id)
         self._changed.set()
 
-    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
+    async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play_chunk`. Also returns False after the card has stopped."""
         at = 0
         while not self._ended:
-            taken = self._mixer.offer(sound, pcm[at:])
+            taken = self._mixer.offer(sound_id, pcm[at:])
             if taken is None:
                 return False
             at += taken
@@ -115,14 +115,14 @@ class QueuedSpeaker:
             await self._changed.wait()
         return False
 
-    def end(self, sound: SoundId) -> None:
+    def end(self, sound_id: SoundId) -> None:
         """See `Speaker.end`."""
-        self._mixer.end(sound)
+        self._mixer.end(sound_id)
         self._changed.set()
 
-    def close(self, sound: SoundId) -> ReplySamples:
+    def close(self, sound_id: SoundId) -> ReplySamples:
         """See `Speaker.close`."""
-        taken = self._mixer.close(sound)
+        taken = self._mixer.close(sound_id)
         self._changed.set()
         return taken
 
@@ -145,7 +145,7 @@ class QueuedSpeaker:
     def _tell(self) -> None:
         """Reports what was pulled since the last call."""
         for pulled, leaves_s in self._mixer.played():
-            self.on_played(pulled.sound, pulled.total, leaves_s, pulled.finished)
+            self.on_played(pulled.sound_id, pulled.total, leaves_s, pulled.finished)
         self._changed.set()
 
 

@@ -54,7 +54,7 @@ class Screen:
         self._live: Live | None = None
         self._interim = ""
         self._interim_turn = 0
-        self._reply: ReplyId | None = None
+        self._reply_id: ReplyId | None = None
 
     def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
@@ -74,8 +74,8 @@ class Screen:
                         "you", words.append("  (roughly)", style="dim not bold") if event.low_confidence else words
                     )
             case ChunkSpoken():
-                label = "repartee" if event.reply != self._reply else ""
-                self._reply = event.reply
+                label = "repartee" if event.reply_id != self._reply_id else ""
+                self._reply_id = event.reply_id
                 self._line(label, Text(event.text, style="green"))
             case ReplyStopped() if event.heard_ms > 0:
                 self._line("", Text("(not heard)" if event.reason == "unheard" else "(interrupted)", style="dim"))

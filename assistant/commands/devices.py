@@ -162,7 +162,7 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     """Plays two notes to the last sample and names the device. Returns the results for JSON."""
     troubles = _Reports(console)
     speaker = CardSpeaker(wanted, report=troubles.add_line)
-    ended, sound = asyncio.Event(), NamedSound("note")
+    ended, sound_id = asyncio.Event(), NamedSound("note")
 
     def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
         if finished:
@@ -171,10 +171,10 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     speaker.on_played = played
     async with asyncio.TaskGroup() as tasks:
         card = tasks.create_task(speaker.run(), name="speaker")
-        speaker.open(sound)
+        speaker.open(sound_id)
         async with asyncio.timeout(_TONE_LIMIT_S):
-            await speaker.play_chunk(sound, tone())
-            speaker.end(sound)
+            await speaker.play_chunk(sound_id, tone())
+            speaker.end(sound_id)
             await ended.wait()
             opened = speaker.opened
             await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)

@@ -48,12 +48,12 @@ class HeardReply:
     """The part of a reply that was heard so far.
 
     Attributes:
-        reply: The reply.
+        reply_id: The reply.
         audio_end: Position up to which its audio was played.
         unheard: Stretches before it that were not played.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     audio_end: ReplySamples
     unheard: tuple[Stretch, ...] = ()
 
@@ -141,7 +141,7 @@ class History:
         return HistorySnapshot(items, tuple(sorted(self._outside_prompt)), self._summary, self._last_number)
 
     def _cut_message(self, heard: HeardReply) -> AssistantMessage | None:
-        item = self._replies.get(heard.reply)
+        item = self._replies.get(heard.reply_id)
         transcript = None if item is None else self._transcripts.get(item)
         if item is None or transcript is None:
             return None
@@ -177,11 +177,11 @@ class History:
 
     def reply_of(self, item: ItemId) -> ReplyId | None:
         """Returns the reply whose message this item is, or None."""
-        return next((reply for reply, known in self._replies.items() if known == item), None)
+        return next((reply_id for reply_id, known in self._replies.items() if known == item), None)
 
-    def item_of(self, reply: ReplyId) -> ItemId | None:
+    def item_of(self, reply_id: ReplyId) -> ItemId | None:
         """Returns the message of this reply, or None."""
-        return self._replies.get(reply)
+        return self._replies.get(reply_id)
 
     # ---- the prompt ----
 
@@ -256,17 +256,17 @@ class History:
         self._add_item(said)
         return said
 
-    def add_reply(self, reply: ReplyId, transcript: SpokenTranscript) -> ItemId:
+    def add_reply(self, reply_id: ReplyId, transcript: SpokenTranscript) -> ItemId:
         """Adds an empty message for a committed reply. `set_heard` fills it."""
         item = self.reserve()
-        self._replies[reply] = item
+        self._replies[reply_id] = item
         self._transcripts[item] = transcript
         self._add_item(AssistantMessage(item, "", complete=False))
         return item
 
     def set_heard(
         self,
-        reply: ReplyId,
+        reply_id: ReplyId,
         audio_end: ReplySamples,
         *,
         complete: bool,
@@ -279,7 +279,7 @@ class History:
 
         A notice of the program at their beginning is returned, but not stored: the LLM has not said it.
         """
-        item = self._replies.get(reply)
+        item = self._replies.get(reply_id)
         transcript = None if item is None else self._transcripts.get(item)
         if item is None or transcript is None:
             return ""
@@ -289,9 +289,9 @@ class History:
         self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=whole))
         return transcript.text_heard(audio_end, unheard)
 
-    def drop_unheard(self, reply: ReplyId | None) -> None:
+    def drop_unheard(self, reply_id: ReplyId | None) -> None:
         """Notes that what was not heard of the reply follows as a reply of its own."""
-        item = None if reply is None else self._replies.get(reply)
+        item = None if reply_id is None else self._replies.get(reply_id)
         found = None if item is None else self.find(item)
         if isinstance(found, AssistantMessage):
             self._replace(found.id, replace(found, unheard=""))
@@ -311,16 +311,16 @@ class History:
         transcript = self._transcripts.get(item)
         return None if transcript is None else transcript.samples
 
-    def add_tool_call(self, reply: ReplyId, tool_use: ToolUse) -> None:
+    def add_tool_call(self, reply_id: ReplyId, tool_use: ToolUse) -> None:
         """Adds a completed call of one of the assistant's own tools. It stays even if the reply is retracted."""
-        item = self._replies.get(reply)
+        item = self._replies.get(reply_id)
         answered = None if item is None else self.find(item)
         if isinstance(answered, AssistantMessage):
             self._replace(answered.id, replace(answered, tool_uses=(*answered.tool_uses, tool_use)))
 
-    def retract(self, reply: ReplyId) -> None:
+    def retract(self, reply_id: ReplyId) -> None:
         """Removes the reply, because the user's turn continues. Completed tool calls stay."""
-        item = self._replies.pop(reply, None)
+        item = self._replies.pop(reply_id, None)
         if item is not None and (tool_use := self._tool_uses_of(item)):
             self._transcripts.pop(item, None)
             self._replace(item, AssistantMessage(item, "", complete=False, tool_uses=tool_use))
@@ -425,7 +425,7 @@ class History:
         self._items = [item for item in self._items if item.id not in removed]
         self._outside_prompt -= removed
         self._transcripts = {item: transcript for item, transcript in self._transcripts.items() if item not in removed}
-        self._replies = {reply: item for reply, item in self._replies.items() if item not in removed}
+        self._replies = {reply_id: item for reply_id, item in self._replies.items() if item not in removed}
 
 
 def _other_halves(items: Sequence[Item], history: Sequence[Item]) -> list[Item]:

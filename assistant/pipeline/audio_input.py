@@ -109,8 +109,8 @@ class AudioInput:
     def stop(self) -> None:
         """Stops the audio input and releases the recognizer."""
         self._cancel_overlap_task()
-        for reply in list(self._transcriptions):
-            self.drop_transcription(reply)
+        for reply_id in list(self._transcriptions):
+            self.drop_transcription(reply_id)
         self._recognizer.close()
         if self._connection_warmer is not None:
             self._connection_warmer.close()
@@ -296,8 +296,8 @@ class AudioInput:
         """Transcribes the segment and sends its transcript to the turn-taking machine."""
         now_s, recorder = _now_s(), self.context.recorder
         recorder.transcript_requested(effect, now_s, self.context.clock.to_loop_s(effect.speech_end))
-        task = self._tasks.create_task(self._transcribe(effect, self.onset), name=f"words of {effect.reply}")
-        self._transcriptions[effect.reply] = task, now_s
+        task = self._tasks.create_task(self._transcribe(effect, self.onset), name=f"words of {effect.reply_id}")
+        self._transcriptions[effect.reply_id] = task, now_s
 
     async def _transcribe(self, effect: RecognizerRequest, onset: Samples) -> None:
         """Transcribes the segment. The end-of-turn estimation of this silence starts.
@@ -311,15 +311,15 @@ class AudioInput:
             effect.segment, effect.speech_end, early=effect.early, draft=effect.draft and self.addressed
         )
         draft = transcript is not None and transcript.is_draft
-        self.context.recorder.transcribed(effect.reply, began_s, _now_s(), draft=draft)
-        attempt_open = self._transcriptions.pop(effect.reply, None) is not None
+        self.context.recorder.transcribed(effect.reply_id, began_s, _now_s(), draft=draft)
+        attempt_open = self._transcriptions.pop(effect.reply_id, None) is not None
         self.context.dispatch(self._transcript_event(effect, transcript, onset, attempt_open=attempt_open))
 
-    def drop_transcription(self, reply: ReplyId) -> None:
+    def drop_transcription(self, reply_id: ReplyId) -> None:
         """Stops the transcription of a dropped attempt, if it has not ended."""
-        if reply in self._transcriptions:
-            task, requested_s = self._transcriptions.pop(reply)
-            self.context.recorder.transcribed(reply, requested_s, _now_s())
+        if reply_id in self._transcriptions:
+            task, requested_s = self._transcriptions.pop(reply_id)
+            self.context.recorder.transcribed(reply_id, requested_s, _now_s())
             cancel_task(task, self._tasks, self.context.report_problem)
 
     def _transcript_event(
@@ -334,7 +334,7 @@ class AudioInput:
             attempt_open: Whether the attempt still exists.
         """
         if transcript is None and self.addressed:
-            return TranscriptFailed(self._position, effect.reply, effect.segment)
+            return TranscriptFailed(self._position, effect.reply_id, effect.segment)
         lost = Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
         transcript = self._without_echo(transcript or lost)
         if not self.addressed:
@@ -357,7 +357,7 @@ class AudioInput:
         # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(
             self._position,
-            effect.reply,
+            effect.reply_id,
             replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
             ignored_because,
             answer_expected=self.addressed and (self._reply_was_question or self.context.settings.in_call),

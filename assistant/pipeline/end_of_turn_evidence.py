@@ -197,10 +197,10 @@ class EvidenceCollector:
             self._run_audio_model(self.audio_model, silence, sound), name=f"smart turn {silence.segment}"
         )
 
-    async def _run_audio_model(self, audio_model: AudioEndOfTurnModel, silence: _Silence, sound: Pcm) -> None:
+    async def _run_audio_model(self, audio_model: AudioEndOfTurnModel, silence: _Silence, pcm: Pcm) -> None:
         try:
             async with asyncio.timeout(SMART_TURN_TIMEOUT_S):
-                probability = await audio_model.probability(sound)
+                probability = await audio_model.probability(pcm)
         except TimeoutError:
             return
         except Exception as error:  # noqa: BLE001 - see reason_of

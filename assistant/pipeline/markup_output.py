@@ -26,12 +26,12 @@ class MarkupOutput:
     """Reports the text of one reply.
 
     Attributes:
-        reply: Turn and attempt.
+        reply_id: Turn and attempt.
         on_event: Receives the reply's events and, before the first words and after them, the text.
         written: Keeps the text for the history.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     on_event: Callable[[SessionEvent], None]
     written: WrittenReply
     _pending: str = ""
@@ -76,4 +76,4 @@ class MarkupOutput:
     def _report(self) -> None:
         if self._pending:
             pending, self._pending = self._pending, ""
-            self.on_event(MarkupWritten(self.reply, pending))
+            self.on_event(MarkupWritten(self.reply_id, pending))

@@ -23,14 +23,14 @@ class McpCalls:
         history: Gets an item for each call.
         on_event: Receives the beginning and the end of each call.
         settings: Limits of tool calls.
-        reply: The reply that makes the calls; None: they were approved after their reply.
+        reply_id: The reply that makes the calls; None: they were approved after their reply.
     """
 
     tools: ClientTools
     history: History
     on_event: Callable[[SessionEvent], None]
     settings: ToolSettings
-    reply: ReplyId | None = None
+    reply_id: ReplyId | None = None
 
     @property
     def functions(self) -> tuple[Function, ...]:
@@ -52,10 +52,10 @@ class McpCalls:
             call.name,
             request_id=request_id,
             call_id=call.call_id,
-            in_reply=self.reply is not None,
+            in_reply=self.reply_id is not None,
         )
         self.history.add_mcp_item(item)
-        self.on_event(McpCallStarted(self.reply, item))
+        self.on_event(McpCallStarted(self.reply_id, item))
         failure: McpFailure | None = McpFailure("protocol_error", CANCELLED)
         output = None
         try:
@@ -71,15 +71,15 @@ class McpCalls:
         finally:
             item = replace(item, output=output, failure=failure)
             self.history.replace_mcp_item(item)
-            self.on_event(McpCallEnded(self.reply, item))
+            self.on_event(McpCallEnded(self.reply_id, item))
         return output
 
     def request_approval(self, call: FunctionCall) -> None:
         """Adds the request for approval to the history, and reports it."""
-        assert self.reply is not None
+        assert self.reply_id is not None
         _, server, tool = self.tools.offered[call.name]
         item = McpApprovalRequest(
-            self.history.reserve(), server.label, tool.name, call.arguments or "{}", call.name, str(self.reply)
+            self.history.reserve(), server.label, tool.name, call.arguments or "{}", call.name, str(self.reply_id)
         )
         self.history.add_mcp_item(item)
-        self.on_event(McpApprovalRequested(self.reply, item))
+        self.on_event(McpApprovalRequested(self.reply_id, item))

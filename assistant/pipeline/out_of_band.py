@@ -100,20 +100,20 @@ class OutOfBandAnswers:
         """Begins an answer to these messages and returns its id. Its events come later."""
         assert not self.full
         self._count += 1
-        reply = ReplyId(OUT_OF_BAND_TURN, self._count)
+        reply_id = ReplyId(OUT_OF_BAND_TURN, self._count)
         engines, settings = self.context.engines, self.context.settings
-        answer = _Answer(reply, engines, settings, options, listener, self.reply_awaits_sound)
+        answer = _Answer(reply_id, engines, settings, options, listener, self.reply_awaits_sound)
         task = self._tasks.create_task(self._run(answer, messages), name=f"out-of-band answer {self._count}")
-        self._running[reply] = answer, task
-        return reply
+        self._running[reply_id] = answer, task
+        return reply_id
 
-    def cancel(self, reply: ReplyId) -> bool:
+    def cancel(self, reply_id: ReplyId) -> bool:
         """Cancels an answer. Returns False if it is not in progress."""
-        if reply not in self._running:
+        if reply_id not in self._running:
             return False
-        answer, task = self._running.pop(reply)
+        answer, task = self._running.pop(reply_id)
         task.cancel()
-        answer.listener.on_event(ReplyStopped(reply, answer.text, 0.0, "client", *answer.tokens))
+        answer.listener.on_event(ReplyStopped(reply_id, answer.text, 0.0, "client", *answer.tokens))
         return True
 
     def stop(self) -> None:
@@ -135,7 +135,7 @@ class OutOfBandAnswers:
                 await answer.run(messages)
         except TimeoutError:
             answer.error = f"the answer took longer than {ANSWER_TIMEOUT_S:g} s and was stopped"
-        if self._running.pop(answer.reply, None) is None:
+        if self._running.pop(answer.reply_id, None) is None:
             return  # it was cancelled
         answer.end()
         if answer.voice_failed and (self._reloading is None or self._reloading.done()):
@@ -152,13 +152,13 @@ class _Answer:
     """One answer.
 
     Attributes:
-        reply: Its id.
+        reply_id: Its id.
         text: Its text so far: what was sent of it.
         error: What went wrong; None if nothing did.
         voice_failed: Whether the voice has to be loaded again.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     engines: Engines
     settings: SessionSettings
     options: ReplyOptions
@@ -184,8 +184,8 @@ class _Answer:
             return
         async with asyncio.TaskGroup() as subtasks:
             self._subtasks = [
-                subtasks.create_task(self._guarded(partial(self._read, source)), name=f"tokens {self.reply}"),
-                subtasks.create_task(self._guarded(self._speak), name=f"words {self.reply}"),
+                subtasks.create_task(self._guarded(partial(self._read, source)), name=f"tokens {self.reply_id}"),
+                subtasks.create_task(self._guarded(self._speak), name=f"words {self.reply_id}"),
             ]
 
     @property
@@ -202,13 +202,13 @@ class _Answer:
             item = self.listener.reserve_item()
             self.listener.on_event(
                 FunctionCalled(
-                    self.reply, FunctionCallItem(item, call.call_id or f"call_{item}", call.name, call.arguments)
+                    self.reply_id, FunctionCallItem(item, call.call_id or f"call_{item}", call.name, call.arguments)
                 )
             )
         reason = None if self._finished is None else self._finished.reason
         incomplete = "content_filter" if self._filtered else reason if reason in {"length", "content_filter"} else None
         error = None if self._filtered else self.error
-        self.listener.on_event(ReplySent(self.reply, self.text, error, incomplete, *self.tokens))
+        self.listener.on_event(ReplySent(self.reply_id, self.text, error, incomplete, *self.tokens))
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """Runs a part of the work. If it fails, all parts end.
@@ -289,7 +289,7 @@ class _Answer:
                 if audio_chunk is None:
                     break
                 self._made_s += s_of_reply_samples(audio_chunk.pcm.size)
-                self.listener.on_audio(self.reply, amplified(audio_chunk.pcm, effects.gain_db))
+                self.listener.on_audio(self.reply_id, amplified(audio_chunk.pcm, effects.gain_db))
                 if not is_audible:
                     is_audible = True
                     self._say_chunk(chunk)
@@ -301,4 +301,4 @@ class _Answer:
 
     def _say(self, text: str) -> None:
         self.text += text
-        self.listener.on_event(ChunkSpoken(self.reply, text))
+        self.listener.on_event(ChunkSpoken(self.reply_id, text))

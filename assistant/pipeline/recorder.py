@@ -160,37 +160,37 @@ class Recorder:
 
     def transcript_requested(self, request: RecognizerRequest, now_s: float, speech_end_s: float) -> None:
         """Records that a transcript was requested in a silence."""
-        trace = self._trace(request.reply.turn)
-        trace.attempts = request.reply.attempt
+        trace = self._trace(request.reply_id.turn)
+        trace.attempts = request.reply_id.attempt
         trace.speech_end_s = speech_end_s
-        trace.event("attempt", now_s, str(request.reply.attempt))
+        trace.event("attempt", now_s, str(request.reply_id.attempt))
         # Waiting for a transcript that was requested after the end of turn counts as `stt`, the next span.
         ended_s = trace.endpoint_s
         asked_s = now_s if trace.drafted_s is None else trace.drafted_s
         until_s = asked_s if ended_s is None or ended_s < speech_end_s else min(ended_s, asked_s)
-        trace.span(request.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
+        trace.span(request.reply_id.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
 
-    def foreseen(self, reply: ReplyId, now_s: float) -> None:
+    def foreseen(self, reply_id: ReplyId, now_s: float) -> None:
         """Records that an attempt began while the user spoke."""
-        trace = self._trace(reply.turn)
-        trace.attempts = reply.attempt
-        trace.span(reply.attempt, Span("stt", "stt", now_s, now_s))  # it waits for no transcript
-        trace.event("foreseen", now_s, f"attempt {reply.attempt}")
+        trace = self._trace(reply_id.turn)
+        trace.attempts = reply_id.attempt
+        trace.span(reply_id.attempt, Span("stt", "stt", now_s, now_s))  # it waits for no transcript
+        trace.event("foreseen", now_s, f"attempt {reply_id.attempt}")
 
-    def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
+    def transcribed(self, reply_id: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
         """Records that a transcript or draft arrived, failed or was abandoned."""
-        trace = self._trace(reply.turn)
+        trace = self._trace(reply_id.turn)
         began_s = began_s if trace.drafted_s is None else trace.drafted_s
-        trace.span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
+        trace.span(reply_id.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
         trace.drafted_s = began_s if draft else None
         if draft:
-            trace.event("drafted", now_s, f"attempt {reply.attempt}")
+            trace.event("drafted", now_s, f"attempt {reply_id.attempt}")
 
-    def drop(self, reply: ReplyId, now_s: float, reason: str) -> None:
+    def drop(self, reply_id: ReplyId, now_s: float, reason: str) -> None:
         """Records that an attempt was abandoned before its commit."""
-        trace = self._trace(reply.turn)
-        trace.drop(reply.attempt, confirmed=reason == "same words")
-        trace.event("dropped", now_s, f"attempt {reply.attempt}: {reason}")
+        trace = self._trace(reply_id.turn)
+        trace.drop(reply_id.attempt, confirmed=reason == "same words")
+        trace.event("dropped", now_s, f"attempt {reply_id.attempt}: {reason}")
 
     def end_of_turn(self, turn: int, now_s: float) -> None:
         """Records the end of the user's turn."""
@@ -198,16 +198,16 @@ class Recorder:
         trace.endpoint_s, trace.input_ended_s = now_s, self.input_ended_s
         trace.event("endpoint", now_s)
 
-    def trace_of(self, reply: ReplyId) -> TurnTrace:
+    def trace_of(self, reply_id: ReplyId) -> TurnTrace:
         """Returns the turn trace that the attempt's spans go to."""
-        return self._trace(reply.turn)
+        return self._trace(reply_id.turn)
 
-    def traceparent(self, reply: ReplyId) -> str:
+    def traceparent(self, reply_id: ReplyId) -> str:
         """Returns the trace header of an attempt's requests; "" where spans are not exported.
 
         A header without exported spans would say "not sampled" and would prevent an endpoint from tracing the request.
         """
-        return traceparent(trace_id_of(self.conversation_id, reply.turn), reply.attempt) if self.exports else ""
+        return traceparent(trace_id_of(self.conversation_id, reply_id.turn), reply_id.attempt) if self.exports else ""
 
     @property
     def _is_overheard(self) -> bool:
@@ -240,8 +240,8 @@ class Recorder:
 
         If a key or the client ended the turn, its latency counts from there: nobody waits for a reply before.
         """
-        attempt = commit.reply.attempt
-        trace = self._trace(commit.reply.turn)
+        attempt = commit.reply_id.attempt
+        trace = self._trace(commit.reply_id.turn)
         trace.committed_attempt = attempt
         trace.attempts = max(trace.attempts, attempt)  # typed text needs no transcript
         trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
@@ -264,12 +264,12 @@ class Recorder:
             attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)
         )
 
-    def retract(self, reply: ReplyId, now_s: float) -> None:
+    def retract(self, reply_id: ReplyId, now_s: float) -> None:
         """Records that a committed reply was retracted before a word of it was heard. Its turn continues."""
-        trace = self._trace(reply.turn)
-        trace.drop(reply.attempt)
+        trace = self._trace(reply_id.turn)
+        trace.drop(reply_id.attempt)
         trace.playout_start_s = trace.committed_attempt = trace.no_latency_reason = None
-        trace.event("retracted", now_s, f"attempt {reply.attempt}")
+        trace.event("retracted", now_s, f"attempt {reply_id.attempt}")
 
     def event(self, turn: int, name: EventName, at_s: float, detail: str = "") -> None:
         """Records an event of a turn that is being answered."""

@@ -59,21 +59,21 @@ class ReplyState(Enum):
 class AllSent:
     """All of the reply was handed to the speaker."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class NextReplyBegan:
     """The next reply is being prepared. This one is played to its end."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class TrailingReplyStopped:
     """A trailing reply was stopped, without an effect of turn taking for it."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     reason: StopReason
 
 
@@ -81,7 +81,7 @@ class TrailingReplyStopped:
 class PlayedOut:
     """The speaker has played the reply to its end, or there was nothing to play."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class ConversationOver:
     """The conversation is over.
 
     Attributes:
-        reply: The reply.
+        reply_id: The reply.
         failure: Why it ended early; None if it did not.
         user_left: The user has left, so a reply that is not finished is no problem to report.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     failure: str | None = None
     user_left: bool = False
 

@@ -120,8 +120,8 @@ class ReplyManager:
 
     def stop(self, *, user_left: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over; see `ConversationOver`."""
-        for reply in list(self._replies):
-            self.handle(ConversationOver(reply, failure, user_left))
+        for reply_id in list(self._replies):
+            self.handle(ConversationOver(reply_id, failure, user_left))
         self._voice_recovery.close()
         if self._summarizer is not None:
             self._summarizer.cancel()
@@ -150,7 +150,7 @@ class ReplyManager:
 
         Returns False if the event has no effect, because the reply has ended or is in another state.
         """
-        production = self._replies.get(event.reply)
+        production = self._replies.get(event.reply_id)
         before = None if production is None else production.state
         if production is None or before is None or (state := next_state(before, event)) is None:
             return False
@@ -164,19 +164,19 @@ class ReplyManager:
     def prepare(self, effect: PrepareReply, reply_options: ReplyOptions, ring: RingSound | None = None) -> None:
         """Starts the life of a reply: it is made, and its audio is held at the gate. `ring`: what it rings."""
         if effect.foreseen:
-            self.context.recorder.foreseen(effect.reply, _now_s())
+            self.context.recorder.foreseen(effect.reply_id, _now_s())
         if self._summarizer is not None:
             self._summarizer.cancel()
-        self._replies[effect.reply] = production = ReplyProduction(
-            effect.reply,
+        self._replies[effect.reply_id] = production = ReplyProduction(
+            effect.reply_id,
             self.context.engines.voice,
             self._voice_recovery.works,
             self.speaker,
-            self.context.recorder.trace_of(effect.reply),
+            self.context.recorder.trace_of(effect.reply_id),
             self.context.settings.voice_timeout_s,
             on_event=self.context.on_event
             if reply_options.spoken
-            else lambda event: self._show_text(effect.reply, event),
+            else lambda event: self._show_text(effect.reply_id, event),
             normalize_text=self.context.engines.normalize_text,
             answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
@@ -192,16 +192,16 @@ class ReplyManager:
         )
         source = self._source.events(effect, reply_options, production)
         production.task = self._tasks.create_task(
-            self._produce(production, source, reply_options), name=f"reply {effect.reply}"
+            self._produce(production, source, reply_options), name=f"reply {effect.reply_id}"
         )
 
     def _speaking(self, production: ReplyProduction, commit: CommitTurn) -> None:
         """Writes the turn to the history and lets the reply play."""
-        production.commit, reply = commit, commit.reply
+        production.commit, reply_id = commit, commit.reply_id
         if commit.origin == "resumed":
             self.history.drop_unheard(self._unheard_rest[0])
         effects = self.context.engines.skill_effects
-        if production.messages and not self._source.tells_results(reply):
+        if production.messages and not self._source.tells_results(reply_id):
             production.undo_effects = effects.do(effects.effect_of(production.messages), _now_s())
             production.pending = effects.pending
         production.gain_db = effects.gain_db
@@ -213,47 +213,49 @@ class ReplyManager:
             message = self.history.add_user_text("")
         end_ms = None if commit.speech_end is None else ms_of_samples(commit.speech_end)
         self.context.on_event(
-            UserTurnCommitted(reply.turn, commit.text, commit.low_confidence, message, end_ms, commit.origin, lost=lost)
+            UserTurnCommitted(
+                reply_id.turn, commit.text, commit.low_confidence, message, end_ms, commit.origin, lost=lost
+            )
         )
         if commit.guessed:
             self.context.on_event(Problem(failure_sentence(GUESSED, self.context.settings.language)))
-            self.context.recorder.event(reply.turn, "guessed", _now_s())
-        item = self.history.add_reply(reply, production.spoken_transcript)
-        self._source.committed(reply)
-        self.context.on_event(ReplyStarted(reply, item, production.spoken))
-        self.speaker.open(reply)
+            self.context.recorder.event(reply_id.turn, "guessed", _now_s())
+        item = self.history.add_reply(reply_id, production.spoken_transcript)
+        self._source.committed(reply_id)
+        self.context.on_event(ReplyStarted(reply_id, item, production.spoken))
+        self.speaker.open(reply_id)
         production.gate.set()
         if replaced := self.history.apply_summary():
-            self.context.recorder.event(reply.turn, "summarized", _now_s(), f"{replaced} items")
+            self.context.recorder.event(reply_id.turn, "summarized", _now_s(), f"{replaced} items")
 
     def _sent(self, production: ReplyProduction, _event: AllSent) -> None:
         """Reports the whole reply. The speaker may still play it."""
         if self._summarizer is not None:
             self._summarizer.start_if_due()
         self.context.on_event(production.sent_event)
-        self.speaker.end(production.reply)
+        self.speaker.end(production.reply_id)
         if production.spoken_transcript.samples == 0:
-            self.handle(PlayedOut(production.reply))  # no playout report will follow
+            self.handle(PlayedOut(production.reply_id))  # no playout report will follow
 
     def _trailing(self, production: ReplyProduction, _event: NextReplyBegan) -> None:
         """Lets the history show the whole reply. If it is stopped, the history is cut to what was heard."""
-        self.history.set_heard(production.reply, production.spoken_transcript.samples, complete=True)
+        self.history.set_heard(production.reply_id, production.spoken_transcript.samples, complete=True)
 
     def _retracted(self, production: ReplyProduction, _event: RetractReply) -> None:
         """Undoes what was done for the reply, and forgets it."""
         if production.is_rest:  # after any other, the turn is answered again
-            self._unheard_rest = production.reply, production.unheard_text
+            self._unheard_rest = production.reply_id, production.unheard_text
         production.undo_effects()
-        self.history.retract(production.reply)
-        self.context.recorder.retract(production.reply, _now_s())
+        self.history.retract(production.reply_id)
+        self.context.recorder.retract(production.reply_id, _now_s())
         self._report_stopped(production, "", "went on")
 
     def _interrupted(self, production: ReplyProduction, event: InterruptReply | TrailingReplyStopped) -> None:
         """Keeps the heard part in the history."""
         stuck = event.reason == "stuck"
         if isinstance(event, InterruptReply):  # the trace has only decisions of turn taking, which can be replayed
-            self._unheard_rest = production.reply, production.unheard_text
-            self.context.recorder.event(production.reply.turn, "interrupt", _now_s(), event.reason)
+            self._unheard_rest = production.reply_id, production.unheard_text
+            self.context.recorder.event(production.reply_id.turn, "interrupt", _now_s(), event.reason)
         if stuck and production.error is None:
             production.error = f"the reply by {production.answered_by} made no progress and was stopped"
         self._report_error(production)  # the user may speak into an apology
@@ -271,9 +273,9 @@ class ReplyManager:
             self.context.report_problem(notice("partly_heard", seconds=f"{production.unheard_ms / 1000:.1f}"))
         if production.unheard_end is not None:  # there was no loudspeaker to play its end
             heard_ms = ms_of_reply_samples(ReplySamples(production.unheard_end))
-            self.context.on_event(ReplyStopped(production.reply, heard, heard_ms, "unheard"))
+            self.context.on_event(ReplyStopped(production.reply_id, heard, heard_ms, "unheard"))
         self._record_outcome(production, "answered" if production.answered else "failed", heard)
-        self.context.dispatch(ReplyEnded(self.context.position(), production.reply))
+        self.context.dispatch(ReplyEnded(self.context.position(), production.reply_id))
 
     def _abandoned(self, production: ReplyProduction, event: ConversationOver) -> None:
         """Keeps the heard part in the history, because the conversation is over."""
@@ -285,22 +287,22 @@ class ReplyManager:
 
     def _stop_production(self, production: ReplyProduction) -> None:
         """Stops playout of a reply that has ended first, then cancels its task."""
-        del self._replies[production.reply]
+        del self._replies[production.reply_id]
         if production.gate.is_set():
-            production.played = self.speaker.close(production.reply)
+            production.played = self.speaker.close(production.reply_id)
             self.speaker.unduck()
         production.abandon(_now_s())
         cancel_task(production.task, self._tasks, self.context.report_problem)
 
     def _report_stopped(self, production: ReplyProduction, heard: str, reason: StopReason | Literal["went on"]) -> None:
         played_ms = ms_of_reply_samples(production.played)
-        self.context.on_event(ReplyStopped(production.reply, heard, played_ms, reason, *production.tokens))
+        self.context.on_event(ReplyStopped(production.reply_id, heard, played_ms, reason, *production.tokens))
 
     def _store_heard(self, production: ReplyProduction, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
         unheard, answer = production.unheard, production.answer_text
         return self.history.set_heard(
-            production.reply, production.played, complete=complete, unheard=unheard, answer=answer
+            production.reply_id, production.played, complete=complete, unheard=unheard, answer=answer
         )
 
     def _record_outcome(self, production: ReplyProduction, outcome: Outcome, heard: str) -> None:
@@ -309,14 +311,14 @@ class ReplyManager:
         self.on_reply_heard(heard, rang=production.ring is not None)
         production.trace.error, production.trace.answered_by = production.error, production.answered_by
         outcome = "failed" if production.apology else outcome
-        self.context.recorder.finish(production.reply.turn, outcome, heard, self.context.clock)
+        self.context.recorder.finish(production.reply_id.turn, outcome, heard, self.context.clock)
 
     def _report_error(self, production: ReplyProduction) -> None:
         """Reports an error once, on the reply's own turn, even if the user has started another one."""
         if production.error is not None and not production.error_reported:
             production.error_reported = True
             self.context.on_event(Problem(notice("reply_failed", reason=production.error)))
-            self.context.recorder.event(production.reply.turn, "error", _now_s(), production.error)
+            self.context.recorder.event(production.reply_id.turn, "error", _now_s(), production.error)
 
     # ---- what is made of it ----
 
@@ -338,7 +340,7 @@ class ReplyManager:
             self.context.on_event(Problem(notice("not_spoken", text=unsynthesized), private=True))
         await production.play_failure()
         self._source.report_calls(production, options)
-        self.handle(AllSent(production.reply))
+        self.handle(AllSent(production.reply_id))
 
     def _on_tool_wait(self, production: ReplyProduction, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
@@ -354,60 +356,60 @@ class ReplyManager:
             self.context.on_event(Problem(notice("simple_voice", reason=relief)))
         self._relief_reported = bool(relief)
 
-    def _show_text(self, reply: ReplyId, event: SessionEvent) -> None:
+    def _show_text(self, reply_id: ReplyId, event: SessionEvent) -> None:
         """Shows an event of a text reply. Shown text counts as heard."""
         self.context.on_event(event)
-        if (production := self._replies.get(reply)) is not None:
+        if (production := self._replies.get(reply_id)) is not None:
             heard = production.words_heard
-            self.context.dispatch(PlaybackProgress(self.context.position(), reply, heard, audible=True))
+            self.context.dispatch(PlaybackProgress(self.context.position(), reply_id, heard, audible=True))
 
     # ---- playout ----
 
-    def hold(self, reply: ReplyId) -> None:
+    def hold(self, reply_id: ReplyId) -> None:
         """Delays the reply's first audio, because the user may be resuming."""
-        self._replies[reply].released.clear()
+        self._replies[reply_id].released.clear()
 
-    def release(self, reply: ReplyId) -> None:
+    def release(self, reply_id: ReplyId) -> None:
         """Lets the reply's first audio play."""
-        self._replies[reply].released.set()
+        self._replies[reply_id].released.set()
 
-    def play_to_end(self, reply: ReplyId | None) -> bool:
+    def play_to_end(self, reply_id: ReplyId | None) -> bool:
         """Plays a reply that was sent completely to its end, while another one is prepared.
 
         Returns False if it was not sent completely, or if there are `MAX_TRAILING_REPLIES` already.
         """
         full = len(self.trailing_replies) >= MAX_TRAILING_REPLIES
-        return reply is not None and not full and self.handle(NextReplyBegan(reply))
+        return reply_id is not None and not full and self.handle(NextReplyBegan(reply_id))
 
     def stop_trailing_replies(self, reason: StopReason, only: ReplyId | None = None) -> None:
         """Stops the trailing replies. `only`: stops only this one."""
-        for reply in self.trailing_replies:
-            if only in {None, reply}:
-                self.handle(TrailingReplyStopped(reply, reason))
+        for reply_id in self.trailing_replies:
+            if only in {None, reply_id}:
+                self.handle(TrailingReplyStopped(reply_id, reason))
 
-    def _on_played(self, sound: SoundId, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        production = self._replies.get(sound) if isinstance(sound, ReplyId) else None
+    def _on_played(self, sound_id: SoundId, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        production = self._replies.get(sound_id) if isinstance(sound_id, ReplyId) else None
         if production is None:
             return  # the reply has ended
         production.on_played(played, leaves_at_s, finished=finished)
         self._report_progress(production)
         if finished:
-            self.handle(PlayedOut(production.reply))
+            self.handle(PlayedOut(production.reply_id))
 
     def _report_progress(self, production: ReplyProduction) -> None:
         words, audible = production.words_heard, production.any_sound_heard
         if production.ring is not None and audible:
             words = max(words, 1)  # who speaks into the tone answers the ring
-        self.context.dispatch(PlaybackProgress(self.context.position(), production.reply, words, audible))
+        self.context.dispatch(PlaybackProgress(self.context.position(), production.reply_id, words, audible))
 
     def report_backlog(self) -> None:
         """Reports progress of the replies: while late audio is caught up, sample time runs faster than their waits."""
         for production in list(self._replies.values()):
             self._report_progress(production)
 
-    def on_client_latency(self, reply: ReplyId, latency_s: float, device_s: float) -> None:
+    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Records the response latency that the client has measured; see `Session.on_client_latency`."""
-        production = self._replies.get(reply)
+        production = self._replies.get(reply_id)
         commit = None if production is None else production.commit
         if production is not None and commit is not None and commit.speech_end is not None:
             production.on_client_latency(self.context.clock.to_loop_s(commit.speech_end) + latency_s, device_s)
@@ -417,44 +419,44 @@ class ReplyManager:
     @property
     def trailing_replies(self) -> tuple[ReplyId, ...]:
         """The trailing replies, in order."""
-        return tuple(reply for reply, one in self._replies.items() if one.state is ReplyState.TRAILING)
+        return tuple(reply_id for reply_id, one in self._replies.items() if one.state is ReplyState.TRAILING)
 
     def heard_so_far(self) -> tuple[HeardReply, ...]:
         """Returns how much was heard of each reply that is being prepared or played."""
-        return tuple(HeardReply(one.reply, one.played, tuple(one.unheard)) for one in self._replies.values())
+        return tuple(HeardReply(one.reply_id, one.played, tuple(one.unheard)) for one in self._replies.values())
 
-    def is_without_words(self, reply: ReplyId | None) -> bool:
+    def is_without_words(self, reply_id: ReplyId | None) -> bool:
         """Returns whether the reply only says that no words were recognized."""
-        return reply in self._replies and self._replies[reply].without_words
+        return reply_id in self._replies and self._replies[reply_id].without_words
 
-    def answers_speech(self, reply: ReplyId) -> bool:
+    def answers_speech(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply answers speech of the user."""
-        commit = self._replies[reply].commit
+        commit = self._replies[reply_id].commit
         return commit is not None and commit.speech_end is not None
 
-    def reply_text(self, reply: ReplyId | None) -> str:
+    def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
-        production = None if reply is None else self._replies.get(reply)
+        production = None if reply_id is None else self._replies.get(reply_id)
         text = "" if production is None or production.is_rest else production.repeatable_text
         return text or self.last_reply
 
-    def recent_text(self, reply: ReplyId | None) -> str:
+    def recent_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply, or of the last one, that was played in the last `MAX_ECHO_S`.
 
         The microphone may pick up these words from the loudspeaker.
         """
-        if reply in self._replies:
-            return _recent_text(self._replies[reply])
+        if reply_id in self._replies:
+            return _recent_text(self._replies[reply_id])
         tail, ended_s = self._recent_tail
         return tail if _now_s() - ended_s <= MAX_ECHO_S else ""
 
-    def unheard_text(self, reply: ReplyId) -> str | None:
+    def unheard_text(self, reply_id: ReplyId) -> str | None:
         """Returns the unheard text of an interrupted reply.
 
         It is "" if another reply was interrupted since, and None if the text was not complete.
         """
         interrupted, rest = self._unheard_rest
-        return rest if interrupted == reply else ""
+        return rest if interrupted == reply_id else ""
 
 
 _ENTER: Mapping[ReplyState, Callable[[ReplyManager, ReplyProduction, Any], None]] = {

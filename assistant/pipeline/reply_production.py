@@ -107,7 +107,7 @@ class ReplyProduction:
     """Makes one reply. `run` is its task. The commit of the turn opens its gate.
 
     Attributes:
-        reply: Turn and attempt.
+        reply_id: Turn and attempt.
         voice: Synthesizes the text.
         voice_works: Set while the voice works. No audio is requested before.
         speaker: Plays the audio.
@@ -151,7 +151,7 @@ class ReplyProduction:
         task: Runs `run`.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     voice: Voice
     voice_works: asyncio.Event
     speaker: Speaker
@@ -205,15 +205,15 @@ class ReplyProduction:
     _progress: asyncio.Event = field(default_factory=asyncio.Event)  # set when the speaker has played more
 
     def __post_init__(self) -> None:
-        self._playout = PlayoutTiming(self.trace, self.reply.attempt)
+        self._playout = PlayoutTiming(self.trace, self.reply_id.attempt)
         self.apology = self.error is not None
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answers with the events of `source`. Raises nothing but CancelledError; errors are stored in `error`."""
         async with asyncio.TaskGroup() as subtasks:
             self._subtasks = [
-                subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.reply}"),
-                subtasks.create_task(self._guard(self._sound_output()), name=f"words {self.reply}"),
+                subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.reply_id}"),
+                subtasks.create_task(self._guard(self._sound_output()), name=f"words {self.reply_id}"),
             ]
         while not self._chunks.empty():
             chunk = self._chunks.get_nowait()
@@ -288,11 +288,11 @@ class ReplyProduction:
         if self.spoken and not self._text_chunks and self._announcement_at is None and self._chunks.empty():
             self._announcement_at = self.spoken_transcript.samples
             self._chunks.put_nowait(TextChunk(text, ANNOUNCEMENT, ends_sentence=True))
-            self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.reply.attempt}")
+            self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.reply_id.attempt}")
 
     async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
-        self._metrics = metrics = LlmMetrics(self.trace, self.reply.attempt, self.answered_by, loop.time())
+        self._metrics = metrics = LlmMetrics(self.trace, self.reply_id.attempt, self.answered_by, loop.time())
         self._chunker, has_text = self.new_chunker(), False
         try:
             async with aclosing(source):
@@ -421,7 +421,7 @@ class ReplyProduction:
             if self.pending is not None and await self._tells_fault(self.pending):
                 continue
             self.spoken_transcript.add_shown_text(chunk.text, is_notice=chunk.is_notice)
-            self.on_event(ChunkSpoken(self.reply, chunk.text))
+            self.on_event(ChunkSpoken(self.reply_id, chunk.text))
 
     # ---- text chunks to audio ----
 
@@ -453,7 +453,7 @@ class ReplyProduction:
                 if ring.speaks:
                     await self._synthesize_chunk(chunk)
                 else:
-                    self.on_event(ChunkSpoken(self.reply, chunk.text))
+                    self.on_event(ChunkSpoken(self.reply_id, chunk.text))
             if ring.speaks and phrases >= _PHRASES_BETWEEN_SENTENCES:
                 phrases = 0
                 for chunk in said[-_MAX_REPEATED_SENTENCES:]:
@@ -465,7 +465,7 @@ class ReplyProduction:
             pcm = amplified(failure_tone(), self.gain_db)
             self.spoken_transcript.add_audio(pcm.size, ())
             self._playout.add_wait_announcement(pcm.size)
-            await self.speaker.play_chunk(self.reply, pcm)
+            await self.speaker.play_chunk(self.reply_id, pcm)
 
     async def _play_tone(self, pcm: Pcm) -> bool:
         """Plays sound without words, and waits until little of it is left. Returns False if the reply was closed."""
@@ -473,7 +473,7 @@ class ReplyProduction:
         pcm = amplified(pcm, max(self.gain_db, 0.0))  # "quieter" lowers the voice; a ring has to be heard
         self.spoken_transcript.add_audio(pcm.size, ())
         self._playout.add_audio(pcm)
-        playing = await self.speaker.play_chunk(self.reply, pcm)
+        playing = await self.speaker.play_chunk(self.reply_id, pcm)
         while playing and self.spoken_transcript.samples - self.played > _TONE_AHEAD_SAMPLES:
             self._progress.clear()
             await self._progress.wait()
@@ -485,7 +485,7 @@ class ReplyProduction:
             while (audio_chunk := await self._next_audio_chunk(audio_chunks)) is not None:
                 self.spoken_transcript.add_audio(audio_chunk.pcm.size, ())
                 self._playout.add_wait_announcement(audio_chunk.pcm.size)
-                if not await self.speaker.play_chunk(self.reply, amplified(audio_chunk.pcm, self.gain_db)):
+                if not await self.speaker.play_chunk(self.reply_id, amplified(audio_chunk.pcm, self.gain_db)):
                     return
 
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
@@ -510,14 +510,14 @@ class ReplyProduction:
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
                 pcm = amplified(audio_chunk.pcm, self.gain_db)
                 self._playout.add_audio(pcm)
-                if not await self.speaker.play_chunk(self.reply, pcm):
+                if not await self.speaker.play_chunk(self.reply_id, pcm):
                     return
                 # After the audio, so that the display cannot delay it.
                 if not is_audible:
                     is_audible = True
-                    self.on_event(ChunkSpoken(self.reply, chunk.text))
+                    self.on_event(ChunkSpoken(self.reply_id, chunk.text))
                 if words:
-                    self.on_event(WordsTimed(self.reply, words))
+                    self.on_event(WordsTimed(self.reply_id, words))
         if unspoken := speakable(said, self.language).unspoken:
             is_first, self.unspoken_scripts = not self.unspoken_scripts, self.unspoken_scripts | dict.fromkeys(unspoken)
             if is_first and not is_audible:
@@ -577,7 +577,7 @@ class ReplyProduction:
         loop, self.pending = asyncio.get_running_loop(), None
         began_s = loop.time()
         fault = await pending.fault()
-        self.trace.span(self.reply.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
+        self.trace.span(self.reply_id.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
         if fault:
             await asyncio.wait({self._subtasks[0]})  # the answer is short, and its text is there
             while not self._chunks.empty():
@@ -596,12 +596,14 @@ class ReplyProduction:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.reply.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
+        self.trace.span(self.reply_id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:
             now_s = asyncio.get_running_loop().time()
-            self.trace.span(self.reply.attempt, Span("tts", "tts", self._synthesis_began_s, now_s, ("first_sentence",)))
+            self.trace.span(
+                self.reply_id.attempt, Span("tts", "tts", self._synthesis_began_s, now_s, ("first_sentence",))
+            )
 
     # ---- playout reports of the speaker ----
 
@@ -663,10 +665,10 @@ class ReplyProduction:
         """The event for a reply whose audio was sent completely."""
         text = self.spoken_transcript.text
         if self.filtered:
-            return ReplySent(self.reply, text, None, "content_filter", *self.tokens)
+            return ReplySent(self.reply_id, text, None, "content_filter", *self.tokens)
         reason = None if self.finished is None else self.finished.reason
         incomplete = reason if reason in {"length", "content_filter"} else None
-        return ReplySent(self.reply, text, self.error, incomplete, *self.tokens)
+        return ReplySent(self.reply_id, text, self.error, incomplete, *self.tokens)
 
     @property
     def audible(self) -> bool:

@@ -61,7 +61,7 @@ class ReplySource:
         if not (reply_options.markup and reply_options.spoken):
             return self._events(effect, reply_options, production)
         production.spoken_transcript.written = written = WrittenReply(notes)
-        output = MarkupOutput(production.reply, production.on_event, written)
+        output = MarkupOutput(production.reply_id, production.on_event, written)
         production.on_event, production.show_paragraph = output.forward, output.add_paragraph
         return output.reading(self._events(effect, reply_options, production))
 
@@ -81,12 +81,12 @@ class ReplySource:
             return refused_reply(excess)
         engines, messages = self.context.engines, production.messages
         written = production.spoken_transcript.written
-        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
+        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply_id))
         client = self._client_calls(production, reply_options)
         said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
         deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
         if deliveries:
-            self._deliveries[production.reply] = deliveries
+            self._deliveries[production.reply_id] = deliveries
         if engines.tools is None and client is None and not sources_of(messages):
             return without_made_up(engines.model.stream(messages, options), options.functions)
         return ToolRounds(
@@ -97,22 +97,22 @@ class ReplySource:
             self.context.settings.tools,
             production.gate,
             written=lambda: production.answer_text if written is None else written.text,
-            remember=lambda used: self.history.add_tool_call(production.reply, used),
+            remember=lambda used: self.history.add_tool_call(production.reply_id, used),
             waiting=lambda waited_s: self.on_tool_wait(production, waited_s),
             client=client,
             delegate=self.delegated.start,
             deliveries=deliveries,
         ).stream()
 
-    def tells_results(self, reply: ReplyId) -> bool:
+    def tells_results(self, reply_id: ReplyId) -> bool:
         """Returns whether a reply that is not committed yet tells results, so that no skill answers."""
-        return reply in self._deliveries
+        return reply_id in self._deliveries
 
-    def committed(self, reply: ReplyId) -> None:
+    def committed(self, reply_id: ReplyId) -> None:
         """Adds the results that this reply tells to the history, before anything else of the reply."""
-        deliveries = self._deliveries.pop(reply, ())
+        deliveries = self._deliveries.pop(reply_id, ())
         for one in deliveries:
-            self.history.add_tool_call(reply, one.use)
+            self.history.add_tool_call(reply_id, one.use)
         self.delegated.delivered(deliveries)
         self._deliveries.clear()  # those of other attempts are told by no reply
 
@@ -124,13 +124,13 @@ class ReplySource:
                 assert calls is not None
                 calls.request_approval(call.call)
             else:
-                self.context.on_event(FunctionCalled(production.reply, self.history.add_function_call(call)))
+                self.context.on_event(FunctionCalled(production.reply_id, self.history.add_function_call(call)))
 
     def _client_calls(self, production: ReplyProduction, options: ReplyOptions) -> McpCalls | None:
         tools, limits = options.client_tools, self.context.settings.tools
         if tools is None or not tools.offered:
             return None
-        return McpCalls(tools, self.history, self.context.on_event, limits, production.reply)
+        return McpCalls(tools, self.history, self.context.on_event, limits, production.reply_id)
 
 
 async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:

@@ -85,7 +85,7 @@ class RingControl:
         dispatch: Passes an event to the turn-taking machine.
         may_begin: Returns whether nobody speaks and no reply is due.
         sound: What the current reply rings; None if none rings.
-        reply: The reply that rings; None while none does.
+        reply_id: The reply that rings; None while none does.
     """
 
     effects: Callable[[], SkillEffects]
@@ -93,7 +93,7 @@ class RingControl:
     dispatch: Callable[[ReplyCancelled | ReplyRequested], None]
     may_begin: Callable[[], bool]
     sound: RingSound | None = None
-    reply: ReplyId | None = None
+    reply_id: ReplyId | None = None
     _told: set[int] = field(default_factory=set)  # numbers of what the current reply has said
     _interrupted: bool = False
     _failures: int = 0
@@ -113,7 +113,7 @@ class RingControl:
             self._began_s = now_s
         if now_s - self._began_s > RING_LASTS_S:
             self._end(now_s, answered=False)
-        elif self.reply is not None:
+        elif self.reply_id is not None:
             self._tell(rings)
         elif not self._interrupted and self.may_begin():
             self.dispatch(ReplyRequested(self.position(), "ring"))
@@ -138,19 +138,19 @@ class RingControl:
         if self.sound is not None:
             self.sound.finish()
 
-    def has_rung(self, reply: ReplyId) -> bool:
+    def has_rung(self, reply_id: ReplyId) -> bool:
         """Returns whether this is the latest reply that rang."""
-        return reply == self._latest
+        return reply_id == self._latest
 
     def on_effect(self, effect: object, now_s: float) -> None:
         """Follows what turn taking has decided."""
         match effect:
-            case PrepareReply(rings=True, reply=reply):
-                self.reply = self._latest = reply
-            case RetractReply(reply=reply) if reply == self.reply:
-                self.reply = self.sound = None  # it was not audible yet: it begins again after the user's turn
-            case InterruptReply(reply=reply, reason=reason) if reply == self.reply:
-                self.reply = self.sound = None
+            case PrepareReply(rings=True, reply_id=reply_id):
+                self.reply_id = self._latest = reply_id
+            case RetractReply(reply_id=reply_id) if reply_id == self.reply_id:
+                self.reply_id = self.sound = None  # it was not audible yet: it begins again after the user's turn
+            case InterruptReply(reply_id=reply_id, reason=reason) if reply_id == self.reply_id:
+                self.reply_id = self.sound = None
                 if reason == "voice":
                     self._interrupted = True
                 elif reason == "stuck":
@@ -164,11 +164,11 @@ class RingControl:
             case CommitTurn() | CommitWithoutReply() if self._interrupted:
                 self._end(now_s, answered=True)
 
-    def on_reply_ended(self, reply: ReplyId, now_s: float) -> None:
+    def on_reply_ended(self, reply_id: ReplyId, now_s: float) -> None:
         """Notes that the reply has ended by itself: it was only shown, or it failed."""
-        if reply == self.reply and self.sound is not None:
+        if reply_id == self.reply_id and self.sound is not None:
             told = self.sound.is_finite
-            self.reply = self.sound = None
+            self.reply_id = self.sound = None
             if told:
                 self._end(now_s, answered=True)
             else:
@@ -192,8 +192,8 @@ class RingControl:
         self._reset()
 
     def _stop_reply(self) -> None:
-        reply, self.reply, self.sound = self.reply, None, None
-        if reply is not None:
+        reply_id, self.reply_id, self.sound = self.reply_id, None, None
+        if reply_id is not None:
             self.dispatch(ReplyCancelled(self.position()))
 
     def _reset(self) -> None:

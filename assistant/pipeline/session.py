@@ -287,19 +287,19 @@ class Session:
         """Stops what rings in this conversation, if anything does."""
         self._ring.stop(self._now_s())
 
-    def stop_trailing_reply(self, reply: ReplyId) -> None:
+    def stop_trailing_reply(self, reply_id: ReplyId) -> None:
         """Stops a trailing reply; see `ReplyState`."""
-        self._reply_manager.stop_trailing_replies("client", reply)
+        self._reply_manager.stop_trailing_replies("client", reply_id)
 
-    def on_client_latency(self, reply: ReplyId, latency_s: float, device_s: float) -> None:
+    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Records the response latency that a remote client has measured.
 
         Args:
-            reply: The reply.
+            reply_id: The reply.
             latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
             device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
-        self._reply_manager.on_client_latency(reply, latency_s, device_s)
+        self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
 
     @property
     def hears_assistant_addressed(self) -> bool:
@@ -407,7 +407,7 @@ class Session:
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
         if isinstance(event, ReplyEnded):
-            self._ring.on_reply_ended(event.reply, self._now_s())
+            self._ring.on_reply_ended(event.reply_id, self._now_s())
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
             self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
@@ -450,12 +450,12 @@ class Session:
             case CloseSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
-                self._audio_input.drop_transcription(effect.reply)
+                self._audio_input.drop_transcription(effect.reply_id)
                 self._reply_manager.handle(effect)
-                self.recorder.drop(effect.reply, self._now_s(), effect.reason)
+                self.recorder.drop(effect.reply_id, self._now_s(), effect.reason)
             case RetractReply():
                 self._reply_manager.stop_trailing_replies("voice")
-                if self._reply_manager.answers_speech(effect.reply):
+                if self._reply_manager.answers_speech(effect.reply_id):
                     self._audio_input.turn_continued()
                 self._reply_manager.handle(effect)
             case InterruptReply():
@@ -467,22 +467,22 @@ class Session:
                 if effect.continues_turn:
                     self._audio_input.turn_continued()
             case HoldPlayback():
-                self._reply_manager.hold(effect.reply)
+                self._reply_manager.hold(effect.reply_id)
             case ReleasePlayback():
-                self._reply_manager.release(effect.reply)
+                self._reply_manager.release(effect.reply_id)
             case DuckReply():
                 self.speaker.duck()
-                self.recorder.event(effect.reply.turn, "duck", self._now_s())
+                self.recorder.event(effect.reply_id.turn, "duck", self._now_s())
             case UnduckReply():
                 self.speaker.unduck()
-                self.recorder.event(effect.reply.turn, "unduck", self._now_s())
+                self.recorder.event(effect.reply_id.turn, "unduck", self._now_s())
             case OverlapDecided():
-                self.recorder.event(effect.reply.turn, "overlap", self._now_s(), effect.description)
+                self.recorder.event(effect.reply_id.turn, "overlap", self._now_s(), effect.description)
             case TurnDiscarded():  # speech that was not for the assistant is always reported as "overheard"
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
-                if not self._ring.has_rung(effect.reply):  # the ring begins again by itself
-                    self._resume_reply(effect.reply)
+                if not self._ring.has_rung(effect.reply_id):  # the ring begins again by itself
+                    self._resume_reply(effect.reply_id)
             case _:
                 assert_never(effect)
 
@@ -497,9 +497,9 @@ class Session:
         item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
-    def _resume_reply(self, reply: ReplyId) -> None:
+    def _resume_reply(self, reply_id: ReplyId) -> None:
         """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
-        rest = self._reply_manager.unheard_text(reply)
+        rest = self._reply_manager.unheard_text(reply_id)
         if rest is None:
             self._dispatch(ReplyRequested(self._position, "requested"))
         elif rest:
@@ -507,16 +507,16 @@ class Session:
 
     # ---- commit ----
 
-    def _extend_wake_window(self, reply: ReplyId | None = None) -> None:
+    def _extend_wake_window(self, reply_id: ReplyId | None = None) -> None:
         """Opens the wake window for a reply, except for one that only says that no words were recognized.
 
         Otherwise every unrecognized sentence to others would be answered with it and keep the window open.
         """
-        if not self._reply_manager.is_without_words(reply or self.turns.replying):
+        if not self._reply_manager.is_without_words(reply_id or self.turns.replying):
             self.wake_phrase.extend_for_reply(self._position)
 
     def _commit(self, effect: CommitTurn) -> None:
-        self._extend_wake_window(effect.reply)  # the reply is active from here on
+        self._extend_wake_window(effect.reply_id)  # the reply is active from here on
         self._reply_requests.clear()  # the reply fulfils a request
         self._reply_manager.handle(effect)
 

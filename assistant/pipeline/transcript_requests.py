@@ -42,14 +42,14 @@ class RecognizerRequest:
     """Asks the recognizer for the transcript of the segment. `FinalTranscript` or `TranscriptFailed` answers it.
 
     Attributes:
-        reply: The id of the transcript, and of the attempt that it may begin.
+        reply_id: The id of the transcript, and of the attempt that it may begin.
         segment: The segment.
         speech_end: The end of the speech.
         early: The transcript may still change; it is requested again later.
         draft: A draft is sufficient; see `Transcript`.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     segment: SegmentId
     speech_end: Samples
     early: bool = False
@@ -117,7 +117,9 @@ class TranscriptRequests:
         match event:
             case FrameProcessed():
                 return self._request_in_pause(transcription, event) + self._pass_on(event)
-            case FinalTranscript(reply=reply) | TranscriptFailed(reply=reply) if transcription.awaits(reply):
+            case FinalTranscript(reply_id=reply_id) | TranscriptFailed(reply_id=reply_id) if transcription.awaits(
+                reply_id
+            ):
                 return self._take(transcription, event)
             case _:
                 return self._pass_on(event)
@@ -147,7 +149,7 @@ class TranscriptRequests:
         if self._transcription is not transcription:
             return effects  # the attempt has ended
         transcription.pending = False
-        if transcription.attempt == event.reply:  # the attempt has these words, not those before
+        if transcription.attempt == event.reply_id:  # the attempt has these words, not those before
             transcription.lost = isinstance(event, TranscriptFailed)
             if isinstance(event, FinalTranscript) and event.transcript.is_draft:
                 return (*effects, *self._request_again(transcription, event.at, settled=False))
@@ -175,11 +177,17 @@ class TranscriptRequests:
         settled = wanted.accepts == "settled" or silence_ms >= self.turns.settings.rechecks.settle_ms
         if wanted.has_draft:
             self._transcription = transcription = _Transcription(
-                wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled=False, pending=False
+                wanted.reply_id,
+                wanted.segment,
+                wanted.speech_end,
+                silence_ms,
+                wanted.reply_id,
+                settled=False,
+                pending=False,
             )
             return self._request_again(transcription, at, settled=settled)
         self._transcription = transcription = _Transcription(
-            wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled
+            wanted.reply_id, wanted.segment, wanted.speech_end, silence_ms, wanted.reply_id, settled
         )
         return self._request(transcription, at, draft=wanted.accepts == "draft" and not settled)
 
@@ -213,13 +221,13 @@ class TranscriptRequests:
             if transcription is None:
                 continue
             match effect:
-                case DropAttempt(reply) if reply == transcription.attempt:
+                case DropAttempt(reply_id) if reply_id == transcription.attempt:
                     effects += self._on_dropped(transcription, effect)
-                case DropAttempt(reply) if reply == transcription.last:
+                case DropAttempt(reply_id) if reply_id == transcription.last:
                     transcription.pending = False  # it had the same words
                 case EndOfTurn():
                     effects += self._request_settled(transcription, event.at)
-                case CommitTurn(reply) if reply == transcription.attempt:
+                case CommitTurn(reply_id) if reply_id == transcription.attempt:
                     self._transcription = None
                 case CommitWithoutReply(turn) if turn == transcription.attempt.turn:
                     self._transcription = None

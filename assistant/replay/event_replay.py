@@ -151,9 +151,9 @@ class RecordingIndex:
                 news.append((request.answer, "words", request.ordinal))
         return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
 
-    def add_request(self, place: int, reply: ReplyId, request: RecordedRequest) -> None:
+    def add_request(self, place: int, reply_id: ReplyId, request: RecordedRequest) -> None:
         """Adds a transcript request."""
-        self.requests[place], self.replies[reply] = request, place
+        self.requests[place], self.replies[reply_id] = request, place
         self._requests_in.setdefault(request.silence, []).append(place)
         self._requests_of.setdefault(request.turn, []).append(place)
 
@@ -195,13 +195,13 @@ def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
             silence, ordinal = last, 0
         for effect in effects:
             match effect:
-                case RecognizerRequest(reply, _, speech_end):
+                case RecognizerRequest(reply_id, _, speech_end):
                     index.add_request(
-                        place, reply, RecordedRequest(_at(item), reply.turn, silence, ordinal, speech_end)
+                        place, reply_id, RecordedRequest(_at(item), reply_id.turn, silence, ordinal, speech_end)
                     )
                     ordinal += 1
-                case DropAttempt(reply) if reply in index.replies:
-                    asked = index.replies[reply]
+                case DropAttempt(reply_id) if reply_id in index.replies:
+                    asked = index.replies[reply_id]
                     index.requests[asked] = replace(index.requests[asked], dropped=_at(item))
                 case CommitTurn():
                     index.commits[place] = effect
@@ -216,17 +216,17 @@ def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
 
 def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: Samples) -> None:
     match item:
-        case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in index.replies:
-            asked = index.replies[reply]
+        case FinalTranscript(at, reply_id) | TranscriptFailed(at, reply_id) if reply_id in index.replies:
+            asked = index.replies[reply_id]
             request = index.requests[asked]
             index.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
         case EndOfTurnScored():
             index.add_estimate(place, _scored_silence(index, place, item, silence))
-        case PlaybackProgress(at, reply, words, audible):
-            known = index.played.get(reply, PlaybackReports((), None))
-            index.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
-        case ReplyEnded(at, reply):
-            index.played[reply] = replace(index.played.get(reply, PlaybackReports((), None)), ended=at)
+        case PlaybackProgress(at, reply_id, words, audible):
+            known = index.played.get(reply_id, PlaybackReports((), None))
+            index.played[reply_id] = replace(known, reports=(*known.reports, (at, words, audible)))
+        case ReplyEnded(at, reply_id):
+            index.played[reply_id] = replace(index.played.get(reply_id, PlaybackReports((), None)), ended=at)
         case _:
             pass
 
@@ -242,8 +242,8 @@ def _scored_silence(index: RecordingIndex, place: int, item: EndOfTurnScored, si
     # In older traces a silence was scored immediately after a request and after its transcript.
     elif place - 1 in index.requests:
         source, ordinal = "asked", index.requests[place - 1].ordinal
-    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in index.replies:
-        source, ordinal = "words", index.requests[index.replies[following.reply]].ordinal
+    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply_id in index.replies:
+        source, ordinal = "words", index.requests[index.replies[following.reply_id]].ordinal
     return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
 
 
@@ -263,24 +263,24 @@ def events_of(  # noqa: C901, PLR0912 - one case for each kind of effect
     for _, effects in steps:
         for effect in effects:
             match effect:
-                case RecognizerRequest(reply):
-                    by_turn.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
-                case DropAttempt(reply, why):
-                    by_turn.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))
+                case RecognizerRequest(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("attempt", str(reply_id.attempt)))
+                case DropAttempt(reply_id, why):
+                    by_turn.setdefault(reply_id.turn, []).append(("dropped", f"attempt {reply_id.attempt}: {why}"))
                 case EndOfTurn(turn):
                     by_turn.setdefault(turn, []).append(("endpoint", ""))
-                case CommitTurn(reply):
-                    by_turn.setdefault(reply.turn, []).append(("commit", f"attempt {reply.attempt}"))
-                case RetractReply(reply):
-                    by_turn.setdefault(reply.turn, []).append(("retracted", f"attempt {reply.attempt}"))
-                case InterruptReply(reply, why):
-                    by_turn.setdefault(reply.turn, []).append(("interrupt", why))
-                case DuckReply(reply):
-                    by_turn.setdefault(reply.turn, []).append(("duck", ""))
-                case UnduckReply(reply):
-                    by_turn.setdefault(reply.turn, []).append(("unduck", ""))
-                case OverlapDecided(reply):
-                    by_turn.setdefault(reply.turn, []).append(("overlap", effect.description))
+                case CommitTurn(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("commit", f"attempt {reply_id.attempt}"))
+                case RetractReply(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("retracted", f"attempt {reply_id.attempt}"))
+                case InterruptReply(reply_id, why):
+                    by_turn.setdefault(reply_id.turn, []).append(("interrupt", why))
+                case DuckReply(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("duck", ""))
+                case UnduckReply(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("unduck", ""))
+                case OverlapDecided(reply_id):
+                    by_turn.setdefault(reply_id.turn, []).append(("overlap", effect.description))
                 case PlayListeningSound(turn):
                     by_turn.setdefault(turn, []).append(("listening_sound", ""))
                 case _:

@@ -130,15 +130,15 @@ class _Simulation(World):
                 self._process_draft(item)
             case EndOfTurnScored():
                 self._process_estimate(item)
-            case FinalTranscript(reply=reply):
-                if reply in self.simulated_ids:
-                    self.handle(replace(item, reply=self.simulated_ids[reply]))
-            case TranscriptFailed(at, reply, _):
-                if reply in self.simulated_ids:
-                    self.handle(TranscriptFailed(at, self.simulated_ids[reply], self.segment))
+            case FinalTranscript(reply_id=reply_id):
+                if reply_id in self.simulated_ids:
+                    self.handle(replace(item, reply_id=self.simulated_ids[reply_id]))
+            case TranscriptFailed(at, reply_id, _):
+                if reply_id in self.simulated_ids:
+                    self.handle(TranscriptFailed(at, self.simulated_ids[reply_id], self.segment))
             case PlaybackProgress() | ReplyEnded():
-                if (here := self._simulated_id(item.reply)) is not None:
-                    self.handle(replace(item, reply=here))
+                if (here := self._simulated_id(item.reply_id)) is not None:
+                    self.handle(replace(item, reply_id=here))
             case _:
                 self.handle(item)
 
@@ -147,8 +147,8 @@ class _Simulation(World):
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             logged, effects = self.recorded.steps[place]
-            asked = [effect.reply for effect in effects if isinstance(effect, RecognizerRequest)]
-            self.simulated_ids |= {reply: reply for reply in asked}
+            asked = [effect.reply_id for effect in effects if isinstance(effect, RecognizerRequest)]
+            self.simulated_ids |= {reply_id: reply_id for reply_id in asked}
             self.ordinal += len(asked)
             if (at := sure_speech_end(logged)) is not None:
                 self.silence = at
@@ -191,10 +191,10 @@ class _Simulation(World):
 
     def _process_draft(self, item: DraftTranscript) -> None:
         """Processes a draft. The attempt that begins with it is the recorded one, if that began with it as well."""
-        recorded = [effect.reply for effect in self.recorded.steps[self.place].effects if _is_foreseen(effect)]
+        recorded = [effect.reply_id for effect in self.recorded.steps[self.place].effects if _is_foreseen(effect)]
         for effect in self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment))):
             if isinstance(effect, PrepareReply) and recorded:
-                self.simulated_ids[recorded[0]] = effect.reply
+                self.simulated_ids[recorded[0]] = effect.reply_id
 
     def _process_estimate(self, item: EndOfTurnScored) -> None:
         estimate = self.recorded.estimates.get(self.place)
@@ -203,12 +203,12 @@ class _Simulation(World):
         if self.asked.get((estimate.silence, estimate.ordinal)):
             self.handle(EndOfTurnScored(item.at, self.segment, item.estimate))
 
-    def _simulated_id(self, reply: ReplyId) -> ReplyId | None:
+    def _simulated_id(self, reply_id: ReplyId) -> ReplyId | None:
         """Returns the simulated id of a recorded reply, if it was committed in the same way."""
-        if reply == self.spoken_into:
-            return reply
-        here = self.simulated_ids.get(reply)
-        return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
+        if reply_id == self.spoken_into:
+            return reply_id
+        here = self.simulated_ids.get(reply_id)
+        return here if any(given.same and given.commit.reply_id == here for given in self.course.given) else None
 
     # ---- simulated events ----
 
@@ -218,8 +218,8 @@ class _Simulation(World):
             match event:
                 case EndOfTurnScored():
                     self.course.assumed.add("judgement")
-                case FinalTranscript(reply=reply) | TranscriptFailed(reply=reply):
-                    if reply not in self.dropped and reply.turn == self.span.turn:  # pending, of the current turn
+                case FinalTranscript(reply_id=reply_id) | TranscriptFailed(reply_id=reply_id):
+                    if reply_id not in self.dropped and reply_id.turn == self.span.turn:  # pending, of the current turn
                         self.course.assumed.add("words")
             self.handle(replace(event, at=self.now))
 
@@ -230,27 +230,27 @@ class _Simulation(World):
             case TurnStarted(turn, onset):
                 self.next_turn_began = self.next_turn_began or bool(self.course.given) or turn != self.span.turn
                 self.begun = self.now, onset
-            case DropAttempt(reply):
-                self.dropped.add(reply)
+            case DropAttempt(reply_id):
+                self.dropped.add(reply_id)
             case OpenSegment(segment):
                 self.segment = segment
             case RecognizerRequest():
                 self._handle_request(effect)
             case RequestTranscript(segment):
                 self._handle_onset_request(segment)
-            case PrepareReply(reply):
+            case PrepareReply(reply_id):
                 self.course.prepared += 1
-                self.prepared[reply] = (self.now, self.place)
+                self.prepared[reply_id] = (self.now, self.place)
             case EndOfTurn():
                 self._endpoint()
             case CommitTurn():
                 self._commit(effect)
-            case HoldPlayback(reply):
-                self._hold(reply)
-            case ReleasePlayback(reply):
-                self._release(reply)
-            case RetractReply(reply) | InterruptReply(reply, "voice"):
-                self._mark_interrupted(reply, retracted=isinstance(effect, RetractReply))
+            case HoldPlayback(reply_id):
+                self._hold(reply_id)
+            case ReleasePlayback(reply_id):
+                self._release(reply_id)
+            case RetractReply(reply_id) | InterruptReply(reply_id, "voice"):
+                self._mark_interrupted(reply_id, retracted=isinstance(effect, RetractReply))
             case _:
                 pass
 
@@ -272,8 +272,8 @@ class _Simulation(World):
             self._simulate_result(effect, ordinal, self.now)
             return
         effects = self.recorded.steps[self.place].effects
-        recorded = next(was.reply for was in effects if isinstance(was, RecognizerRequest))
-        self.simulated_ids[recorded] = effect.reply
+        recorded = next(was.reply_id for was in effects if isinstance(was, RecognizerRequest))
+        self.simulated_ids[recorded] = effect.reply_id
         if then.answer is None and then.dropped is not None:
             # It was dropped in the recording, and may not be dropped here.
             self._simulate_transcript(effect, ordinal, Samples(then.dropped + 1))
@@ -298,11 +298,11 @@ class _Simulation(World):
             self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
     def _simulate_transcript(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
-        reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
+        reply_id, segment, then = effect.reply_id, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         logged = None if then is None or then.answer is None else self.recorded.steps[then.answer].event
         if isinstance(logged, TranscriptFailed):
-            self.schedule(TranscriptFailed(at, reply, segment))
+            self.schedule(TranscriptFailed(at, reply_id, segment))
             return
         # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
@@ -313,7 +313,7 @@ class _Simulation(World):
         if not words.is_draft:  # which never triggers an EOT estimate
             self._simulate_estimate(segment, at, "words", ordinal)
         void = logged.ignored_because if isinstance(logged, FinalTranscript) else ""
-        self.schedule(FinalTranscript(at, reply, words, void))
+        self.schedule(FinalTranscript(at, reply_id, words, void))
 
     def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
         estimate = self._recorded_estimate(source, ordinal)
@@ -328,7 +328,7 @@ class _Simulation(World):
         here = [ask for ask in self.recorded.requests_in(self.silence) if self._is_usable(ask, draft=draft)]
         if here:
             return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
-        answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
+        answered = [place for place, commit in self.recorded.commits.items() if commit.reply_id.turn == self.span.turn]
         if answered and self.place > answered[-1]:
             return None  # a cough during the answer: its transcript was never requested
         near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
@@ -357,18 +357,18 @@ class _Simulation(World):
     def _commit(self, commit: CommitTurn) -> None:
         if commit.speech_end is None or (self.place >= self.span.next and self.next_turn_began):
             return
-        prepared, prepared_place = self.prepared.get(commit.reply, (self.now, self.place))
+        prepared, prepared_place = self.prepared.get(commit.reply_id, (self.now, self.place))
         then = self.recorded.commits.get(self.place)
         same = (
             then is not None
             and then.speech_end == commit.speech_end
-            and self.simulated_ids.get(then.reply) == commit.reply
+            and self.simulated_ids.get(then.reply_id) == commit.reply_id
         )
         given = CommittedReply(commit, self.place, self.now, prepared, prepared_place, same)
         self.course.given.append(given)
         self.next_turn_began = False
         if same and then is not None:
-            played = self.recorded.played.get(then.reply)
+            played = self.recorded.played.get(then.reply_id)
             given.audible = None if played is None else played.audible
             return
         self._schedule_playback(given)
@@ -378,27 +378,29 @@ class _Simulation(World):
         if self.pace is None:
             return
         self.course.assumed.add("answer")
-        reply, ready = given.commit.reply, given.prepared + self.pace.prepare
+        reply_id, ready = given.commit.reply_id, given.prepared + self.pace.prepare
         given.ready = Samples(max(given.at, ready)), self.pace.playout
         given.audible = audible = Samples(sum(given.ready))
         played = self._recorded_playback()
         if played is None or played.audible is None:
             played = PlaybackReports(((Samples(0), 0, True), (FIRST_WORD, 1, True)), None)
-        self.schedule_playback(reply, played, audible - (played.audible or 0))
+        self.schedule_playback(reply_id, played, audible - (played.audible or 0))
 
-    def _hold(self, reply: ReplyId) -> None:
+    def _hold(self, reply_id: ReplyId) -> None:
         """Holds the first sound of a reply, if it has not left yet."""
         self.held = []
-        ready = next((given.ready for given in self.course.given if given.commit.reply == reply), None)
+        ready = next((given.ready for given in self.course.given if given.commit.reply_id == reply_id), None)
         if ready is None or ready[0] < self.now:
             return
-        self.held = self.take(lambda event: isinstance(event, PlaybackProgress | ReplyEnded) and event.reply == reply)
+        self.held = self.take(
+            lambda event: isinstance(event, PlaybackProgress | ReplyEnded) and event.reply_id == reply_id
+        )
 
-    def _release(self, reply: ReplyId) -> None:
+    def _release(self, reply_id: ReplyId) -> None:
         """Releases the reply: it leaves now if it is ready; later events shift by the same delay."""
         held, self.held = self.held, []
         for given in self.course.given:
-            if given.commit.reply == reply and given.ready is not None and held:
+            if given.commit.reply_id == reply_id and given.ready is not None and held:
                 ready, playout = given.ready
                 late = max(0, self.now - ready)
                 given.ready = Samples(ready + late), playout
@@ -411,13 +413,13 @@ class _Simulation(World):
         commits = [
             commit
             for place, commit in self.recorded.commits.items()
-            if self.span.start <= place < self.span.next and commit.reply.turn == self.span.turn
+            if self.span.start <= place < self.span.next and commit.reply_id.turn == self.span.turn
         ]
-        return self.recorded.played.get(commits[-1].reply) if commits else None
+        return self.recorded.played.get(commits[-1].reply_id) if commits else None
 
-    def _mark_interrupted(self, reply: ReplyId, *, retracted: bool) -> None:
+    def _mark_interrupted(self, reply_id: ReplyId, *, retracted: bool) -> None:
         for given in self.course.given:
-            if given.commit.reply == reply:
+            if given.commit.reply_id == reply_id:
                 given.retracted = retracted
                 given.interrupted = None if retracted else self.now
                 at, onset = self.begun

@@ -54,12 +54,12 @@ class World:
         self._scheduled += 1
         heapq.heappush(self._due, (event.at, self._scheduled, event))
 
-    def schedule_playback(self, reply: ReplyId, playback: PlaybackReports, shift: int) -> None:
+    def schedule_playback(self, reply_id: ReplyId, playback: PlaybackReports, shift: int) -> None:
         """Schedules these reports for a reply, later by `shift`."""
         for at, words_heard, audible in playback.reports:
-            self.schedule(PlaybackProgress(Samples(at + shift), reply, words_heard, audible))
+            self.schedule(PlaybackProgress(Samples(at + shift), reply_id, words_heard, audible))
         if playback.ended is not None:
-            self.schedule(ReplyEnded(Samples(playback.ended + shift), reply))
+            self.schedule(ReplyEnded(Samples(playback.ended + shift), reply_id))
 
     def take_due(self, before: int) -> Iterator[ReportedEvent]:
         """Removes and yields the events that are due before this position, also those scheduled meanwhile."""

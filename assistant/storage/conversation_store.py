@@ -187,17 +187,17 @@ class ConversationStore:
         """
         match event:
             case ReplyStarted():
-                self._open_replies[event.reply] = _OpenReply(event.item)
-            case ReplySent() if event.reply in self._open_replies:
-                reply = self._open_replies[event.reply]
+                self._open_replies[event.reply_id] = _OpenReply(event.item)
+            case ReplySent() if event.reply_id in self._open_replies:
+                reply = self._open_replies[event.reply_id]
                 reply.sent_text = event.text
                 self._draft(reply.item, event.text, items)
             case ReplyStopped() if event.reason == "went on":
-                retracted = self._open_replies.pop(event.reply, None)
+                retracted = self._open_replies.pop(event.reply_id, None)
                 if retracted is not None and retracted.item == self._drafted:
                     self._drop_draft()
-            case ReplyStopped() if event.reply in self._open_replies:
-                self._open_replies[event.reply].sent_text = None
+            case ReplyStopped() if event.reply_id in self._open_replies:
+                self._open_replies[event.reply_id].sent_text = None
             case TurnFinished():
                 turn = event.record.turn
                 self._open_replies = {id_: reply for id_, reply in self._open_replies.items() if id_.turn != turn}

@@ -50,7 +50,7 @@ class Transcribe:
         has_draft: The attempt began with a draft before the silence, so the first transcript is a later one.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     segment: SegmentId
     speech_end: Samples
     accepts: Acceptable = "early"
@@ -87,7 +87,7 @@ class PrepareReply:
         foreseen: The user still speaks. The words are expected to be all.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     text: str
     new_text: str = ""
     transcript_lost: bool = False
@@ -142,7 +142,7 @@ class CommitTurn:
         guessed: The recognizer took some of the words for noise, but the speech was clear.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     text: str
     new_text: str
     speech_end: Samples | None
@@ -185,7 +185,7 @@ class CloseSegment:
 class DropAttempt:
     """Cancels an attempt that was not committed."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     reason: DropReason
 
 
@@ -193,7 +193,7 @@ class DropAttempt:
 class RetractReply:
     """Cancels a committed reply of which no complete word was heard. Its turn continues."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 StopReason = Literal["voice", "requested", "stuck", "client"]
@@ -208,7 +208,7 @@ class InterruptReply:
         continues_turn: The user spoke right after the reply began: they had only paused and continue their turn.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     reason: StopReason = "voice"
     continues_turn: bool = False
 
@@ -229,7 +229,7 @@ class OverlapDecided:
         evidence: What decided it.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     interrupts: bool
     evidence: OverlapEvidence
 
@@ -243,28 +243,28 @@ class OverlapDecided:
 class HoldPlayback:
     """Delays the first sound of a reply, because the user may be resuming."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlayback:
     """Lets a delayed reply play: the user did not resume, or the delay has reached its limit."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class DuckReply:
     """Lowers the volume of the reply at once, because the user may be interrupting."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class UnduckReply:
     """Restores the volume of the reply, because the overlap was not an interruption."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class TurnDiscarded:
 class ResumeReply:
     """False interruption: requests that the rest of this reply is said."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)

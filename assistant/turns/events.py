@@ -119,13 +119,13 @@ class TranscriptExpected:
     """Reports that a transcript for the current attempt follows: its first one, or a later one that may be better.
 
     Attributes:
-        reply: The id of the transcript. The first one has the id of the attempt. If a later one has other words, they
-            begin an attempt with this id.
+        reply_id: The id of the transcript. The first one has the id of the attempt. If a later one has other words,
+            they begin an attempt with this id.
         settled: It will not change any more. A turn is only committed with such a transcript.
     """
 
     at: Samples
-    reply: ReplyId
+    reply_id: ReplyId
     settled: bool
 
 
@@ -140,7 +140,7 @@ class FinalTranscript:
     """
 
     at: Samples
-    reply: ReplyId
+    reply_id: ReplyId
     transcript: Transcript
     ignored_because: Literal["", "overheard", "called", "backchannel"] = ""
     answer_expected: bool = False
@@ -151,7 +151,7 @@ class TranscriptFailed:
     """Reports that speech recognition failed or timed out. The reply then tells the user so."""
 
     at: Samples
-    reply: ReplyId
+    reply_id: ReplyId
     segment: SegmentId
 
 
@@ -165,7 +165,7 @@ class PlaybackProgress:
     """
 
     at: Samples
-    reply: ReplyId
+    reply_id: ReplyId
     words_heard: int
     audible: bool
 
@@ -175,7 +175,7 @@ class ReplyEnded:
     """Reports that the reply has ended: it was played completely, or it failed and said so."""
 
     at: Samples
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ class TurnTaking:
     def replying(self) -> ReplyId | None:
         """The id of the active reply, or None."""
         state = self._conversation.state
-        return state.reply if isinstance(state, Replying) else None
+        return state.reply_id if isinstance(state, Replying) else None
 
     @property
     def has_overlap(self) -> bool:

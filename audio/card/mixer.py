@@ -39,26 +39,26 @@ class CardMixer:
 
     # ---- on the event loop; see `Playout` ----
 
-    def open(self, sound: SoundId) -> None:
+    def open(self, sound_id: SoundId) -> None:
         """See `Playout.open`."""
         with self._lock:
-            self._playout.open(sound)
+            self._playout.open(sound_id)
 
-    def offer(self, sound: SoundId, pcm: Pcm) -> int | None:
+    def offer(self, sound_id: SoundId, pcm: Pcm) -> int | None:
         """Queues samples up to the free space. Returns their number; None if the reply is not open."""
         with self._lock:
             take = min(len(pcm), self._playout.room_samples)
-            return take if self._playout.offer(sound, pcm[:take]) else None
+            return take if self._playout.offer(sound_id, pcm[:take]) else None
 
-    def end(self, sound: SoundId) -> None:
+    def end(self, sound_id: SoundId) -> None:
         """See `Playout.end`."""
         with self._lock:
-            self._playout.end(sound)
+            self._playout.end(sound_id)
 
-    def close(self, sound: SoundId) -> ReplySamples:
+    def close(self, sound_id: SoundId) -> ReplySamples:
         """See `Playout.close`."""
         with self._lock:
-            return self._playout.close(sound)
+            return self._playout.close(sound_id)
 
     def duck(self, gain_db: float) -> None:
         """See `Playout.duck`."""

@@ -147,17 +147,17 @@ class Client:
             (audible[0] - end_s) * 1000 if audible and audible[0] is not None else None,
         )
 
-    async def _send(self, sound: Pcm, began_s: float, middle_s: float, rng: random.Random) -> None:
+    async def _send(self, pcm: Pcm, began_s: float, middle_s: float, rng: random.Random) -> None:
         loop, network = asyncio.get_running_loop(), self.network
         size = REPLY_RATE_HZ * network.block_ms // 1000
         narrow = StreamResampler(REPLY_RATE_HZ, 8000)
         until_s = middle_s + network.stall_ms / 1000
-        for at in range(0, len(sound), size):
-            due_s = began_s + min(at + size, len(sound)) / REPLY_RATE_HZ + rng.uniform(0, network.jitter_ms) / 1000
+        for at in range(0, len(pcm), size):
+            due_s = began_s + min(at + size, len(pcm)) / REPLY_RATE_HZ + rng.uniform(0, network.jitter_ms) / 1000
             if middle_s < due_s < until_s:
                 due_s = until_s
             await asyncio.sleep(max(0.0, due_s - loop.time()))
-            part = sound[at : at + size]
+            part = pcm[at : at + size]
             if network.format == "pcm":
                 coded = part.astype("<i2").tobytes()
             else:

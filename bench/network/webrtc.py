@@ -83,7 +83,7 @@ async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]
             room = room_of(clip)
             sound = [np.resize(room, round(LEAD_S * REPLY_RATE_HZ)), clip.pcm, np.resize(room, 12 * REPLY_RATE_HZ)]
             first, before = len(heard.events), len(heard.onsets_s)
-            microphone.began_s, microphone.sound = loop.time(), np.concatenate(sound)
+            microphone.began_s, microphone.pcm = loop.time(), np.concatenate(sound)
             end_s = microphone.began_s + LEAD_S + clip.end_s
             while loop.time() < end_s + ANSWERED_WITHIN_S and not heard.answered(before, end_s):  # noqa: ASYNC110
                 await asyncio.sleep(TICK_S)

@@ -34,13 +34,13 @@ TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 class Microphone:
     """The sound to be said, as frames of 20 ms; silence otherwise."""
 
-    sound: Pcm = field(default_factory=lambda: np.zeros(0, np.int16))
+    pcm: Pcm = field(default_factory=lambda: np.zeros(0, np.int16))
     began_s: float = 0.0
 
     def frame(self, now_s: float) -> Pcm:
         """Returns the frame that was captured just before `now_s`."""
         at = round((now_s - self.began_s) * 50) * FRAME
-        part = self.sound[at : at + FRAME] if at >= 0 else self.sound[:0]
+        part = self.pcm[at : at + FRAME] if at >= 0 else self.pcm[:0]
         return np.concatenate([part, np.zeros(FRAME - len(part), np.int16)])
 
 

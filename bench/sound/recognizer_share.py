@@ -237,14 +237,14 @@ class _Turn:
                 self._stream.close()
                 self._stream = None
             case RecognizerRequest():
-                self._transcriptions[effect.reply] = self._tasks.create_task(self._words(effect))
-            case DropAttempt(reply) if reply in self._transcriptions:
-                self._transcriptions.pop(reply).cancel()
+                self._transcriptions[effect.reply_id] = self._tasks.create_task(self._words(effect))
+            case DropAttempt(reply_id) if reply_id in self._transcriptions:
+                self._transcriptions.pop(reply_id).cancel()
             case PrepareReply():
-                self._prepared[effect.reply] = self._now_ms
+                self._prepared[effect.reply_id] = self._now_ms
             case CommitTurn():
                 found = self.outcome
-                found.prepared_ms, found.committed_ms = self._prepared.get(effect.reply, self._now_ms), self._now_ms
+                found.prepared_ms, found.committed_ms = self._prepared.get(effect.reply_id, self._now_ms), self._now_ms
                 found.latency_ms, found.text = max(found.prepared_ms + REPLY_MS, found.committed_ms), effect.text
             case _:
                 pass
@@ -260,7 +260,7 @@ class _Turn:
         kind = "draft" if words.is_draft else "early" if effect.early else "settled"
         self.outcome.requests.append((began_ms, self._now_ms, kind))
         ignored = reason_to_ignore(words.text, reply_was_question=False)
-        self._handle(FinalTranscript(self._at, effect.reply, words, ignored))
+        self._handle(FinalTranscript(self._at, effect.reply_id, words, ignored))
 
 
 def _now_s() -> float:

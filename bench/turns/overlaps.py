@@ -174,7 +174,7 @@ class _Reply:
         self._share = ConversationShare("en")
         self._stream: RecognitionStream | None = None
         self._at = Samples(0)
-        self._reply: ReplyId | None = None
+        self._reply_id: ReplyId | None = None
         self._audible_from = Samples(0)
         self._transcriptions: dict[ReplyId, asyncio.Task[None]] = {}
         self._overlap: asyncio.Task[None] | None = None
@@ -195,8 +195,8 @@ class _Reply:
             dips = any(probability < dip <= before for dip in (CERTAIN_SPEECH, LIKELY_SPEECH))
             if self._stream is not None and dips:
                 self._stream.probability_dip()
-            if self._reply is not None and self._at >= self._audible_from:
-                self._handle(PlaybackProgress(self._at, self._reply, 1, audible=True))
+            if self._reply_id is not None and self._at >= self._audible_from:
+                self._handle(PlaybackProgress(self._at, self._reply_id, 1, audible=True))
             self._handle(FrameProcessed(frame.end, result))
             if self.outcome.answered or (self.outcome.sound.wanted == "stops" and self.outcome.stopped_ms is not None):
                 break
@@ -230,19 +230,19 @@ class _Reply:
                     self._overlap.cancel()
                 self._overlap = self._tasks.create_task(self._words_of_overlap(effect))
             case RecognizerRequest():
-                self._transcriptions[effect.reply] = self._tasks.create_task(self._words_of_turn(effect))
-            case DropAttempt(reply) if reply in self._transcriptions:
-                self._transcriptions.pop(reply).cancel()
+                self._transcriptions[effect.reply_id] = self._tasks.create_task(self._words_of_turn(effect))
+            case DropAttempt(reply_id) if reply_id in self._transcriptions:
+                self._transcriptions.pop(reply_id).cancel()
             case InterruptReply() | RetractReply():
-                self._reply = None
+                self._reply_id = None
                 if outcome.stopped_ms is None:
                     outcome.stopped_ms = ms_of_samples(self._at - sound.onset)
             case DuckReply() if outcome.ducked_ms is None:
                 outcome.ducked_ms = ms_of_samples(self._at - sound.onset)
             case CommitTurn(origin="greeting"):
-                self._reply = effect.reply
+                self._reply_id = effect.reply_id
             case CommitTurn(origin="resumed"):
-                self._reply, self._audible_from = effect.reply, Samples(self._at + samples_of_ms(RESUME_TTS_MS))
+                self._reply_id, self._audible_from = effect.reply_id, Samples(self._at + samples_of_ms(RESUME_TTS_MS))
                 if outcome.resumed_ms is None:
                     outcome.resumed_ms = ms_of_samples(self._audible_from - sound.end)
             case CommitTurn():
@@ -286,7 +286,7 @@ class _Reply:
         self.outcome.words.append(f"({transcript.text})")
         self._handle(
             FinalTranscript(
-                self._at, effect.reply, transcript, reason_to_ignore(transcript.text, reply_was_question=False)
+                self._at, effect.reply_id, transcript, reason_to_ignore(transcript.text, reply_was_question=False)
             )
         )
 

@@ -60,8 +60,8 @@ class AgainstAModel(RuleBasedStateMachine):
     def offer(self, n: int, stale: bool) -> None:
         n = min(n, self.playout.room_samples)
         values = [(self.next_value + i) % 30_000 + 1 for i in range(n)]
-        sound = nth(self.opened - 1 if stale else self.opened)
-        taken = self.playout.offer(sound, np.array(values, np.int16))
+        sound_id = nth(self.opened - 1 if stale else self.opened)
+        taken = self.playout.offer(sound_id, np.array(values, np.int16))
         assert taken == (not stale and self.is_open and not self.ended)
         if taken:
             self.queue.extend(values)

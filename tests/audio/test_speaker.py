@@ -127,14 +127,14 @@ async def test_nothing_is_played_before_it_was_queued() -> None:
         loop = asyncio.get_running_loop()
         random = np.random.default_rng(3)
         for number in range(50):
-            sound = NamedSound(str(number))
+            sound_id = NamedSound(str(number))
             await asyncio.sleep(float(random.uniform(0, 0.03)))
-            harness.card.open(sound)
+            harness.card.open(sound_id)
             offered_s = loop.time()
-            await harness.card.play_chunk(sound, level(100))
-            harness.card.end(sound)
+            await harness.card.play_chunk(sound_id, level(100))
+            harness.card.end(sound_id)
             await asyncio.sleep(0.03)
-            assert harness.played[-1][0] == sound
+            assert harness.played[-1][0] == sound_id
             assert offered_s <= harness.played[-1][2] <= offered_s + 0.0201
             assert harness.played[-1][3]
 

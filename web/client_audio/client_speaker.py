@@ -43,7 +43,7 @@ AWAY_TICK_S = 1.0
 class _Playback:
     """Playback state of one reply at the client. Positions are samples of the reply."""
 
-    sound: SoundId
+    sound_id: SoundId
     sent: int = 0
     session_position: int = 0  # last position reported to the conversation
     anchor: int = 0  # this sample was played at `anchor_s`
@@ -112,21 +112,21 @@ class ClientSpeaker:
         """0: the latency of the client's device is part of its reports."""
         return 0.0
 
-    def open(self, sound: SoundId) -> None:
+    def open(self, sound_id: SoundId) -> None:
         """See `Speaker.open`."""
         before = self._playing
-        if before is not None and before.sound == sound:
+        if before is not None and before.sound_id == sound_id:
             return
         if before is not None and before.ended and not before.finished and before.sent > before.heard(self._now_s()):
             self._trailing.append(before)
-        self._playing = _Playback(sound)
+        self._playing = _Playback(sound_id)
         self._changed.set()
         self._opened.set()
 
-    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
+    async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play_chunk`. Returns when the last piece was sent."""
         at = 0
-        while (playing := self._open(sound)) is not None and not playing.ended:
+        while (playing := self._open(sound_id)) is not None and not playing.ended:
             if at == len(pcm):
                 return True
             take = min(PIECE_SAMPLES, len(pcm) - at)
@@ -143,17 +143,17 @@ class ClientSpeaker:
                 pass
         return False
 
-    def end(self, sound: SoundId) -> None:
+    def end(self, sound_id: SoundId) -> None:
         """See `Speaker.end`."""
-        playing = self._open(sound)
+        playing = self._open(sound_id)
         if playing is not None:
             playing.ended = True
 
-    def close(self, sound: SoundId) -> ReplySamples:
+    def close(self, sound_id: SoundId) -> ReplySamples:
         """See `Speaker.close`. The client drops what it has not played yet."""
-        playing = self._open(sound)
+        playing = self._open(sound_id)
         if playing is None:
-            return self._last_closed[1] if self._last_closed[0] == sound else ReplySamples(0)
+            return self._last_closed[1] if self._last_closed[0] == sound_id else ReplySamples(0)
         played = ReplySamples(max(playing.session_position, playing.heard(self._now_s())))
         if playing in self._trailing:
             self._trailing.remove(playing)
@@ -163,7 +163,7 @@ class ClientSpeaker:
             self.unduck()  # otherwise the client drops the ducked audio
         self._playing = None
         self._changed.set()
-        self._last_closed = (sound, played)
+        self._last_closed = (sound_id, played)
         return played
 
     def _move_up(self, gone: _Playback) -> None:
@@ -177,13 +177,13 @@ class ClientSpeaker:
         """See `Speaker.duck`. The client lowers the volume."""
         if self._playing is not None:
             self._playing.ducked = True
-            self.on_duck(self._playing.sound, True)
+            self.on_duck(self._playing.sound_id, True)
 
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
         if self._playing is not None and self._playing.ducked:
             self._playing.ducked = False
-            self.on_duck(self._playing.sound, False)
+            self.on_duck(self._playing.sound_id, False)
 
     async def run(self) -> None:
         """Reports the played position to the conversation until cancelled."""
@@ -199,7 +199,7 @@ class ClientSpeaker:
                 self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(
-                    playing.sound,
+                    playing.sound_id,
                     ReplySamples(playing.session_position),
                     playing.leaves_at_s(playing.session_position),
                     False,
@@ -224,9 +224,9 @@ class ClientSpeaker:
 
     # ---- the client's reports ----
 
-    def report(self, sound: SoundId, played_ms: float, *, finished: bool) -> None:
+    def report(self, sound_id: SoundId, played_ms: float, *, finished: bool) -> None:
         """Takes a report that the client has played this much of a reply; `finished`: it will play no more of it."""
-        playing = self._open(sound)
+        playing = self._open(sound_id)
         if playing is None:
             return  # the reply is over
         position, before = min(reply_samples_of_ms(played_ms), playing.sent), playing.reported
@@ -252,11 +252,11 @@ class ClientSpeaker:
                 self._report_played(self._playing, _loop_s())
             self._disconnected_s = _loop_s()
 
-    def on_reconnect(self, sound: SoundId | None, received_ms: float | None) -> None:
+    def on_reconnect(self, sound_id: SoundId | None, received_ms: float | None) -> None:
         """Continues after a reconnect: sends again what the client has not received of the reply.
 
         Args:
-            sound: The reply of which the client had received something.
+            sound_id: The reply of which the client had received something.
             received_ms: How much of it. Of any other reply it has received nothing. None: unknown; nothing is sent
                 again.
         """
@@ -265,7 +265,7 @@ class ClientSpeaker:
         playing, now_s = self._playing, _loop_s()
         if playing is None or received_ms is None:
             return
-        received = reply_samples_of_ms(received_ms) if playing.sound == sound else ReplySamples(0)
+        received = reply_samples_of_ms(received_ms) if playing.sound_id == sound_id else ReplySamples(0)
         first = playing.kept[0][0] if playing.kept else playing.sent
         resent = max(first, min(received, playing.sent))
         if playing.anchor_s is not None:  # what did not arrive was not played
@@ -274,7 +274,7 @@ class ClientSpeaker:
         playing.first_sent_s = now_s
         for start, pcm in playing.kept:
             if start + len(pcm) > resent:
-                self.send(playing.sound, pcm[max(0, resent - start) :])
+                self.send(playing.sound_id, pcm[max(0, resent - start) :])
 
     # ---- model of the client's playback ----
 
@@ -282,9 +282,9 @@ class ClientSpeaker:
         """Returns loop time, which stands still while the client is disconnected."""
         return _loop_s() if self._disconnected_s is None else self._disconnected_s
 
-    def _open(self, sound: SoundId) -> _Playback | None:
+    def _open(self, sound_id: SoundId) -> _Playback | None:
         known = filter(None, (*self._trailing, self._playing))
-        return next((playing for playing in known if playing.sound == sound), None)
+        return next((playing for playing in known if playing.sound_id == sound_id), None)
 
     def _before_s(self, now_s: float) -> float:
         """Returns the estimated time until the trailing replies have been played."""
@@ -310,7 +310,7 @@ class ClientSpeaker:
             # Playback starts, or starts again, with this piece, after the rest of the trailing replies.
             playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
-        self.send(playing.sound, pcm)
+        self.send(playing.sound_id, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)
         while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.session_position - REPLY_RATE_HZ:
@@ -327,7 +327,7 @@ class ClientSpeaker:
             return
         first, playing.session_position = playing.session_position, heard
         playing.finished = ending
-        self.on_played(playing.sound, ReplySamples(heard), playing.leaves_at_s(first), ending)
+        self.on_played(playing.sound_id, ReplySamples(heard), playing.leaves_at_s(first), ending)
 
 
 def _loop_s() -> float:

@@ -388,7 +388,7 @@ class Connections(Conversations):
             await ClientSocket(websocket, conversation.realtime_session.realtime, farewell=RESUMED_ELSEWHERE).close()
             return
         query = websocket.query_params
-        reply, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
-        conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
+        reply_id, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
+        conversation.realtime_session.resume(self._expires_at_s(), reply_id, received_ms)
         with busy_while(websocket.scope, lambda: conversation.busy):
             await self._run_socket(conversation, websocket)

@@ -122,13 +122,13 @@ async def _spoken(voice: Voice, text: str, speed: float) -> Pcm:
     return np.concatenate(parts) if parts else np.zeros(0, np.int16)
 
 
-def _wav(sound: Pcm) -> bytes:
+def _wav(pcm: Pcm) -> bytes:
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(1)
         writer.setsampwidth(2)
         writer.setframerate(REPLY_RATE_HZ)
-        writer.writeframes(sound.astype("<i2").tobytes())
+        writer.writeframes(pcm.astype("<i2").tobytes())
     return file.getvalue()
 
 

@@ -308,10 +308,10 @@ class RemoteTalk:
         if not self.conversation.token:
             return {}
         more = {"resume": self.conversation.token}
-        reply = self.conversation.replies.under_way or self.playback.playing
-        if reply is not None:
-            received_ms = int(self.playback.received_ms(reply))
-            more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
+        reply_id = self.conversation.replies.under_way or self.playback.playing
+        if reply_id is not None:
+            received_ms = int(self.playback.received_ms(reply_id))
+            more |= {"received_ms": str(received_ms), "response_id": response_id(reply_id)}
         return more
 
     def connection_lost(self, ending: CloseReason) -> None:
@@ -334,10 +334,10 @@ class RemoteTalk:
             case SpeechEnded(sent_ms):
                 position = self._sent.captured(sent_ms)
                 self._speech_end_s = None if position is None else self._captured_s(position)
-            case Sound(reply, pcm):
-                self.playback.sound(reply, pcm)
-            case SoundEnded(reply):
-                self.playback.end(reply)
+            case Sound(reply_id, pcm):
+                self.playback.sound(reply_id, pcm)
+            case SoundEnded(reply_id):
+                self.playback.end(reply_id)
             case StopPlayback():
                 self.playback.stop()
             case Ducking(lower):
@@ -350,7 +350,7 @@ class RemoteTalk:
                     self.sound_output.stop_chime()
             case _:
                 if isinstance(effect, ReplyStarted):
-                    self._note_speech_end(effect.reply)
+                    self._note_speech_end(effect.reply_id)
                 self.show(effect)
 
     def _begin(self, greeted: SessionOpened) -> None:
@@ -377,27 +377,29 @@ class RemoteTalk:
         self.model = next((one.name for one in greeted.engines if one.stage == "llm"), "")
         self.engines(greeted.engines)
 
-    def _note_speech_end(self, reply: ReplyId) -> None:
+    def _note_speech_end(self, reply_id: ReplyId) -> None:
         """Notes the end of the speech that the reply answers; typed texts have none."""
-        self._speech_ends_s = {} if self._speech_end_s is None else {reply: self._speech_end_s}
+        self._speech_ends_s = {} if self._speech_end_s is None else {reply_id: self._speech_end_s}
         self._speech_end_s = None
 
     # ---- loudspeaker ----
 
-    def _audible(self, reply: ReplyId, played: ReplyPlayback) -> None:
-        speech_end_s, latency_ms = self._speech_ends_s.get(reply), None
+    def _audible(self, reply_id: ReplyId, played: ReplyPlayback) -> None:
+        speech_end_s, latency_ms = self._speech_ends_s.get(reply_id), None
         if speech_end_s is not None and played.audible_s is not None:
             latency_ms = (played.audible_s - speech_end_s) * 1000
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
         self.wire.send(
-            say.playout(response_id(reply), heard_ms, finished=False, latency_ms=latency_ms, device_ms=played.device_ms)
+            say.playout(
+                response_id(reply_id), heard_ms, finished=False, latency_ms=latency_ms, device_ms=played.device_ms
+            )
         )
 
-    def _progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
+    def _progress(self, reply_id: ReplyId, played: ReplyPlayback) -> None:
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
-        self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
-        if played.lost_at is not None and (played.finished or self.playback.playing != reply):
+        self.wire.send(say.playout(response_id(reply_id), heard_ms, finished=played.finished))
+        if played.lost_at is not None and (played.finished or self.playback.playing != reply_id):
             lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
-            item = self.conversation.replies.unheard(reply, lost_ms)  # the history must not contain unheard words
+            item = self.conversation.replies.unheard(reply_id, lost_ms)  # the history must not contain unheard words
             if item is not None:
                 self.wire.send(say.truncate(item, lost_ms))

@@ -102,9 +102,9 @@ class ClientItems:
                 self._deleted_by_server.append(item)
                 self._sounds.forget(item)
 
-    def add_reply_sound(self, reply: ReplyId, pcm: Pcm) -> None:
+    def add_reply_sound(self, reply_id: ReplyId, pcm: Pcm) -> None:
         """Keeps the next sound of a reply, int16 (n,) at 24 kHz."""
-        known = self.replies.find(reply)
+        known = self.replies.find(reply_id)
         if known is not None and not self.sends_again:
             self._sounds.add_reply(known.started.item, pcm.copy())
 
@@ -114,8 +114,8 @@ class ClientItems:
             self._sounds.keep_sound(item.id, 0, pieces, TAPE_RATE_HZ)
 
     def _reply_stopped(self, event: ReplyStopped) -> None:
-        known = self.replies.find(event.reply)
-        item = self.session().history.item_of(event.reply) if known is None else known.started.item
+        known = self.replies.find(event.reply_id)
+        item = self.session().history.item_of(event.reply_id) if known is None else known.started.item
         if item is None:
             return
         if event.reason == "went on":
@@ -247,13 +247,13 @@ class ClientItems:
     def _stop_reply(self, item: ItemId) -> None:
         """Stops the reply whose message this is, if it plays: the client has stopped playing it."""
         session = self.session()
-        reply = session.history.reply_of(item)
+        reply_id = session.history.reply_of(item)
         if self._is_current(item):
             self.realtime.mark_truncated_by_client(item)
             session.cancel_reply()
-        elif reply is not None and reply in session.active_replies:
+        elif reply_id is not None and reply_id in session.active_replies:
             self.realtime.mark_truncated_by_client(item)
-            session.stop_trailing_reply(reply)
+            session.stop_trailing_reply(reply_id)
 
     def _is_current(self, item: ItemId) -> bool:
         """Returns whether this item is the current reply, which is in the history only when it is over."""

@@ -53,14 +53,14 @@ class ClientReply:
 
     def again(self) -> Iterator[SessionEvent]:
         """Yields its events so far, except its audio and its end."""
-        reply = self.started.reply
+        reply_id = self.started.reply_id
         yield self.started
         if self._text:
-            yield ChunkSpoken(reply, self._text)
+            yield ChunkSpoken(reply_id, self._text)
         if self._markup:
-            yield MarkupWritten(reply, self._markup)
+            yield MarkupWritten(reply_id, self._markup)
         if self._word_times:
-            yield WordsTimed(reply, self._word_times)
+            yield WordsTimed(reply_id, self._word_times)
 
 
 @dataclass(slots=True)
@@ -77,37 +77,41 @@ class ClientReplies:
         """The last reply that is generated or played."""
         return next(reversed(self._open.values()), None)
 
-    def find(self, reply: ReplyId) -> ClientReply | None:
+    def find(self, reply_id: ReplyId) -> ClientReply | None:
         """Returns a reply that is generated or played."""
-        return self._open.get(reply)
+        return self._open.get(reply_id)
 
     @property
     def generated(self) -> ReplyId | None:
         """The reply that is being generated."""
         current = self.current
-        return current.started.reply if current is not None and current.sent is None else None
+        return current.started.reply_id if current is not None and current.sent is None else None
 
     def on_event(self, event: SessionEvent) -> SessionEvent:
         """Follows an event of the session. Returns it as the client gets it."""
         match event:
-            case ReplyStarted(reply):
-                self._open[reply] = ClientReply(event)
-                self._begun_since_stop = reply != self._stopped
-            case ReplyStopped(reply):
-                self._open.pop(reply, None)
-                self._stopped, self._late_commands, self._begun_since_stop = reply, {CancelResponse, ClearOutput}, False
+            case ReplyStarted(reply_id):
+                self._open[reply_id] = ClientReply(event)
+                self._begun_since_stop = reply_id != self._stopped
+            case ReplyStopped(reply_id):
+                self._open.pop(reply_id, None)
+                self._stopped, self._late_commands, self._begun_since_stop = (
+                    reply_id,
+                    {CancelResponse, ClearOutput},
+                    False,
+                )
             case TurnFinished(record):
-                self._open = {reply: one for reply, one in self._open.items() if reply.turn != record.turn}
-            case ChunkSpoken(reply) | WordsTimed(reply) | MarkupWritten(reply) | ReplySent(reply):
-                return self._open[reply].add_event(event) if reply in self._open else event
+                self._open = {reply_id: one for reply_id, one in self._open.items() if reply_id.turn != record.turn}
+            case ChunkSpoken(reply_id) | WordsTimed(reply_id) | MarkupWritten(reply_id) | ReplySent(reply_id):
+                return self._open[reply_id].add_event(event) if reply_id in self._open else event
         return event
 
-    def late_for(self, command: CancelResponse | ClearOutput, reply: ReplyId | None) -> ReplyId | None:
+    def late_for(self, command: CancelResponse | ClearOutput, reply_id: ReplyId | None) -> ReplyId | None:
         """Returns the stopped reply that the command is about, if it is only late. At most once for each kind.
 
-        `reply`: the reply that the command names; None: the last one.
+        `reply_id`: the reply that the command names; None: the last one.
         """
-        named = self._stopped if reply is None and not self._begun_since_stop else reply
+        named = self._stopped if reply_id is None and not self._begun_since_stop else reply_id
         if named is None or named != self._stopped or type(command) not in self._late_commands:
             return None
         self.stopped_by(command)

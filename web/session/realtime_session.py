@@ -153,15 +153,15 @@ class RealtimeSession:
         self.realtime.on_event(event, reply_request_pending=self.responses.pending)
         self.changed()
 
-    def _send_audio(self, sound: SoundId, pcm: Pcm) -> None:
-        assert isinstance(sound, ReplyId)
-        self.realtime.sound(sound, pcm)
-        self.items.add_reply_sound(sound, pcm)
+    def _send_audio(self, sound_id: SoundId, pcm: Pcm) -> None:
+        assert isinstance(sound_id, ReplyId)
+        self.realtime.sound(sound_id, pcm)
+        self.items.add_reply_sound(sound_id, pcm)
         self.changed()
 
-    def _duck(self, sound: SoundId, lower: bool) -> None:
-        assert isinstance(sound, ReplyId)
-        self.realtime.duck(sound, lower=lower)
+    def _duck(self, sound_id: SoundId, lower: bool) -> None:
+        assert isinstance(sound_id, ReplyId)
+        self.realtime.duck(sound_id, lower=lower)
         self.changed()
 
     def _noise_stays(self, why: str) -> None:
@@ -328,12 +328,12 @@ class RealtimeSession:
         if self.responses.out_of_band.cancel(command):
             return
         request_pending = self.responses.pending
-        if not self._replying(command.reply) and not (request_pending and command.reply is None):
-            if self._replies.late_for(command, command.reply) is None:
+        if not self._replying(command.reply_id) and not (request_pending and command.reply_id is None):
+            if self._replies.late_for(command, command.reply_id) is None:
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
-        if command.reply is not None and command.reply != self.session.turns.replying:
-            self.session.stop_trailing_reply(command.reply)
+        if command.reply_id is not None and command.reply_id != self.session.turns.replying:
+            self.session.stop_trailing_reply(command.reply_id)
             self._replies.stopped_by(command)
             return
         if request_pending:
@@ -342,18 +342,18 @@ class RealtimeSession:
         self._replies.stopped_by(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
-        reply = next(reversed(self.session.active_replies), None) or self._replies.late_for(command, None)
+        reply_id = next(reversed(self.session.active_replies), None) or self._replies.late_for(command, None)
         self.session.cancel_reply()
-        self.realtime.output_cleared(command, reply)
+        self.realtime.output_cleared(command, reply_id)
         self._replies.stopped_by(command)
 
-    def _replying(self, reply: ReplyId | None) -> bool:
-        return bool(self.session.active_replies) if reply is None else reply in self.session.active_replies
+    def _replying(self, reply_id: ReplyId | None) -> bool:
+        return bool(self.session.active_replies) if reply_id is None else reply_id in self.session.active_replies
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:
-            self.session.on_client_latency(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
-        self.speaker.report(report.reply, report.played_ms, finished=report.finished)
+            self.session.on_client_latency(report.reply_id, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+        self.speaker.report(report.reply_id, report.played_ms, finished=report.finished)
 
     # ---- reconnecting ----
 
@@ -367,12 +367,12 @@ class RealtimeSession:
     def _forget(self) -> None:
         self.realtime.to_send()
 
-    def resume(self, expires_at_s: int | None, reply: ReplyId | None, received_ms: float | None) -> None:
+    def resume(self, expires_at_s: int | None, reply_id: ReplyId | None, received_ms: float | None) -> None:
         """Continues on another connection: sends the history, then the reply in progress from where the client lost it.
 
         Args:
             expires_at_s: Latest end of the session on this connection, in seconds since 1970.
-            reply: The reply of which the client has received a part.
+            reply_id: The reply of which the client has received a part.
             received_ms: How much of it the client has received.
         """
         self.changed = _do_nothing  # until the new connection sets it
@@ -387,7 +387,7 @@ class RealtimeSession:
         for event in () if current is None else current.again():
             self.realtime.on_event(event)
         self.items.sends_again = True
-        self.speaker.on_reconnect(reply, received_ms)
+        self.speaker.on_reconnect(reply_id, received_ms)
         self.items.sends_again = False
         if current is not None and current.sent is not None:
             self.realtime.on_event(current.sent)

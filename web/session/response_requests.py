@@ -46,14 +46,14 @@ class OutOfBand:
             return
         options = response_options(session.reply_options, command.options, context)
         listener = OutOfBandListener(self._on_event, self._on_audio, history.reserve)
-        reply = answers.begin(options.messages(history), options, listener)
-        self.realtime.out_of_band.begin(reply, history.reserve(), command.options, self.realtime.config)
+        reply_id = answers.begin(options.messages(history), options, listener)
+        self.realtime.out_of_band.begin(reply_id, history.reserve(), command.options, self.realtime.config)
 
     def cancel(self, command: CancelResponse) -> bool:
         """Cancels the response, if the command names one outside of the conversation. Returns whether it does."""
-        if command.reply is None or command.reply.turn != OUT_OF_BAND_TURN:
+        if command.reply_id is None or command.reply_id.turn != OUT_OF_BAND_TURN:
             return False
-        if not self.session().out_of_band.cancel(command.reply):
+        if not self.session().out_of_band.cancel(command.reply_id):
             self.realtime.refuse(command, "response_cancel_not_active")
         return True
 
@@ -68,8 +68,8 @@ class OutOfBand:
             self.on_end(event)
         self.changed()
 
-    def _on_audio(self, reply: ReplyId, pcm: Pcm) -> None:
-        self.realtime.out_of_band.send_audio(reply, pcm)
+    def _on_audio(self, reply_id: ReplyId, pcm: Pcm) -> None:
+        self.realtime.out_of_band.send_audio(reply_id, pcm)
         self.changed()
 
 

@@ -117,9 +117,9 @@ class Realtime:
         """The id in session.created."""
         return self._session.session_id
 
-    def response_id(self, reply: ReplyId) -> str:
+    def response_id(self, reply_id: ReplyId) -> str:
         """Returns the id of a reply's response."""
-        return response_id(reply, self._id_tag)
+        return response_id(reply_id, self._id_tag)
 
     # ---- client messages ----
 
@@ -283,12 +283,12 @@ class Realtime:
             told = {"item_id": item.id, "markup": item.markup, "unheard": item.unheard}
             self._tell_extension("repartee.heard", {**told, **({"continued": True} if continued else {})})
 
-    def output_cleared(self, command: ClearOutput, reply: ReplyId | None) -> None:
+    def output_cleared(self, command: ClearOutput, reply_id: ReplyId | None) -> None:
         """Confirms that unplayed audio of the reply was dropped; None: nothing was playing."""
-        if reply is None:
+        if reply_id is None:
             self.refuse(command, "output_audio_buffer_clear_empty")
         else:
-            self._outbox.add_event("output_audio_buffer.cleared", {"response_id": self.response_id(reply)})
+            self._outbox.add_event("output_audio_buffer.cleared", {"response_id": self.response_id(reply_id)})
 
     def request_dropped(self) -> None:
         """Drops requested responses that have not begun, because the client cancelled them."""
@@ -300,7 +300,7 @@ class Realtime:
             self._input_events.committing.remove(command)
         self._responses.refuse(command)
         error = refused(refusal, command.event_id, _named_by(command) | about)
-        if isinstance(command, CancelResponse) and command.reply is None:
+        if isinstance(command, CancelResponse) and command.reply_id is None:
             error = replace(error, param=None)  # it named no response
         self.report(error)
 
@@ -325,11 +325,11 @@ class Realtime:
         match event:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | SilenceTimedOut() | UserTurnCommitted():
                 self._input_events.on_event(event, self.config)
-            case ReplyStarted(reply):
-                by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
+            case ReplyStarted(reply_id):
+                by_origin = self._input_events.was_requested(reply_id.turn) or not self.config.answers
                 requested = by_origin or not reply_request_pending
                 self._responses.begin(event, self.config, requested=requested)
-            case McpCallStarted(reply=None) | McpCallEnded(reply=None):
+            case McpCallStarted(reply_id=None) | McpCallEnded(reply_id=None):
                 self.mcp.on_event(event)
             case (
                 ChunkSpoken() | FunctionCalled() | McpApprovalRequested() | McpCallStarted() | McpCallEnded()
@@ -369,15 +369,15 @@ class Realtime:
         else:
             self._tell_extension("repartee.timers", {"timers": [timer_object(one) for one in event.timers]})
 
-    def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
+    def sound(self, reply_id: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""
-        return self._responses.send_audio(reply, pcm)
+        return self._responses.send_audio(reply_id, pcm)
 
-    def duck(self, reply: ReplyId, *, lower: bool) -> None:
+    def duck(self, reply_id: ReplyId, *, lower: bool) -> None:
         """Tells the client to duck this reply, because the user may be interrupting, or to restore the volume."""
         if self.config.extensions.duck:
             kind: ExtensionType = "repartee.duck" if lower else "repartee.unduck"
-            self._tell_extension(kind, {"response_id": self.response_id(reply)})
+            self._tell_extension(kind, {"response_id": self.response_id(reply_id)})
 
     def listening_sound(self, pcm: Pcm) -> None:
         """Sends a listening sound, int16 (n,) at 24 kHz, to a client that plays it. It belongs to no response."""

@@ -68,7 +68,7 @@ async def play_sample(wav: bytes, device: str) -> None:
         pcm: Pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.int16)
     troubles: list[str] = []
     speaker = CardSpeaker(device, report=troubles.append)
-    ended, sound = asyncio.Event(), NamedSound("sample")
+    ended, sound_id = asyncio.Event(), NamedSound("sample")
 
     def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
         if finished:
@@ -79,10 +79,10 @@ async def play_sample(wav: bytes, device: str) -> None:
         card = tasks.create_task(speaker.run(), name="speaker")
         try:
             async with asyncio.timeout(s_of_reply_samples(pcm.size) + _PLAY_EXTRA_S):
-                speaker.open(sound)
+                speaker.open(sound_id)
                 for at in range(0, pcm.size, REPLY_RATE_HZ // 2):
-                    await speaker.play_chunk(sound, pcm[at : at + REPLY_RATE_HZ // 2])
-                speaker.end(sound)
+                    await speaker.play_chunk(sound_id, pcm[at : at + REPLY_RATE_HZ // 2])
+                speaker.end(sound_id)
                 await ended.wait()
                 await asyncio.sleep(speaker.latency_s)
         except TimeoutError:

@@ -76,7 +76,7 @@ class LocalTalker:
     def played_ms(self) -> float | None:
         """See `Talker`."""
         replying, counts = self.session.turns.replying, self.cards.speaker.counts
-        if replying is None or counts.sound != replying:
+        if replying is None or counts.sound_id != replying:
             return None
         return max(0.0, ms_of_reply_samples(counts.pulled) - self.cards.speaker.latency_s * 1000)
 

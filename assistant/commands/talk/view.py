@@ -103,7 +103,7 @@ class View:
         self._speech_key: int | None = None  # entry of the current speaker
         self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
         self._typed: deque[str] = deque(maxlen=MAX_TYPED)  # shown texts whose turns are not committed yet
-        self._reply: ReplyId | None = None
+        self._reply_id: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
         self._passages: list[int] = []  # entries of the reply
@@ -216,26 +216,26 @@ class View:
     ) -> None:
         match event:
             case ReplyStarted():
-                self._begin_reply(event.reply, spoken=event.spoken)
+                self._begin_reply(event.reply_id, spoken=event.spoken)
             case ChunkSpoken():
                 self._add_chunk(event)
-            case WordsTimed() if event.reply == self._reply:
+            case WordsTimed() if event.reply_id == self._reply_id:
                 self._words.place(event.words)
-            case MarkupWritten() if event.reply == self._reply:
+            case MarkupWritten() if event.reply_id == self._reply_id:
                 self._blocks.add_text(event.text)
-            case ReplySent() if event.reply == self._reply:
+            case ReplySent() if event.reply_id == self._reply_id:
                 self._finish_text()
                 if event.incomplete:
                     self._mark_reply(f"stopped early: {printable(event.incomplete, MAX_CHARS)}")
                 self._show_blocks()
-            case ReplyStopped() if event.reply == self._reply:
+            case ReplyStopped() if event.reply_id == self._reply_id:
                 self._stop_reply(event)
             case _:
                 pass  # of another reply
 
-    def _begin_reply(self, reply: ReplyId, *, spoken: bool) -> None:
+    def _begin_reply(self, reply_id: ReplyId, *, spoken: bool) -> None:
         self._highlight(None)
-        self._reply, self._spoken = reply, spoken
+        self._reply_id, self._spoken = reply_id, spoken
         self._words, self._passages, self._blocks = ReplyWords(), [], ReplyBlocks()
         self._readable = ReadableText()
 
@@ -247,8 +247,8 @@ class View:
         self._blocks = ReplyBlocks()
 
     def _add_chunk(self, event: ChunkSpoken) -> None:
-        if event.reply != self._reply:
-            self._begin_reply(event.reply, spoken=True)
+        if event.reply_id != self._reply_id:
+            self._begin_reply(event.reply_id, spoken=True)
         if self._spoken:
             self._add_text(event.text)
         else:
@@ -305,7 +305,7 @@ class View:
             self._show_blocks()
         self._stopped = self._passages
         # Later parts of the reply are neither shown nor highlighted.
-        self._words, self._passages, self._reply = ReplyWords(), [], None
+        self._words, self._passages, self._reply_id = ReplyWords(), [], None
 
     def _cut_stopped_reply(self) -> None:
         """Removes the unheard words of the last reply that stopped, because they follow as a reply of their own."""

@@ -34,19 +34,19 @@ def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: S
     if state.ended_by is EndedBy.MAX_LENGTH and words.text and not words.low_confidence:
         conversation.cut_at = conversation.processed_until
     if turn.will_be_answered:
-        return _commit(conversation, state, attempt.reply, words, at)
+        return _commit(conversation, state, attempt.reply_id, words, at)
     conversation.state = Idle()
     commit = CommitWithoutReply(turn.number, words.text, words.new_text, turn.speech_end, words.low_confidence)
     return (commit, CloseSegment(turn.segment, turn.number))
 
 
 def _commit(
-    conversation: Conversation, state: AwaitingTranscript, reply: ReplyId, words: Words, at: Samples
+    conversation: Conversation, state: AwaitingTranscript, reply_id: ReplyId, words: Words, at: Samples
 ) -> Effects:
     turn = state.turn
     held = turn.resume_guard.holds
     conversation.state = Replying(
-        reply,
+        reply_id,
         "requested" if turn.reply_due else "spoken",
         # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
         (words.text,) if words.text else turn.retracted_texts,
@@ -60,7 +60,7 @@ def _commit(
         playback_held=held,
     )
     commit = CommitTurn(
-        reply,
+        reply_id,
         words.text,
         words.new_text,
         turn.speech_end,
@@ -68,7 +68,7 @@ def _commit(
         submitted=turn.submitted,
         guessed=words.guessed,
     )
-    return (commit, *((HoldPlayback(reply),) if held else ()), CloseSegment(turn.segment, turn.number))
+    return (commit, *((HoldPlayback(reply_id),) if held else ()), CloseSegment(turn.segment, turn.number))
 
 
 def discard_turn(conversation: Conversation, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
@@ -87,9 +87,9 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
         return discard_turn(conversation, turn, at, reason)
     dropped = turn.drop_attempt(reason)
     turn.attempts += 1
-    reply, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
+    reply_id, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
     conversation.state = Replying(
-        reply,
+        reply_id,
         "requested",
         turn.retracted_texts,
         turn.retracted_low_confidence,
@@ -98,9 +98,9 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
         was_retracted=True,
     )
     commit = CommitTurn(
-        reply, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
+        reply_id, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
     )
-    return (*dropped, CloseSegment(turn.segment, turn.number, used=False), PrepareReply(reply, text), commit)
+    return (*dropped, CloseSegment(turn.segment, turn.number, used=False), PrepareReply(reply_id, text), commit)
 
 
 # ---- requests while the transcript is pending ----
@@ -115,7 +115,7 @@ def request_answer(conversation: Conversation, state: AwaitingTranscript, at: Sa
     turn.mark_certain()
     if attempt is None or attempt.words is None:
         return ()
-    return (prepare_reply(attempt.reply, attempt.words), *commit_if_ready(conversation, state, at))
+    return (prepare_reply(attempt.reply_id, attempt.words), *commit_if_ready(conversation, state, at))
 
 
 def withdraw_request(conversation: Conversation, state: AwaitingTranscript) -> Effects:

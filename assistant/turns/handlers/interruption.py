@@ -20,25 +20,25 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
     """
     conversation.repeat_unheard_announcement(state)
     if overlap.turn is not None:
-        return (InterruptReply(state.reply), *begin_turn_from_overlap(conversation, overlap))
+        return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap))
     if state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE:
         return _retract(conversation, state, overlap, at)
     turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, at)
     conversation.take_resume_pending()
-    turn.resumable_reply, turn.early = state.reply, overlap.early
+    turn.resumable_reply, turn.early = state.reply_id, overlap.early
     _open(conversation, turn, overlap, due=False)
     continues = overlap.early and state.turn_ended_by is EndedBy.SILENCE
-    return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply, continues_turn=continues))
+    return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply_id, continues_turn=continues))
 
 
 def _retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
-    turn = UserTurn(state.reply.turn, overlap.segment, overlap.onset, at)
+    turn = UserTurn(state.reply_id.turn, overlap.segment, overlap.onset, at)
     pending = conversation.take_resume_pending()
     turn.retracted_texts, turn.retracted_low_confidence = state.answered_texts, state.low_confidence
     turn.attempts, turn.peak_probability = state.attempts, state.peak_probability
-    turn.resumable_reply = state.reply if state.origin == "resumed" else pending
+    turn.resumable_reply = state.reply_id if state.origin == "resumed" else pending
     _open(conversation, turn, overlap, due=bool(state.answered_texts) or state.origin == "requested")
-    return (RetractReply(state.reply), TurnStarted(turn.number, overlap.onset))
+    return (RetractReply(state.reply_id), TurnStarted(turn.number, overlap.onset))
 
 
 def _open(conversation: Conversation, turn: UserTurn, overlap: Overlap, *, due: bool) -> None:
@@ -72,7 +72,7 @@ def _continue_side_talk(conversation: Conversation, overlap: Overlap, turn: User
     attempt = turn.attempt
     if attempt is None or attempt.words is None or not turn.will_be_answered:
         return ()
-    return (prepare_reply(attempt.reply, attempt.words),)
+    return (prepare_reply(attempt.reply_id, attempt.words),)
 
 
 def defer_overlap(conversation: Conversation, overlap: Overlap) -> Effects:
@@ -91,7 +91,7 @@ def dismiss_overlap(
         return ()
     if overlap.side_talk is not None:
         return (*state.end_overlap(), *overlap.side_talk.discard(at, reason))
-    discarded = (*state.end_overlap(), CloseSegment(overlap.segment, state.reply.turn, used=False))
+    discarded = (*state.end_overlap(), CloseSegment(overlap.segment, state.reply_id.turn, used=False))
     if overlap.turn is None:
         return discarded
     return (*discarded, TurnDiscarded(overlap.turn, at, overlap.speech_end, reason))
@@ -111,7 +111,7 @@ def stop_reply(
         if not state.overlap.is_deferred:
             why: AbandonReason = "requested" if reason == "requested" else "cleared"
             dismissed = dismiss_overlap(conversation, state, conversation.processed_until, at, why)
-    return (*dismissed, InterruptReply(state.reply, reason))
+    return (*dismissed, InterruptReply(state.reply_id, reason))
 
 
 def move_turn_to_overlap(turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:

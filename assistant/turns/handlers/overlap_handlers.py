@@ -64,7 +64,7 @@ def _report(found: OverlapDecision, state: Replying, settings: TurnSettings) -> 
     """Reports what decided the overlap, where words decide."""
     if settings.overlap.words_after_ms <= 0:
         return ()
-    return (OverlapDecided(state.reply, found.interrupts, found.evidence),)
+    return (OverlapDecided(state.reply_id, found.interrupts, found.evidence),)
 
 
 def _on_uninterruptible(

@@ -49,7 +49,7 @@ def _start_during_reply(
         return (*effects, *defer_overlap(conversation, state.overlap))
     # A commit by the client interrupts, and so does speech that is over.
     reason: Literal["voice", "client"] = "voice" if queued.ended_by_silence else "client"
-    return (*effects, InterruptReply(state.reply, reason), *begin_turn_from_overlap(conversation, state.overlap))
+    return (*effects, InterruptReply(state.reply_id, reason), *begin_turn_from_overlap(conversation, state.overlap))
 
 
 def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTurn) -> Effects:

@@ -49,15 +49,15 @@ def start_literal_reply(
     """Starts a reply that says this text literally."""
     reply = _start_reply(conversation, at, origin)
     reply.announcement = announcement
-    prepared = PrepareReply(reply.reply, text, text_is_reply=True)
-    return (prepared, CommitTurn(reply.reply, "", "", None, origin=origin))
+    prepared = PrepareReply(reply.reply_id, text, text_is_reply=True)
+    return (prepared, CommitTurn(reply.reply_id, "", "", None, origin=origin))
 
 
 def start_ring(conversation: Conversation, at: Samples) -> Effects:
     """Starts a reply that rings."""
     reply = _start_reply(conversation, at, "ring")
-    prepared = PrepareReply(reply.reply, "", text_is_reply=True)
-    return (prepared, CommitTurn(reply.reply, "", "", None, origin="ring"))
+    prepared = PrepareReply(reply.reply_id, "", text_is_reply=True)
+    return (prepared, CommitTurn(reply.reply_id, "", "", None, origin="ring"))
 
 
 def answer_turn_of_reply(conversation: Conversation, at: Samples) -> Effects:
@@ -76,7 +76,7 @@ def answer_history(conversation: Conversation, at: Samples, *, audible: bool = F
     conversation.answer_after_reply = False
     reply = _start_reply(conversation, at, "requested")
     reply.audible_at = at if audible else None
-    return (PrepareReply(reply.reply, ""), CommitTurn(reply.reply, "", "", None, origin="requested"))
+    return (PrepareReply(reply.reply_id, ""), CommitTurn(reply.reply_id, "", "", None, origin="requested"))
 
 
 def prompt_silent_user(conversation: Conversation, at: Samples) -> Effects:
@@ -91,6 +91,6 @@ def prompt_silent_user(conversation: Conversation, at: Samples) -> Effects:
 
 
 def _start_reply(conversation: Conversation, at: Samples, origin: Origin) -> Replying:
-    reply = ReplyId(conversation.next_turn_number(), 1)
-    conversation.state = state = Replying(reply, origin, (), low_confidence=False, progress_at=at)
+    reply_id = ReplyId(conversation.next_turn_number(), 1)
+    conversation.state = state = Replying(reply_id, origin, (), low_confidence=False, progress_at=at)
     return state

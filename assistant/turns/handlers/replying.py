@@ -50,20 +50,20 @@ def _give_up_if_stuck(conversation: Conversation, state: Replying, at: Samples) 
         return ()
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)
-    stopped = InterruptReply(state.reply, "stuck")
+    stopped = InterruptReply(state.reply_id, "stuck")
     return (stopped,) if state.overlap is None else (stopped, *begin_turn_from_overlap(conversation, state.overlap))
 
 
 def on_playback_progress(_conversation: Conversation, state: Replying, event: PlaybackProgress) -> Effects:
     """Notes how much of the reply was heard."""
-    if state.reply == event.reply:
+    if state.reply_id == event.reply_id:
         state.update_progress(event)
     return ()
 
 
 def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnded) -> Effects:
     """Ends the reply. The user's speech during it becomes a turn, or a candidate if it is not decided yet."""
-    if state.reply != event.reply:
+    if state.reply_id != event.reply_id:
         return ()
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)
@@ -89,7 +89,7 @@ def on_input_committed(conversation: Conversation, state: Replying, event: Input
     interrupted: Effects = ()
     if not event.after_current_reply:
         conversation.repeat_unheard_announcement(state)
-        interrupted = (InterruptReply(state.reply, "client"),)
+        interrupted = (InterruptReply(state.reply_id, "client"),)
     started = begin_turn_from_overlap(conversation, state.overlap)
     ended: Effects = ()
     if isinstance(conversation.state, UserSpeaking):
@@ -117,4 +117,4 @@ def on_reply_cancelled(conversation: Conversation, state: Replying, event: Reply
     overlap = state.overlap
     if overlap is None or (conversation.settings.voice_interrupts and not overlap.is_deferred):
         return stop_reply(conversation, state, event.at, "client")
-    return (InterruptReply(state.reply, "client"), *begin_turn_from_overlap(conversation, overlap))
+    return (InterruptReply(state.reply_id, "client"), *begin_turn_from_overlap(conversation, overlap))

@@ -189,13 +189,13 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             guess = f" guess {_hashed(words.guess, salt)}" if words.guess else ""
             expected = " expected" if event.answer_expected and not words.text else ""
             said = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
-            return f"words {event.at} {_id(event.reply)} {words.segment} {said}"
+            return f"words {event.at} {_id(event.reply_id)} {words.segment} {said}"
         case TranscriptFailed():
-            return f"lost {event.at} {_id(event.reply)} {event.segment}"
+            return f"lost {event.at} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
-            return f"playing {event.at} {_id(event.reply)} {event.words_heard} {event.audible:d}"
+            return f"playing {event.at} {_id(event.reply_id)} {event.words_heard} {event.audible:d}"
         case ReplyEnded():
-            return f"ended {event.at} {_id(event.reply)}"
+            return f"ended {event.at} {_id(event.reply_id)}"
         case ReplyRequested():
             behind = " behind" if event.after_current_reply else ""
             return f"request {event.at} {event.origin} {bool(event.text):d}{behind}"
@@ -214,8 +214,8 @@ def probability_byte(probability: float) -> int:
     return round(min(max(probability, 0.0), 1.0) * 255)
 
 
-def _id(reply: ReplyId) -> str:
-    return f"{reply.turn} {reply.attempt}"
+def _id(reply_id: ReplyId) -> str:
+    return f"{reply_id.turn} {reply_id.attempt}"
 
 
 def _words_so_far(event: InterimTranscript) -> str:

@@ -122,7 +122,7 @@ class EventLog:
 
 
 def _is_new(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
-    same = (kept.reply, kept.words_heard, kept.audible) == (event.reply, event.words_heard, event.audible)
+    same = (kept.reply_id, kept.words_heard, kept.audible) == (event.reply_id, event.words_heard, event.audible)
     return not same or event.at - kept.at >= PROGRESS_INTERVAL
 
 

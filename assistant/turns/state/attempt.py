@@ -74,7 +74,7 @@ class Attempt:
     """One speculative reply to the transcript so far.
 
     Attributes:
-        reply: The id of the reply.
+        reply_id: The id of the reply.
         expected: The id of the requested transcript; None without a request.
         settled: The latest transcript, known or requested, does not change any more.
         words: The transcript so far; None before the first one.
@@ -82,7 +82,7 @@ class Attempt:
             transcripts are requested, as for any other attempt.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     expected: ReplyId | None
     settled: bool
     words: Words | None = None
@@ -96,7 +96,9 @@ class Attempt:
         return self.words if self.settled or self.words.are_lost else None
 
 
-def prepare_reply(reply: ReplyId, words: Words, *, foreseen: bool = False) -> PrepareReply:
+def prepare_reply(reply_id: ReplyId, words: Words, *, foreseen: bool = False) -> PrepareReply:
     """Returns the effect that starts the reply of an attempt."""
     unrecognized = words.stability is Stability.UNRECOGNIZED
-    return PrepareReply(reply, words.text, words.new_text, words.are_lost, unrecognized=unrecognized, foreseen=foreseen)
+    return PrepareReply(
+        reply_id, words.text, words.new_text, words.are_lost, unrecognized=unrecognized, foreseen=foreseen
+    )

@@ -96,7 +96,7 @@ class Replying:
     """A committed reply has not ended. The user may speak during it.
 
     Attributes:
-        reply: Its id.
+        reply_id: Its id.
         origin: What caused it. A reply to speech that the client requested counts as requested.
         answered_texts: The words that it answers.
         low_confidence: The recognizer reported low confidence in them.
@@ -113,7 +113,7 @@ class Replying:
         playback_held: Its first sound is delayed, because the user may be resuming.
     """
 
-    reply: ReplyId
+    reply_id: ReplyId
     origin: Origin
     answered_texts: tuple[str, ...]
     low_confidence: bool
@@ -162,12 +162,12 @@ class Replying:
         if not (may_hold and self.resume_guard.holds):
             return self.release()
         held, self.playback_held = self.playback_held, True
-        return () if held else (HoldPlayback(self.reply),)
+        return () if held else (HoldPlayback(self.reply_id),)
 
     def release(self) -> Effects:
         """Releases the first sound, if it was held."""
         held, self.playback_held = self.playback_held, False
-        return (ReleasePlayback(self.reply),) if held else ()
+        return (ReleasePlayback(self.reply_id),) if held else ()
 
     # ---- the overlap ----
 
@@ -214,7 +214,7 @@ class Replying:
             return ()
         if overlap.ducking is Ducking.NOT_YET:
             overlap.ducking, overlap.ducked_at = Ducking.DUCKED, at
-            return (DuckReply(self.reply),)
+            return (DuckReply(self.reply_id),)
         if at - overlap.ducked_at < samples_of_ms(settings.overlap.max_ducking_ms):
             return ()
         unducked = self.unduck()
@@ -224,7 +224,7 @@ class Replying:
     def unduck(self) -> Effects:
         """Returns the effect that restores the volume, if the reply is ducked."""
         ducked = self.overlap is not None and self.overlap.ducking is Ducking.DUCKED
-        return (UnduckReply(self.reply),) if ducked else ()
+        return (UnduckReply(self.reply_id),) if ducked else ()
 
     def stop_ducking(self) -> Effects:
         """Restores the volume, because the speech pauses or may not interrupt. Later speech may duck again."""

@@ -218,32 +218,32 @@ class UserTurn:
     def confirm_foreseen(self, attempt: Attempt) -> Effect:
         """Requests transcripts for an attempt that began before the silence."""
         attempt.foreseen_until = None
-        return Transcribe(attempt.reply, self.segment, self.speech_end, has_draft=True)
+        return Transcribe(attempt.reply_id, self.segment, self.speech_end, has_draft=True)
 
     def begin_attempt(self, speech_end: Samples, accepts: Acceptable = "early") -> Effect:
         """Starts an attempt and requests its transcript."""
         self.attempts += 1
         self.begun_attempts += 1
-        reply = ReplyId(self.number, self.attempts)
-        self.attempt = Attempt(reply, reply, settled=accepts == "settled")
-        return Transcribe(reply, self.segment, speech_end, accepts)
+        reply_id = ReplyId(self.number, self.attempts)
+        self.attempt = Attempt(reply_id, reply_id, settled=accepts == "settled")
+        return Transcribe(reply_id, self.segment, speech_end, accepts)
 
     def drop_attempt(self, reason: DropReason) -> Effects:
         """Drops the attempt."""
         dropped, self.attempt = self.attempt, None
-        return () if dropped is None else (DropAttempt(dropped.reply, reason),)
+        return () if dropped is None else (DropAttempt(dropped.reply_id, reason),)
 
     # ---- transcripts ----
 
     def expect_transcript(self, event: TranscriptExpected) -> None:
         """Notes which transcript follows next. An id that belongs to no open attempt or was used is ignored."""
-        attempt, reply = self.attempt, event.reply
-        if attempt is None or attempt.expected not in {None, reply}:
+        attempt, reply_id = self.attempt, event.reply_id
+        if attempt is None or attempt.expected not in {None, reply_id}:
             return
         if attempt.expected is None:
-            if reply.turn != self.number or reply.attempt <= self.attempts:
+            if reply_id.turn != self.number or reply_id.attempt <= self.attempts:
                 return
-            self.attempts, attempt.expected = reply.attempt, reply
+            self.attempts, attempt.expected = reply_id.attempt, reply_id
         attempt.settled = event.settled
 
     def on_transcript(
@@ -266,13 +266,13 @@ class UserTurn:
             The effects; None if the transcript is late: the attempt was dropped.
         """
         attempt = self.attempt
-        if attempt is None or attempt.expected != event.reply:
+        if attempt is None or attempt.expected != event.reply_id:
             return None
         attempt.expected = None
         words = self._words_of(event, settings, reject_noise=reject_noise, forced=forced)
         if attempt.words is None:
             return self._begin_reply(attempt, words)
-        return self._revise(attempt, attempt.words, event.reply, words)
+        return self._revise(attempt, attempt.words, event.reply_id, words)
 
     def _words_of(
         self, event: FinalTranscript | TranscriptFailed, settings: TurnSettings, *, reject_noise: bool, forced: bool
@@ -313,7 +313,7 @@ class UserTurn:
         answered = words.text or words.need_apology or self.reply_due
         if not (self.will_be_answered and answered):
             return ()
-        return (prepare_reply(attempt.reply, words, foreseen=attempt.foreseen_until is not None),)
+        return (prepare_reply(attempt.reply_id, words, foreseen=attempt.foreseen_until is not None),)
 
     def _with_retracted(self, words: Words) -> Words:
         """Returns the words together with those of retracted replies, or only those if the words are ignored."""
@@ -326,7 +326,7 @@ class UserTurn:
             low_confidence=(words.low_confidence and not ignored) or self.retracted_low_confidence,
         )
 
-    def _revise(self, attempt: Attempt, before: Words, reply: ReplyId, words: Words) -> Effects:
+    def _revise(self, attempt: Attempt, before: Words, reply_id: ReplyId, words: Words) -> Effects:
         """Takes a later transcript: with the same words the attempt continues, with others another one begins."""
         if words.ignored_because == before.ignored_because and words.ignored_because in WITHOUT_TEXT:
             words = replace(words, new_text=before.new_text)
@@ -341,7 +341,7 @@ class UserTurn:
                 ignored_because=words.ignored_because,
                 low_confidence=words.low_confidence or self.retracted_low_confidence,
             )
-            return (DropAttempt(reply, "same words"),)
+            return (DropAttempt(reply_id, "same words"),)
         if not before.is_draft and (words.are_lost or same):
             # High confidence in either transcript is enough, since they may come from different decoders.
             low_confidence = before.low_confidence and (words.low_confidence or words.are_lost)
@@ -350,10 +350,10 @@ class UserTurn:
                 ignored_because=before.ignored_because if words.are_lost or noise else words.ignored_because,
                 low_confidence=low_confidence or self.retracted_low_confidence,
             )
-            return (DropAttempt(reply, "same words"),)
+            return (DropAttempt(reply_id, "same words"),)
         self.begun_attempts += before.is_draft  # words after a draft are the first that count
-        self.attempt = Attempt(reply, None, attempt.settled)
-        return (DropAttempt(attempt.reply, "other words"), *self._begin_reply(self.attempt, words))
+        self.attempt = Attempt(reply_id, None, attempt.settled)
+        return (DropAttempt(attempt.reply_id, "other words"), *self._begin_reply(self.attempt, words))
 
     def discard(self, at: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""

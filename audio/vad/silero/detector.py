@@ -90,13 +90,13 @@ class SileroStream:
         self._filled = left
         return self._line.corrected(probability, WINDOW_SAMPLES), left
 
-    def peek(self, sound: Pcm) -> float:
-        """Returns the probability of the last window of `sound`, int16, at least 576 samples, as if it ended here.
+    def peek(self, pcm: Pcm) -> float:
+        """Returns the probability of the last window of `pcm`, int16, at least 576 samples, as if it ended here.
 
         Does not change the network's state. The probability is not corrected for a telephone line: on one, an early
         onset needs as much as any other. Raises VadError.
         """
-        np.multiply(sound[-self._peeked.size :], self._weights, out=self._peeked[0])
+        np.multiply(pcm[-self._peeked.size :], self._weights, out=self._peeked[0])
         return self._network.run(self._peeked, self._h, self._c)[0]
 
     @property

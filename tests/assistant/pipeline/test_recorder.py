@@ -41,12 +41,12 @@ def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
     recorder = new_recorder()
     for attempt, asked_ms in enumerate([first_ms, again_ms], start=1):
         if asked_ms is not None:
-            reply = ReplyId(1, attempt)
+            reply_id = ReplyId(1, attempt)
             began_s, ended_s = (SPEECH_END_S + ms / 1000 for ms in asked_ms)
-            recorder.transcript_requested(RecognizerRequest(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
-            recorder.transcribed(reply, began_s, ended_s)
+            recorder.transcript_requested(RecognizerRequest(reply_id, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
+            recorder.transcribed(reply_id, began_s, ended_s)
             if attempt == 2:
-                recorder.drop(reply, ended_s, "same words")
+                recorder.drop(reply_id, ended_s, "same words")
     recorder.end_of_turn(1, SPEECH_END_S + endpoint_ms / 1000)
     recorder.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
     trace = recorder.trace_of(ReplyId(1, 1))

@@ -41,7 +41,7 @@ def units(text: str) -> list[str]:
     assert result.records[0].error == "home: torn"
     first, again = (item.text for item in result.history.items if isinstance(item, AssistantMessage))
     assert again == first
-    return [event.text for _, event in result.events if isinstance(event, ChunkSpoken) and event.reply.turn == 1]
+    return [event.text for _, event in result.events if isinstance(event, ChunkSpoken) and event.reply_id.turn == 1]
 
 
 def test_broken_answer_ends_with_its_last_whole_sentence() -> None:

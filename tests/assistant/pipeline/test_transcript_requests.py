@@ -217,7 +217,7 @@ def test_failed_transcript_after_draft_drops_draft() -> None:
         DropAttempt(FIRST, "other words"),
         PrepareReply(again, "", "", transcript_lost=True),
     )
-    commits = commits_with(scene, lambda asked: TranscriptFailed(at(scene.now_ms), asked.reply, SegmentId(0)))
+    commits = commits_with(scene, lambda asked: TranscriptFailed(at(scene.now_ms), asked.reply_id, SegmentId(0)))
     assert commits == [CommitTurn(again, "", "", at(800))]
 
 
@@ -227,7 +227,7 @@ def test_confidence_is_taken_from_recheck_of_draft() -> None:
     again = ReplyId(1, 2)
     guess = replace(words("Turn it on."), low_confidence=True)
     assert scene.handle(FinalTranscript(at(scene.now_ms), again, guess)) == (DropAttempt(again, "same words"),)
-    commits = commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply, guess))
+    commits = commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply_id, guess))
     assert commits == [CommitTurn(FIRST, "turn it on", "turn it on", at(800), low_confidence=True)]
 
 
@@ -239,7 +239,7 @@ def test_confident_draft_of_noise_is_not_answered() -> None:
     scene.handle(FinalTranscript(at(scene.now_ms), FIRST, replace(words("thank you"), is_draft=True)))
     guess = replace(words("Thank you."), low_confidence=True)
     assert scene.handle(FinalTranscript(at(scene.now_ms), ReplyId(1, 2), guess)) == (DropAttempt(FIRST, "other words"),)
-    assert commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply, guess)) == []
+    assert commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply_id, guess)) == []
     assert scene.phase() is Phase.IDLE
 
 
@@ -302,14 +302,14 @@ def test_request_has_latest_end_of_speech() -> None:
 
 
 def test_late_transcript_that_interrupts_is_rechecked_at_once() -> None:
-    scene, reply = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
+    scene, reply_id = at_reply_onset(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     scene.turns.settings = replace(SLOW_TO_SETTLE, hangover_ms=100, interrupted_by=InterruptedBy.WAKE_PHRASE)
     scene.speech(400)
     scene.silence(200)
     early, settled = ReplyId(2, 1), ReplyId(2, 2)
     effects = scene.transcript(early, "stop")
-    assert effects[:2] == (InterruptReply(reply), PrepareReply(early, "stop", "stop"))
-    assert [effect.reply for effect in effects[2:] if isinstance(effect, RecognizerRequest)] == [settled]
+    assert effects[:2] == (InterruptReply(reply_id), PrepareReply(early, "stop", "stop"))
+    assert [effect.reply_id for effect in effects[2:] if isinstance(effect, RecognizerRequest)] == [settled]
     assert scene.silence(20) == (EndOfTurn(2),), "the recheck is pending"
 
 

@@ -156,7 +156,7 @@ def test_foreseen_attempt_is_committed_with_confirmed_words() -> None:
     for _ in range(20):
         for asked in scene.silence(20):
             if isinstance(asked, RecognizerRequest):
-                effects += confirmed(scene, asked.reply)
+                effects += confirmed(scene, asked.reply_id)
             effects += (asked,)
     assert CommitTurn(FIRST, "turn on the lamp", "turn on the lamp", at(800)) in effects
     assert not any(isinstance(effect, PrepareReply) for effect in effects)
@@ -208,13 +208,13 @@ def test_draft_of_another_segment_is_ignored() -> None:
     assert scene.handle(DraftTranscript(now, Transcript(SegmentId(7), now, "stop", is_draft=True), 1.0)) == ()
 
 
-def confirmed(scene: Scene, reply: ReplyId, text: str = "Turn on the lamp.") -> SessionEffects:
+def confirmed(scene: Scene, reply_id: ReplyId, text: str = "Turn on the lamp.") -> SessionEffects:
     """Delivers a transcript that is no draft."""
-    return scene.handle(FinalTranscript(at(scene.now_ms), reply, Transcript(SEGMENT, at(scene.now_ms), text)))
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply_id, Transcript(SEGMENT, at(scene.now_ms), text)))
 
 
-@pytest.mark.parametrize("reply", [FIRST, ReplyId(2, 2)], ids=["used id", "id of another turn"])
-def test_transcript_that_no_attempt_expects_is_ignored(reply: ReplyId) -> None:
+@pytest.mark.parametrize("reply_id", [FIRST, ReplyId(2, 2)], ids=["used id", "id of another turn"])
+def test_transcript_that_no_attempt_expects_is_ignored(reply_id: ReplyId) -> None:
     """The recognizer's adapter announces no such transcript, so it takes no part here."""
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40))
     scene.requests = scene.turns  # type: ignore[assignment]
@@ -223,6 +223,6 @@ def test_transcript_that_no_attempt_expects_is_ignored(reply: ReplyId) -> None:
     scene.handle(TranscriptExpected(at(840), FIRST, settled=False))  # type: ignore[arg-type]
     scene.silence(360)
     scene.transcript(FIRST, "hello")
-    scene.handle(TranscriptExpected(at(1200), reply, settled=True))  # type: ignore[arg-type]
-    assert scene.transcript(reply, "hello there") == ()
+    scene.handle(TranscriptExpected(at(1200), reply_id, settled=True))  # type: ignore[arg-type]
+    assert scene.transcript(reply_id, "hello there") == ()
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT

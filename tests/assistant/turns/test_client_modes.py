@@ -213,10 +213,10 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
     ids=["manual", "uninterruptible", "push-to-talk"],
 )
 def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings) -> None:
-    scene, reply = at_reply_onset()
+    scene, reply_id = at_reply_onset()
     scene.speech(100)
     scene.turns.settings = changed
-    assert scene.speech(20) == (UnduckReply(reply),)
+    assert scene.speech(20) == (UnduckReply(reply_id),)
     assert scene.speech(2000) == ()
 
 
@@ -274,8 +274,8 @@ def test_clear_discards_turn() -> None:
 def test_client_cancels_reply() -> None:
     scene = Scene()
     assert scene.handle(ReplyCancelled(at(0))) == ()
-    reply = scene.commit_reply(words_heard=3, audible=True)
-    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(reply, "client"),)
+    reply_id = scene.commit_reply(words_heard=3, audible=True)
+    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(reply_id, "client"),)
     assert scene.phase() is Phase.IDLE
 
 

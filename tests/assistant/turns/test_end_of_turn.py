@@ -89,7 +89,7 @@ def test_turn_without_words_is_discarded() -> None:
 
 def test_noise_longer_than_maximum_turn_is_not_answered() -> None:
     scene = Scene(TurnSettings(max_turn_s=2.0))
-    asked = next(effect.reply for effect in scene.uncertain_speech(2200) if isinstance(effect, RecognizerRequest))
+    asked = next(effect.reply_id for effect in scene.uncertain_speech(2200) if isinstance(effect, RecognizerRequest))
     assert TurnDiscarded(1, at(2200), at(2000), "noise") in low_confidence_transcript(scene, asked)
 
 
@@ -120,12 +120,12 @@ def test_turn_without_transcript_is_given_up() -> None:
 
 def test_reply_without_progress_is_given_up() -> None:
     scene = Scene()
-    reply = scene.commit_reply()
+    reply_id = scene.commit_reply()
     scene.silence(5_000)
-    scene.progress(reply, 2)
+    scene.progress(reply_id, 2)
     scene.silence(9_980)
     assert scene.phase() is Phase.REPLYING
-    assert scene.silence(20) == (InterruptReply(reply, "stuck"),)
+    assert scene.silence(20) == (InterruptReply(reply_id, "stuck"),)
     assert scene.phase() is Phase.IDLE
 
 

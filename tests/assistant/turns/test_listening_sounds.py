@@ -46,10 +46,10 @@ class PausingScene(Scene):
         self.speech(speech_ms)
         self.silence(200)
         for effect in self.effects:  # a transcript may request another one
-            if isinstance(effect, RecognizerRequest) and effect.reply not in self.transcribed:
-                self.transcribed.add(effect.reply)
+            if isinstance(effect, RecognizerRequest) and effect.reply_id not in self.transcribed:
+                self.transcribed.add(effect.reply_id)
                 heard = replace(words(text, effect.segment), low_confidence=low_confidence)
-                self.handle(FinalTranscript(at(self.now_ms), effect.reply, heard))
+                self.handle(FinalTranscript(at(self.now_ms), effect.reply_id, heard))
         if estimate is not None:
             self.score(estimate)
 
@@ -133,7 +133,7 @@ def test_side_talk_is_not_attended() -> None:
     scene.speech(1000)
     scene.silence(200)
     for request in [effect for effect in scene.effects if isinstance(effect, RecognizerRequest)]:
-        scene.handle(FinalTranscript(at(scene.now_ms), request.reply, words("", request.segment), "overheard"))
+        scene.handle(FinalTranscript(at(scene.now_ms), request.reply_id, words("", request.segment), "overheard"))
     scene.score(UNFINISHED)
     scene.silence(1000)
     assert scene.sounds == []

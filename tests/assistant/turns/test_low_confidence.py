@@ -45,7 +45,9 @@ def test_turn_with_one_confident_transcript_is_not_noise() -> None:
     scene.uncertain_speech(160, 0.6)
     scene.requested_transcript("Quit.", scene.silence(160))
     [asking] = [effect for effect in scene.silence(500) if isinstance(effect, RecognizerRequest)]
-    told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
+    told = FinalTranscript(
+        at(scene.now_ms), asking.reply_id, replace(words("quit", asking.segment), low_confidence=True)
+    )
     assert commit_of(scene.handle(told)), "not noise"
 
 
@@ -94,13 +96,13 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     scene = Scene(settings)
     scene.uncertain_speech(600)
     scene.silence(100)
-    asked = [effect.reply for effect in scene.effects if isinstance(effect, RecognizerRequest)]
-    for reply in asked:
-        low_confidence_transcript(scene, reply)
+    asked = [effect.reply_id for effect in scene.effects if isinstance(effect, RecognizerRequest)]
+    for reply_id in asked:
+        low_confidence_transcript(scene, reply_id)
     told = scene.handle(InputCommitted(at(scene.now_ms)))
-    asked = [effect.reply for effect in told if isinstance(effect, RecognizerRequest)]
-    for reply in asked:
-        low_confidence_transcript(scene, reply)
+    asked = [effect.reply_id for effect in told if isinstance(effect, RecognizerRequest)]
+    for reply_id in asked:
+        low_confidence_transcript(scene, reply_id)
     assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | CommitWithoutReply)] == ["the"]
 
 
@@ -230,6 +232,6 @@ def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
         scene.speech(20)
     scene.uncertain_speech(100)
     scene.silence(600)
-    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
+    asked = next(effect.reply_id for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
     commit = commit_of(low_confidence_transcript(scene, asked))
     assert commit.new_text == "the"

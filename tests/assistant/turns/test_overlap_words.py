@@ -37,9 +37,9 @@ SEGMENT = SegmentId(at(ONSET_MS - 300))
 def during_reply(settings: TurnSettings = SETTINGS) -> tuple[Scene, ReplyId]:
     """Returns a scene in which a reply has been audible for one second, and its reply."""
     scene = Scene(settings)
-    reply = scene.commit_reply(words_heard=3, audible=True)
+    reply_id = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(ONSET_MS - scene.now_ms)
-    return scene, reply
+    return scene, reply_id
 
 
 def deliver(scene: Scene, text: str, *, low_confidence: bool = False, called: bool = False) -> SessionEffects:
@@ -57,19 +57,19 @@ def interrupts(effects: SessionEffects) -> bool:
 
 
 def test_words_so_far_are_requested_while_speech_continues() -> None:
-    scene, reply = during_reply()
-    assert scene.speech(180) == (DuckReply(reply), OpenSegment(SEGMENT, at(ONSET_MS)))
+    scene, reply_id = during_reply()
+    assert scene.speech(180) == (DuckReply(reply_id), OpenSegment(SEGMENT, at(ONSET_MS)))
     assert scene.speech(20) == (RequestTranscript(SEGMENT, at(ONSET_MS + 200), so_far=True),)
     assert scene.speech(200) == (), "one request at a time"
 
 
 def test_words_so_far_interrupt() -> None:
-    scene, reply = during_reply()
+    scene, reply_id = during_reply()
     scene.speech(280)
     assert deliver(scene, "turn") == (
-        OverlapDecided(reply, interrupts=True, evidence="words"),
+        OverlapDecided(reply_id, interrupts=True, evidence="words"),
         TurnStarted(2, at(ONSET_MS)),
-        InterruptReply(reply),
+        InterruptReply(reply_id),
     )
 
 
@@ -99,13 +99,13 @@ def test_low_confidence_words_so_far_do_not_interrupt() -> None:
 
 
 def test_backchannel_keeps_reply_playing() -> None:
-    scene, reply = during_reply()
+    scene, reply_id = during_reply()
     scene.speech(280)
     deliver(scene, "Yeah.")
     asked = scene.silence(200)
     assert scene.requested_transcript("Yeah.", asked) == (
-        OverlapDecided(reply, interrupts=False, evidence="backchannel"),
-        UnduckReply(reply),
+        OverlapDecided(reply_id, interrupts=False, evidence="backchannel"),
+        UnduckReply(reply_id),
         CloseSegment(SEGMENT, 1, used=False),
     )
 
@@ -137,9 +137,9 @@ def first_word(scene: Scene, probability: float) -> SessionEffects:
 
 
 def test_first_word_interrupts() -> None:
-    scene, reply = during_reply(FIRST_WORDS)
+    scene, reply_id = during_reply(FIRST_WORDS)
     assert requests(scene.speech(220)) == [RequestTranscript(SEGMENT, at(ONSET_MS + 200), so_far=True, first_word=True)]
-    assert first_word(scene, 0.02)[0] == OverlapDecided(reply, interrupts=True, evidence="first word")
+    assert first_word(scene, 0.02)[0] == OverlapDecided(reply_id, interrupts=True, evidence="first word")
 
 
 def test_possible_backchannel_is_examined_again_then_all_words() -> None:
@@ -162,12 +162,12 @@ def test_possible_backchannel_is_examined_again_then_all_words() -> None:
     ],
 )
 def test_decision_names_its_evidence(text: str, low_confidence: bool, evidence: OverlapEvidence) -> None:
-    scene, reply = during_reply()
+    scene, reply_id = during_reply()
     scene.speech(280)
     asked = [effect for effect in scene.silence(200) if isinstance(effect, RequestTranscript)]
     assert asked
     effects = deliver(scene, text, low_confidence=low_confidence)
-    assert effects[0] == OverlapDecided(reply, interrupts=False, evidence=evidence)
+    assert effects[0] == OverlapDecided(reply_id, interrupts=False, evidence=evidence)
 
 
 def test_slow_recognizer_leaves_the_decision_to_the_speech() -> None:

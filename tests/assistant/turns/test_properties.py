@@ -196,7 +196,7 @@ def test_invariants_hold_for_any_session(drawn: Drawn) -> None:
     assert not session.live, "an attempt was left open"
     assert not session.ducked, "left ducked"
     assert session.held is None, "left held"
-    turns = {reply.turn for reply in session.ended} | set(session.outcome)
+    turns = {reply_id.turn for reply_id in session.ended} | set(session.outcome)
     assert turns == set(session.outcome), "a turn was lost"
 
 

@@ -20,11 +20,11 @@ from audio.stt import SegmentId
 
 
 def test_request_replaces_reply() -> None:
-    scene, reply = at_reply_onset()
+    scene, reply_id = at_reply_onset()
     scene.speech(100)
     assert scene.handle(ReplyRequested(at(scene.now_ms), "requested")) == (
         CloseSegment(SegmentId(at(1500)), 1, used=False),
-        InterruptReply(reply, "requested"),
+        InterruptReply(reply_id, "requested"),
         PrepareReply(ReplyId(2, 1), ""),
         CommitTurn(ReplyId(2, 1), "", "", None, origin="requested"),
     )

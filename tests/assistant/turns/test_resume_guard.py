@@ -101,22 +101,22 @@ def test_uninterruptible_reply_is_not_held(modes: TurnSettings) -> None:
 
 def test_possible_onset_holds_reply_until_it_is_audible() -> None:
     scene = Scene()
-    reply = scene.commit_reply("a small coffee")
-    assert scene.possible_onset(20) == (HoldPlayback(reply),)
+    reply_id = scene.commit_reply("a small coffee")
+    assert scene.possible_onset(20) == (HoldPlayback(reply_id),)
     assert scene.possible_onset(40) == ()
-    assert scene.silence(20) == (ReleasePlayback(reply),)
-    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == (HoldPlayback(reply),)
-    assert scene.possible_onset(20) == (ReleasePlayback(reply),)
+    assert scene.silence(20) == (ReleasePlayback(reply_id),)
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == (HoldPlayback(reply_id),)
+    assert scene.possible_onset(20) == (ReleasePlayback(reply_id),)
     assert scene.possible_onset(100) == ()
-    scene.progress(reply, 0)
-    assert scene.speech(20)[0] == DuckReply(reply)
+    scene.progress(reply_id, 0)
+    assert scene.speech(20)[0] == DuckReply(reply_id)
 
 
 def test_speech_while_reply_is_held_retracts_it() -> None:
     scene = Scene()
-    reply = scene.commit_reply("a small coffee")
-    assert scene.possible_onset(40) == (HoldPlayback(reply),)
-    assert scene.speech(20)[1:] == (RetractReply(reply), TurnStarted(1, at(scene.now_ms - 20)))
+    reply_id = scene.commit_reply("a small coffee")
+    assert scene.possible_onset(40) == (HoldPlayback(reply_id),)
+    assert scene.speech(20)[1:] == (RetractReply(reply_id), TurnStarted(1, at(scene.now_ms - 20)))
 
 
 def test_reply_committed_during_possible_onset_is_held() -> None:
@@ -142,7 +142,7 @@ def test_other_replies_are_not_held(case: str) -> None:
 def test_held_reply_is_released_when_it_becomes_uninterruptible() -> None:
     for speaks in (False, True):
         scene = Scene()
-        reply = scene.commit_reply()
-        assert scene.possible_onset(20) == (HoldPlayback(reply),)
+        reply_id = scene.commit_reply()
+        assert scene.possible_onset(20) == (HoldPlayback(reply_id),)
         scene.turns.settings = replace(scene.turns.settings, interrupted_by=InterruptedBy.NOTHING)
-        assert (scene.speech(20) if speaks else scene.possible_onset(20))[0] == ReleasePlayback(reply)
+        assert (scene.speech(20) if speaks else scene.possible_onset(20))[0] == ReleasePlayback(reply_id)

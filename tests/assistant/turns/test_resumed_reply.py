@@ -139,8 +139,8 @@ def test_wake_phrase_alone_ends_reply() -> None:
     assert not has_resumed(scene)
 
 
-def backchannel_transcript(scene: Scene, reply: ReplyId) -> SessionEffects:
-    return scene.handle(FinalTranscript(at(scene.now_ms), reply, words("yeah"), "backchannel"))
+def backchannel_transcript(scene: Scene, reply_id: ReplyId) -> SessionEffects:
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply_id, words("yeah"), "backchannel"))
 
 
 def test_backchannel_that_interrupted_is_discarded_and_reply_resumes() -> None:

@@ -31,9 +31,9 @@ from audio.units import Samples
 
 def test_speech_before_reply_is_audible_retracts_it_and_joins_words() -> None:
     scene = Scene()
-    reply = scene.commit_reply("a small coffee")
+    reply_id = scene.commit_reply("a small coffee")
     segment = SegmentId(at(1500))
-    assert scene.speech(20) == (OpenSegment(segment, at(1800)), RetractReply(reply), TurnStarted(1, at(1800)))
+    assert scene.speech(20) == (OpenSegment(segment, at(1800)), RetractReply(reply_id), TurnStarted(1, at(1800)))
     scene.speech(500)
     assert RecognizerRequest(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
     assert scene.transcript(ReplyId(1, 2), "with milk") == (
@@ -45,10 +45,10 @@ def test_speech_before_reply_is_audible_retracts_it_and_joins_words() -> None:
 
 def test_speech_during_first_word_retracts_reply() -> None:
     scene = Scene()
-    reply = scene.commit_reply(words_heard=0, audible=True)
-    assert scene.speech(20) == (DuckReply(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    reply_id = scene.commit_reply(words_heard=0, audible=True)
+    assert scene.speech(20) == (DuckReply(reply_id), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.speech(260) == ()
-    assert scene.speech(20) == (RetractReply(reply), TurnStarted(1, at(1800)))
+    assert scene.speech(20) == (RetractReply(reply_id), TurnStarted(1, at(1800)))
     assert scene.phase() is Phase.USER_SPEAKING
 
 

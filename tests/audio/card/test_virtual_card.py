@@ -57,12 +57,12 @@ class CardHarness:
     async def wait_for_audio(self) -> None:
         """Checks that audio arrives, and that a reply is played completely and only by the card."""
         await self.until(lambda: self.both_open and self.frames and not self.frames[-1].is_inserted)
-        sound = NamedSound(f"reply {len(self.played)}")
+        sound_id = NamedSound(f"reply {len(self.played)}")
         silent = self.speaker.silent_samples
-        self.speaker.open(sound)
-        assert await self.speaker.play_chunk(sound, noise(2400))
-        self.speaker.end(sound)
-        await self.until(lambda: self.played and self.played[-1][0] == sound and self.played[-1][3])
+        self.speaker.open(sound_id)
+        assert await self.speaker.play_chunk(sound_id, noise(2400))
+        self.speaker.end(sound_id)
+        await self.until(lambda: self.played and self.played[-1][0] == sound_id and self.played[-1][3])
         assert self.speaker.silent_samples == silent
 
 

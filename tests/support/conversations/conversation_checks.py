@@ -31,7 +31,7 @@ AUDIBLE = 300
 class ObservedReply:
     """One reply, from its session events."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     item: ItemId
     begun_ms: int
     origin: str
@@ -49,16 +49,16 @@ def observed_replies(result: SimulationResult) -> list[ObservedReply]:
             case UserTurnCommitted():
                 origin = event.origin
             case ReplyStarted():
-                assert event.reply not in found, "begun twice"
-                found[event.reply] = ObservedReply(event.reply, event.item, at_ms, origin)
+                assert event.reply_id not in found, "begun twice"
+                found[event.reply_id] = ObservedReply(event.reply_id, event.item, at_ms, origin)
             case ChunkSpoken():
-                found[event.reply].text += (" " if found[event.reply].text else "") + event.text
+                found[event.reply_id].text += (" " if found[event.reply_id].text else "") + event.text
             case ReplyStopped():
-                found[event.reply].ended_ms = at_ms
-                found[event.reply].retracted = event.reason == "went on"
+                found[event.reply_id].ended_ms = at_ms
+                found[event.reply_id].retracted = event.reason == "went on"
             case TurnFinished():
                 for course in found.values():
-                    if course.reply.turn == event.record.turn:
+                    if course.reply_id.turn == event.record.turn:
                         course.ended_ms = min(course.ended_ms, at_ms)
     return list(found.values())
 
@@ -125,7 +125,7 @@ def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply],
     assert len(lost) <= ended_early, f"turns were lost: {lost}"
     assert lost <= {max(begun, default=0)}, f"turns were lost: {lost}"
     for record in result.records:
-        answers = [one for one in replies if one.reply.turn == record.turn and not one.retracted]
+        answers = [one for one in replies if one.reply_id.turn == record.turn and not one.retracted]
         wanted = record.outcome in {"answered", "interrupted", "failed", "stuck"}
         if ended_early and not answers and (record.error or "").startswith("the conversation ended"):
             continue
@@ -146,8 +146,8 @@ def check_stopped_replies_have_ended(events: Sequence[SessionEvent], before: int
         events: The events until the client's command was carried out.
         before: Number of events before it. A reply that was requested before may begin by it.
     """
-    begun = {event.reply for event in events[:before] if isinstance(event, ReplyStarted)}
-    stopped = {event.reply for event in events if isinstance(event, ReplyStopped)}
+    begun = {event.reply_id for event in events[:before] if isinstance(event, ReplyStarted)}
+    stopped = {event.reply_id for event in events if isinstance(event, ReplyStopped)}
     finished = {event.record.turn for event in events if isinstance(event, TurnFinished)}
-    still_open = {reply for reply in begun - stopped if reply.turn not in finished}
+    still_open = {reply_id for reply_id in begun - stopped if reply_id.turn not in finished}
     assert not still_open, f"{still_open} went on although the client stopped them"

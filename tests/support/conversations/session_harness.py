@@ -158,11 +158,11 @@ class SessionHarness:
         if until:
             await self.until(until, count)
 
-    def resume(self, reply: ReplyId | None = None, received_ms: float | None = None) -> None:
+    def resume(self, reply_id: ReplyId | None = None, received_ms: float | None = None) -> None:
         """Resumes on another connection, whose log begins anew."""
         self.log = []
         self.client.comes_back()
-        self.talk.resume(None, reply, received_ms)
+        self.talk.resume(None, reply_id, received_ms)
         self.talk.changed = self._fetch
         self._fetch()
 

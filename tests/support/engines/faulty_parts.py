@@ -278,25 +278,25 @@ class QueueingSpeaker(StallingSpeaker):
         self._queue: list[SoundId] = []  # the reply that plays, and those after it
         self._moved = asyncio.Event()
 
-    def open(self, sound: SoundId) -> None:
-        self._queue.append(sound)
+    def open(self, sound_id: SoundId) -> None:
+        self._queue.append(sound_id)
         if len(self._queue) == 1:
-            super().open(sound)
+            super().open(sound_id)
 
-    async def play_chunk(self, sound: SoundId, pcm: Pcm) -> bool:
-        while sound in self._queue[1:]:
+    async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
+        while sound_id in self._queue[1:]:
             self._moved.clear()
             await self._moved.wait()
-        return await super().play_chunk(sound, pcm)
+        return await super().play_chunk(sound_id, pcm)
 
-    def close(self, sound: SoundId) -> ReplySamples:
-        waits, plays = sound in self._queue[1:], self._queue[:1] == [sound]
-        if sound in self._queue:
-            self._queue.remove(sound)
+    def close(self, sound_id: SoundId) -> ReplySamples:
+        waits, plays = sound_id in self._queue[1:], self._queue[:1] == [sound_id]
+        if sound_id in self._queue:
+            self._queue.remove(sound_id)
         self._moved.set()
         if waits:
             return ReplySamples(0)
-        taken = super().close(sound)
+        taken = super().close(sound_id)
         if plays and self._queue:
             super().open(self._queue[0])
         return taken

@@ -94,10 +94,10 @@ class Client:
         act(self.wire)
         return self.fetch()
 
-    def sound(self, samples: int, reply: ReplyId = REPLY) -> list[Event]:
+    def sound(self, samples: int, reply_id: ReplyId = REPLY) -> list[Event]:
         """Passes sound of a reply: a tone."""
         tone = np.sin(np.arange(samples) * (2 * np.pi * 500 / 24_000)) * 8000
-        return self.do(lambda wire: wire.sound(reply, tone.astype(np.int16)))
+        return self.do(lambda wire: wire.sound(reply_id, tone.astype(np.int16)))
 
     def fetch(self) -> list[Event]:
         """Returns the pending events, checked."""

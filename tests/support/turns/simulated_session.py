@@ -98,16 +98,16 @@ class EffectChecks(World):
     def note(self, event: ReportedEvent) -> None:
         """Notes what an event says, before the machine handles it."""
         if isinstance(event, FinalTranscript | TranscriptFailed):
-            self.requested.discard(event.reply)
+            self.requested.discard(event.reply_id)
         match event:
-            case FinalTranscript(reply=reply, transcript=transcript) if not transcript.is_draft:
-                self.confirmed.add((reply.turn, plain_words(transcript.text)))
-            case PlaybackProgress(reply=reply) if self.live.get(reply) == "committed":
-                self.heard_words[reply] = max(event.words_heard, self.heard_words.get(reply, 0))
+            case FinalTranscript(reply_id=reply_id, transcript=transcript) if not transcript.is_draft:
+                self.confirmed.add((reply_id.turn, plain_words(transcript.text)))
+            case PlaybackProgress(reply_id=reply_id) if self.live.get(reply_id) == "committed":
+                self.heard_words[reply_id] = max(event.words_heard, self.heard_words.get(reply_id, 0))
                 if event.audible:
-                    self.heard.add(reply)
-            case ReplyEnded(reply=reply) if self.live.get(reply) == "committed":
-                self.end_reply(reply, "answered")
+                    self.heard.add(reply_id)
+            case ReplyEnded(reply_id=reply_id) if self.live.get(reply_id) == "committed":
+                self.end_reply(reply_id, "answered")
                 self.held = None
             case InputCommitted(after_current_reply=True) | ReplyRequested(after_current_reply=True):
                 # The current reply is sent completely and played to its end.
@@ -120,7 +120,7 @@ class EffectChecks(World):
     def check_state(self) -> None:
         """Checks that the state of the machine agrees with its effects."""
         phase = self.turns.phase
-        committed = [reply for reply, how in self.live.items() if how == "committed"]
+        committed = [reply_id for reply_id, how in self.live.items() if how == "committed"]
         assert committed == ([] if self.turns.replying is None else [self.turns.replying])
         assert (phase is Phase.REPLYING) == bool(committed)
         assert phase is Phase.REPLYING or not self.turns.has_overlap, "an overlap without a reply"
@@ -155,48 +155,48 @@ class EffectChecks(World):
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
             case RecognizerRequest():
-                assert effect.reply not in self.live
-                assert effect.reply not in self.ended, "used an id twice"
+                assert effect.reply_id not in self.live
+                assert effect.reply_id not in self.ended, "used an id twice"
                 assert self.open_segment == effect.segment
-                asked = [reply for reply in self.live if self.live[reply] != "committed"]
+                asked = [reply_id for reply_id in self.live if self.live[reply_id] != "committed"]
                 assert len(asked) <= 1, "more than an attempt and its recheck"
-                self.live[effect.reply] = "asked"
-                self.requested.add(effect.reply)
+                self.live[effect.reply_id] = "asked"
+                self.requested.add(effect.reply_id)
             case PrepareReply():
-                assert effect.reply not in self.ended, "used an id twice"
-                assert self.live.setdefault(effect.reply, "asked") == "asked"
-                self.live[effect.reply] = "prepared"
+                assert effect.reply_id not in self.ended, "used an id twice"
+                assert self.live.setdefault(effect.reply_id, "asked") == "asked"
+                self.live[effect.reply_id] = "prepared"
             case EndOfTurn():
                 assert effect.turn not in self.outcome, "ended a turn that is over"
             case CommitTurn():
-                assert self.live[effect.reply] == "prepared", "committed a reply that was not prepared"
+                assert self.live[effect.reply_id] == "prepared", "committed a reply that was not prepared"
                 assert "committed" not in self.live.values(), "committed two replies"
-                said = effect.reply.turn, plain_words(effect.new_text)
+                said = effect.reply_id.turn, plain_words(effect.new_text)
                 assert not effect.new_text or said in self.confirmed, "committed a draft"
-                self.live[effect.reply] = "committed"
+                self.live[effect.reply_id] = "committed"
             case DropAttempt():
-                assert self.live.pop(effect.reply) in {"asked", "prepared"}
-                self.ended.add(effect.reply)
-                self.requested.discard(effect.reply)
+                assert self.live.pop(effect.reply_id) in {"asked", "prepared"}
+                self.ended.add(effect.reply_id)
+                self.requested.discard(effect.reply_id)
             case RetractReply():
-                assert self.live.pop(effect.reply) == "committed"
-                assert self.heard_words.get(effect.reply, 0) == 0, "retracted a reply of which words were heard"
-                self.ended.add(effect.reply)
+                assert self.live.pop(effect.reply_id) == "committed"
+                assert self.heard_words.get(effect.reply_id, 0) == 0, "retracted a reply of which words were heard"
+                self.ended.add(effect.reply_id)
                 self.ducked, self.held = False, None
             case InterruptReply():
-                assert self.live[effect.reply] == "committed"
-                self.end_reply(effect.reply, "interrupted")
+                assert self.live[effect.reply_id] == "committed"
+                self.end_reply(effect.reply_id, "interrupted")
                 self.ducked, self.held = False, None
             case HoldPlayback():
-                assert self.live[effect.reply] == "committed"
+                assert self.live[effect.reply_id] == "committed"
                 assert self.held is None
-                assert effect.reply not in self.heard, "held a reply that is audible"
-                self.held = effect.reply
+                assert effect.reply_id not in self.heard, "held a reply that is audible"
+                self.held = effect.reply_id
             case ReleasePlayback():
-                assert self.held == effect.reply
+                assert self.held == effect.reply_id
                 self.held = None
             case DuckReply():
-                assert self.live[effect.reply] == "committed"
+                assert self.live[effect.reply_id] == "committed"
                 assert not self.ducked
                 self.ducked = True
             case UnduckReply():
@@ -205,17 +205,17 @@ class EffectChecks(World):
             case TurnDiscarded():
                 self.end_turn(effect.turn, "nothing")
             case CommitWithoutReply():
-                for reply in [reply for reply in self.live if reply.turn == effect.turn]:
-                    assert self.live.pop(reply) == "asked", "prepared a reply for an unanswered turn"
-                    self.ended.add(reply)
+                for reply_id in [reply_id for reply_id in self.live if reply_id.turn == effect.turn]:
+                    assert self.live.pop(reply_id) == "asked", "prepared a reply for an unanswered turn"
+                    self.ended.add(reply_id)
                 self.end_turn(effect.turn, "taken down")
             case ResumeReply():
-                assert effect.reply in self.ended
+                assert effect.reply_id in self.ended
 
-    def end_reply(self, reply: ReplyId, how: str) -> None:
-        del self.live[reply]
-        self.ended.add(reply)
-        self.end_turn(reply.turn, how)
+    def end_reply(self, reply_id: ReplyId, how: str) -> None:
+        del self.live[reply_id]
+        self.ended.add(reply_id)
+        self.end_turn(reply_id.turn, how)
 
     def end_turn(self, turn: int, how: str) -> None:
         assert turn not in self.outcome, "a turn ended twice"
@@ -252,7 +252,9 @@ class SimulatedSession(EffectChecks):
         for event in self.take_due(position + 1):
             self.now = max(self.now, event.at)
             match event:
-                case PlaybackProgress(reply=reply) if self.live.get(reply) != "committed" and not event.words_heard % 2:
+                case PlaybackProgress(reply_id=reply_id) if (
+                    self.live.get(reply_id) != "committed" and not event.words_heard % 2
+                ):
                     pass
                 case _:
                     self.handle(replace(event, at=self.now))
@@ -291,17 +293,17 @@ class SimulatedSession(EffectChecks):
             case RequestTranscript():
                 self._answer_request(effect)
             case CommitTurn():
-                self._play(effect.reply)
+                self._play(effect.reply_id)
             case ResumeReply():
                 self.schedule(ReplyRequested(self.now, "resumed", "the rest"))
             case _:
                 pass
 
     def _transcribe(self, effect: RecognizerRequest) -> None:
-        place = _place_of(effect.reply)
+        place = _place_of(effect.reply_id)
         delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
         if delay_ms is None:
-            self.schedule(TranscriptFailed(self.after(50), effect.reply, effect.segment))
+            self.schedule(TranscriptFailed(self.after(50), effect.reply_id, effect.segment))
             return
         ignored = self.ignored[place % len(self.ignored)]
         text = "" if ignored in {"overheard", "called"} else self.texts[place % len(self.texts)]
@@ -309,7 +311,7 @@ class SimulatedSession(EffectChecks):
         draft = effect.draft and bool(text) and delay_ms % 3 == 0
 
         words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
-        self.schedule(FinalTranscript(self.after(delay_ms), effect.reply, words, ignored))
+        self.schedule(FinalTranscript(self.after(delay_ms), effect.reply_id, words, ignored))
 
     def _answer_request(self, effect: RequestTranscript) -> None:
         """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
@@ -325,16 +327,16 @@ class SimulatedSession(EffectChecks):
             answer = replace(answer, transcript=words, has_wake_phrase=False, ignorable=(which % 3) / 2)
         self.schedule(answer)
 
-    def _play(self, reply: ReplyId) -> None:
-        length_ms = self.reply_lengths_ms[_place_of(reply) % len(self.reply_lengths_ms)]
+    def _play(self, reply_id: ReplyId) -> None:
+        length_ms = self.reply_lengths_ms[_place_of(reply_id) % len(self.reply_lengths_ms)]
         if length_ms is not None:
             reports = tuple((samples_of_ms(ms), ms // 300, True) for ms in range(0, int(length_ms), 100))
-            self.schedule_playback(reply, PlaybackReports(reports, samples_of_ms(length_ms)), self.after(30))
+            self.schedule_playback(reply_id, PlaybackReports(reports, samples_of_ms(length_ms)), self.after(30))
 
     def after(self, ms: float) -> Samples:
         return Samples(self.now + samples_of_ms(ms))
 
 
-def _place_of(reply: ReplyId) -> int:
+def _place_of(reply_id: ReplyId) -> int:
     """Returns a number by which the reply picks its delay, text and length."""
-    return reply.turn * 7 + reply.attempt
+    return reply_id.turn * 7 + reply_id.attempt

@@ -117,8 +117,8 @@ class Scene:
             emitted += self.handle(FrameProcessed(at(self.now_ms), vad))
         return tuple(emitted)
 
-    def transcript(self, reply: ReplyId, text: str) -> SessionEffects:
-        return self.handle(FinalTranscript(at(self.now_ms), reply, words(text)))
+    def transcript(self, reply_id: ReplyId, text: str) -> SessionEffects:
+        return self.handle(FinalTranscript(at(self.now_ms), reply_id, words(text)))
 
     def requested_transcript(
         self, text: str, effects: SessionEffects, *, low_confidence: bool = False
@@ -128,20 +128,20 @@ class Scene:
         heard = replace(words(text, asked.segment), low_confidence=low_confidence)
         return self.handle(InterimTranscript(at(self.now_ms), heard, was_requested=True))
 
-    def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> SessionEffects:
-        return self.handle(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
+    def progress(self, reply_id: ReplyId, words_heard: int, *, audible: bool = True) -> SessionEffects:
+        return self.handle(PlaybackProgress(at(self.now_ms), reply_id, words_heard, audible))
 
     def commit_reply(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
         """Runs a turn up to its committed reply, of which so many words were heard."""
         self.silence(500)
         self.speech(800)
         self.silence(500)
-        reply = ReplyId(1, 1)
-        self.transcript(reply, text)
+        reply_id = ReplyId(1, 1)
+        self.transcript(reply_id, text)
         assert self.phase() is Phase.REPLYING
         if audible:
-            self.progress(reply, words_heard)
-        return reply
+            self.progress(reply_id, words_heard)
+        return reply_id
 
 
 FIRST = ReplyId(1, 1)
@@ -161,9 +161,9 @@ def during_reply(settings: TurnSettings | None = None) -> tuple[Scene, ReplyId]:
     return scene, reply
 
 
-def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> SessionEffects:
+def low_confidence_transcript(scene: Scene, reply_id: ReplyId, text: str = "the") -> SessionEffects:
     """Delivers a low-confidence transcript."""
-    return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply_id, replace(words(text), low_confidence=True)))
 
 
 def commit_of(effects: Iterable[SessionEffect]) -> CommitTurn:
@@ -179,14 +179,14 @@ def discards(effect: SessionEffect) -> bool:
 
 def last_requested(scene: Scene) -> ReplyId:
     """Returns the attempt whose transcript was requested last."""
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
+    return next(effect.reply_id for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
 
 
 def interrupt_briefly(scene: Scene) -> ReplyId:
     """Speaks long enough to interrupt a reply, then stops. Returns the attempt of the new turn."""
     scene.speech(300)
     scene.silence(400)
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
+    return next(effect.reply_id for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
 
 
 def has_resumed(scene: Scene) -> bool:

@@ -64,8 +64,8 @@ class Client:
     def finished_at_ms(self) -> list[float]:
         return [at_ms for at_ms, _, finished in self.reports if finished]
 
-    def _played(self, sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        assert sound == REPLY
+    def _played(self, sound_id: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        assert sound_id == REPLY
         self.reports.append((self.now_ms, total, finished))
         self.leaves_at_ms.append(round((leaves_at_s - self.zero_s) * 1000, 3))
 

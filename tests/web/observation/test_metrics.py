@@ -259,10 +259,10 @@ def test_dashboard_uses_existing_labels_and_buckets() -> None:
 
 
 def test_responses_outside_of_the_conversation_are_counted() -> None:
-    metrics, reply = Metrics(), ReplyId(0, 1)
-    metrics.out_of_band(ReplySent(reply, "yes", None, None, 100, 10, 80))
-    metrics.out_of_band(ReplySent(reply, "yes", "it broke", None, None, None))
-    metrics.out_of_band(ReplyStopped(reply, "", 0.0, "client"))
+    metrics, reply_id = Metrics(), ReplyId(0, 1)
+    metrics.out_of_band(ReplySent(reply_id, "yes", None, None, 100, 10, 80))
+    metrics.out_of_band(ReplySent(reply_id, "yes", "it broke", None, None, None))
+    metrics.out_of_band(ReplyStopped(reply_id, "", 0.0, "client"))
     tokens = [
         value(metrics, "repartee_out_of_band_tokens_total", kind=kind) for kind in ("prompt", "cached", "completion")
     ]

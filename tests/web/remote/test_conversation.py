@@ -65,8 +65,8 @@ class ConnectedPair:
             self.server.on_event(event)
         return self.fetch()
 
-    def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
-        self.server.sound(reply, TONE)
+    def sound(self, reply_id: ReplyId = REPLY) -> list[Effect]:
+        self.server.sound(reply_id, TONE)
         return self.fetch()
 
     def again(self, history: Sequence[Item] = ()) -> list[Effect]:
@@ -77,15 +77,15 @@ class ConnectedPair:
         return self.fetch()
 
 
-def asked(line: ConnectedPair, reply: ReplyId = REPLY) -> list[Effect]:
+def asked(line: ConnectedPair, reply_id: ReplyId = REPLY) -> list[Effect]:
     said = UserMessage(USER, "what time is it", spoken=True)
     return line.tell(
-        SpeechStarted(reply.turn, 100.0, USER),
+        SpeechStarted(reply_id.turn, 100.0, USER),
         InterimWords("what time", low_confidence=False),
         UserTurnCommitted(
-            reply.turn, "what time is it", low_confidence=False, item=said, speech_end_ms=900.0, origin="spoken"
+            reply_id.turn, "what time is it", low_confidence=False, item=said, speech_end_ms=900.0, origin="spoken"
         ),
-        ReplyStarted(reply, ANSWER, spoken=True),
+        ReplyStarted(reply_id, ANSWER, spoken=True),
         inserted_ms=140.0,
     )
 
@@ -123,7 +123,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
         ReplySent(REPLY, "It's noon.", None, None, 11, 7),
     ]
     sound = next(effect for effect in effects if isinstance(effect, Sound))
-    assert sound.reply == REPLY
+    assert sound.reply_id == REPLY
     assert np.array_equal(sound.pcm, TONE)
     assert not line.remote.reply_pending
 

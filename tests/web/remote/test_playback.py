@@ -30,17 +30,17 @@ class PlaybackHarness:
         self.speaker = WavSpeaker(lambda at_s, pcm: self.blocks.append((at_s, pcm.copy())))
         self.playback = RemotePlayback(self.speaker, progress=self.progress, trouble=self.troubles.append)
 
-    def progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
+    def progress(self, reply_id: ReplyId, played: ReplyPlayback) -> None:
         if played.finished:
-            self.over.append(reply)
+            self.over.append(reply_id)
 
-    def send_pieces(self, reply: ReplyId, n: int) -> None:
+    def send_pieces(self, reply_id: ReplyId, n: int) -> None:
         for _ in range(n):
-            self.playback.sound(reply, np.full(PIECE, 1000, np.int16))
+            self.playback.sound(reply_id, np.full(PIECE, 1000, np.int16))
 
-    async def send_slowly(self, reply: ReplyId, n: int, every_s: float = 0.02) -> None:
+    async def send_slowly(self, reply_id: ReplyId, n: int, every_s: float = 0.02) -> None:
         for _ in range(n):
-            self.send_pieces(reply, 1)
+            self.send_pieces(reply_id, 1)
             await asyncio.sleep(every_s)
 
     def audible_spans(self) -> list[tuple[float, float]]:

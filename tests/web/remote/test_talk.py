@@ -127,8 +127,8 @@ async def test_unheard_words_are_not_in_server_history(tmp_path: Path) -> None:
     async with talking(tmp_path, answers=(TEN, "Yes.")) as (one, _, engine_loader):
         told = one.talk.speaker.on_played
 
-        def gone(sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-            told(sound, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
+        def gone(sound_id: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+            told(sound_id, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
 
         one.talk.speaker.on_played = gone
         await eventually(lambda: one.talk.wire.open)

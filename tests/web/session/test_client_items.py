@@ -383,11 +383,11 @@ async def test_g711_session_retrieves_g711() -> None:
 async def test_resumed_reply_keeps_its_sound_once() -> None:
     async with ItemHarness().running() as harness:
         await harness.ask("count", "response.output_audio.delta")
-        reply, before_ms = harness.session.active_replies[0], harness.sound_ms()
+        reply_id, before_ms = harness.session.active_replies[0], harness.sound_ms()
         harness.talk.on_disconnect()
         await asyncio.sleep(1)
         harness.client.comes_back()
-        harness.talk.resume(None, reply, 0)
+        harness.talk.resume(None, reply_id, 0)
         harness.talk.changed = harness._fetch
         await harness.until("response.done", 1)
         assert seconds((await harness.retrieved(harness.client.items[1]))["content"][0]["audio"]) == pytest.approx(1.2)

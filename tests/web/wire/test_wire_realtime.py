@@ -60,12 +60,12 @@ class Core:
 
     Attributes:
         speech: The user's speech in progress.
-        reply: The reply in progress, or sent and still playing.
+        reply_id: The reply in progress, or sent and still playing.
     """
 
     def __init__(self, client: Client, data: st.DataObject) -> None:
         self.speech: SpeechStarted | None = None
-        self.reply: ReplyId | None = None
+        self.reply_id: ReplyId | None = None
         self._sent = False
         self._client = client
         self._data = data
@@ -78,7 +78,7 @@ class Core:
         """Performs one random step that is legal now."""
         steps = [self._hear, self._client_says]
         steps.append(self._start if self.speech is None else self._stop)
-        if self.reply is None:
+        if self.reply_id is None:
             steps.append(self._reply_unasked)
         elif self._sent:
             steps += [self._cut, self._played]
@@ -88,7 +88,7 @@ class Core:
 
     def finish(self) -> None:
         """Ends what is in progress."""
-        if self.reply is not None and not self._sent:
+        if self.reply_id is not None and not self._sent:
             self._send()
 
     def _new_id(self) -> ItemId:
@@ -96,7 +96,7 @@ class Core:
         return ItemId(f"item_{self._count}")
 
     def _start(self) -> None:
-        if self.reply is not None:
+        if self.reply_id is not None:
             self._cut()
         self._turn += 1
         self._attempt = 0
@@ -132,41 +132,41 @@ class Core:
 
     def _begin(self) -> None:
         self._attempt += 1
-        self.reply, self._sent = ReplyId(self._turn, self._attempt), False
-        self._client.tell(ReplyStarted(self.reply, self._new_id(), spoken=self._data.draw(st.booleans())))
+        self.reply_id, self._sent = ReplyId(self._turn, self._attempt), False
+        self._client.tell(ReplyStarted(self.reply_id, self._new_id(), spoken=self._data.draw(st.booleans())))
 
     def _say(self) -> None:
-        assert self.reply is not None
+        assert self.reply_id is not None
         text = self._data.draw(TEXTS)
         words = (TimedWord(text, 0.0, 1.0, estimated=True),)
-        self._client.tell(ChunkSpoken(self.reply, text), WordsTimed(self.reply, words))
+        self._client.tell(ChunkSpoken(self.reply_id, text), WordsTimed(self.reply_id, words))
 
     def _play(self) -> None:
-        assert self.reply is not None
-        self._client.sound(self._data.draw(st.integers(0, 2000)), self.reply)
+        assert self.reply_id is not None
+        self._client.sound(self._data.draw(st.integers(0, 2000)), self.reply_id)
 
     def _call(self) -> None:
-        assert self.reply is not None
+        assert self.reply_id is not None
         call = FunctionCallItem(self._new_id(), "call", "f", self._data.draw(TEXTS))
         self._history[call.id] = call
-        self._client.tell(FunctionCalled(self.reply, call))
+        self._client.tell(FunctionCalled(self.reply_id, call))
 
     def _send(self) -> None:
-        assert self.reply is not None
+        assert self.reply_id is not None
         error = self._data.draw(st.none() | TEXTS)
         incomplete = self._data.draw(st.none() | st.sampled_from(["length", "content_filter", "other"]))
         tokens = self._data.draw(st.none() | st.integers(0, 100))
-        self._client.tell(ReplySent(self.reply, "", error, incomplete, tokens, None))
+        self._client.tell(ReplySent(self.reply_id, "", error, incomplete, tokens, None))
         self._sent = True
 
     def _cut(self) -> None:
-        assert self.reply is not None
-        reply, self.reply = self.reply, None
-        cut = ReplyStopped(reply, self._data.draw(TEXTS), self._data.draw(st.floats(0, 1e5)), self._data.draw(WHYS))
+        assert self.reply_id is not None
+        reply_id, self.reply_id = self.reply_id, None
+        cut = ReplyStopped(reply_id, self._data.draw(TEXTS), self._data.draw(st.floats(0, 1e5)), self._data.draw(WHYS))
         self._client.tell(cut)
 
     def _played(self) -> None:
-        self.reply = None
+        self.reply_id = None
 
     def _client_says(self) -> None:
         before = len(self._client.commands)
@@ -201,12 +201,12 @@ class Core:
             case ClearInput():
                 wire(lambda end: end.input_cleared())
             case ClearOutput():
-                wire(lambda end: end.output_cleared(command, self.reply))
+                wire(lambda end: end.output_cleared(command, self.reply_id))
             case CommitInput() if self.speech is None:
                 wire(lambda end: end.refuse(command, "input_audio_buffer_commit_empty"))
-            case CreateResponse() if self.reply is not None:
+            case CreateResponse() if self.reply_id is not None:
                 wire(lambda end: end.refuse(command, "conversation_already_has_active_response"))
-            case CancelResponse() if self.reply is None:
+            case CancelResponse() if self.reply_id is None:
                 wire(lambda end: end.refuse(command, "response_cancel_not_active"))
             case CancelResponse():
                 self._cut()
@@ -426,11 +426,11 @@ def test_update_applies_to_the_next_message() -> None:
 
 def test_text_reply_has_no_audio() -> None:
     client = Client(SessionConfig(modality="text"))
-    reply = ReplyId(1, 1)
-    client.tell(ReplyStarted(reply, ItemId("item_a"), spoken=False), ChunkSpoken(reply, "Noon."))
-    assert not client.wire.sound(reply, np.zeros(480, np.int16))
-    client.tell(ReplySent(reply, "Noon.", None, None, None, None))
-    assert client.tell(ReplyStopped(reply, "Noon.", 0.0, "client")) == []
+    reply_id = ReplyId(1, 1)
+    client.tell(ReplyStarted(reply_id, ItemId("item_a"), spoken=False), ChunkSpoken(reply_id, "Noon."))
+    assert not client.wire.sound(reply_id, np.zeros(480, np.int16))
+    client.tell(ReplySent(reply_id, "Noon.", None, None, None, None))
+    assert client.tell(ReplyStopped(reply_id, "Noon.", 0.0, "client")) == []
 
 
 def test_session_created_is_first_and_messages_are_one_line() -> None:

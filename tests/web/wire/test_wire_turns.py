@@ -56,9 +56,9 @@ RECORD = replace(ANSWERED, stages={}, events=(), attempts=1)
 
 
 def sent(
-    reply: ReplyId = REPLY, *, error: str | None = None, incomplete: str | None = None, tokens: int | None = None
+    reply_id: ReplyId = REPLY, *, error: str | None = None, incomplete: str | None = None, tokens: int | None = None
 ) -> ReplySent:
-    return ReplySent(reply, "not looked at", error, incomplete, tokens, tokens)
+    return ReplySent(reply_id, "not looked at", error, incomplete, tokens, tokens)
 
 
 def asked(client: Client) -> None:
@@ -654,8 +654,10 @@ def test_text_messages_stay_text() -> None:
 def test_oldest_responses_and_items_are_dropped() -> None:
     client = Client()
     for turn in range(1, 2 * MAX_RESPONSES):
-        reply = ReplyId(turn, 1)
-        client.tell(ReplyStarted(reply, ItemId(f"item_{turn}"), spoken=True), ChunkSpoken(reply, "x"), sent(reply))
+        reply_id = ReplyId(turn, 1)
+        client.tell(
+            ReplyStarted(reply_id, ItemId(f"item_{turn}"), spoken=True), ChunkSpoken(reply_id, "x"), sent(reply_id)
+        )
     assert client.tell(ReplyStopped(ReplyId(1, 1), "", 0.0, "voice")) == []
     order = ItemOrder()
     for number in range(MAX_ITEMS + 2):

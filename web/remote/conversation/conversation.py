@@ -235,8 +235,8 @@ class RemoteConversation:
         yield from self.replies.cut_unsent()
 
     def _deleted(self, event: Event) -> Iterator[Effect]:
-        reply: ReplyId | None = self.replies.whose(event["item_id"])
-        if reply is not None:
+        reply_id: ReplyId | None = self.replies.whose(event["item_id"])
+        if reply_id is not None:
             self._continues = True
             yield from self.replies.deleted(event)
 

@@ -39,7 +39,7 @@ class SpeechEnded:
 class Sound:
     """The next audio of a reply: int16 (n,) at 24 kHz."""
 
-    reply: ReplyId
+    reply_id: ReplyId
     pcm: Pcm
 
 
@@ -47,7 +47,7 @@ class Sound:
 class SoundEnded:
     """All audio of a reply has arrived."""
 
-    reply: ReplyId
+    reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,11 +69,11 @@ class Replies:
         for reply in self._replies.values():
             reply.lost = not reply.over
 
-    def silence(self, reply: ReplyId | None) -> None:
+    def silence(self, reply_id: ReplyId | None) -> None:
         """Notes that the user stopped a reply: its further audio is not played."""
-        self._silenced = reply
-        if reply in self._replies:
-            self._replies[reply].why = "client"
+        self._silenced = reply_id
+        if reply_id in self._replies:
+            self._replies[reply_id].why = "client"
 
     @property
     def unwanted(self) -> ReplyId | None:
@@ -85,12 +85,12 @@ class Replies:
         """Returns the reply with this message item."""
         return next((one.id for one in self._replies.values() if item and one.item == item), None)
 
-    def unheard(self, reply: ReplyId, from_ms: float) -> str | None:
+    def unheard(self, reply_id: ReplyId, from_ms: float) -> str | None:
         """Notes that there was no loudspeaker from this position on.
 
         Returns the id of the reply's message, which must be truncated; None if it has none.
         """
-        known = self._replies.get(reply)
+        known = self._replies.get(reply_id)
         if known is None or not known.item or known.cut:
             return None
         known.why, known.longest_ms = "unheard", from_ms

@@ -65,28 +65,28 @@ class RemotePlayback:
 
     # ---- received audio ----
 
-    def sound(self, reply: ReplyId, pcm: Pcm) -> None:
+    def sound(self, reply_id: ReplyId, pcm: Pcm) -> None:
         """Queues the next audio of a reply."""
-        if reply in self._closed or not len(pcm):
+        if reply_id in self._closed or not len(pcm):
             return
-        if reply not in self._played:
-            self._begin(reply)
+        if reply_id not in self._played:
+            self._begin(reply_id)
         if self._waiting_samples + len(pcm) > MAX_WAITING_SAMPLES:
             if not self._reported:
                 self._reported = True
                 self.trouble(TOO_FAST)
             return
-        self._played[reply].came(pcm, _now_s())
+        self._played[reply_id].came(pcm, _now_s())
         if self._kept_samples < MAX_KEPT_SAMPLES:
             self._kept.append(pcm)
             self._kept_samples += len(pcm)
-        self._queue_chunk(reply, pcm)
+        self._queue_chunk(reply_id, pcm)
 
-    def end(self, reply: ReplyId) -> None:
+    def end(self, reply_id: ReplyId) -> None:
         """Ends a reply whose audio is complete."""
-        if reply in self._played and reply not in self._closed and self._ended != reply:
-            self._ended = reply
-            self._queue_chunk(reply, None)
+        if reply_id in self._played and reply_id not in self._closed and self._ended != reply_id:
+            self._ended = reply_id
+            self._queue_chunk(reply_id, None)
 
     def stop(self) -> None:
         """Stops playback and drops queued audio."""
@@ -123,14 +123,14 @@ class RemotePlayback:
             return False
         self.stop()
         self._repeats += 1
-        sound = NamedSound(f"repetition {self._repeats}")
-        self._queue_chunk(sound, np.concatenate(self._kept))
-        self._queue_chunk(sound, None)
+        sound_id = NamedSound(f"repetition {self._repeats}")
+        self._queue_chunk(sound_id, np.concatenate(self._kept))
+        self._queue_chunk(sound_id, None)
         return True
 
-    def received_ms(self, reply: ReplyId) -> float:
+    def received_ms(self, reply_id: ReplyId) -> float:
         """Returns how much of a reply has arrived; after a reconnect the server continues from there."""
-        return 0.0 if reply not in self._played else self._played[reply].arrived * 1000 / REPLY_RATE_HZ
+        return 0.0 if reply_id not in self._played else self._played[reply_id].arrived * 1000 / REPLY_RATE_HZ
 
     @property
     def sounding(self) -> bool:
@@ -151,35 +151,35 @@ class RemotePlayback:
             if not self._waiting:
                 await self._changed.wait()
                 continue
-            sound, pcm = self._waiting.popleft()
-            if sound in self._closed:
+            sound_id, pcm = self._waiting.popleft()
+            if sound_id in self._closed:
                 continue
-            if sound != self._open:
+            if sound_id != self._open:
                 await self._until_silent()
-                if sound in self._closed:
+                if sound_id in self._closed:
                     continue
-                self._begin_at_the_speaker(sound)
+                self._begin_at_the_speaker(sound_id)
             if pcm is None:
-                self.speaker.end(sound)
+                self.speaker.end(sound_id)
                 continue
-            if self._must_buffer(sound):
-                await self._buffer_reply(sound, pcm)
-                if sound in self._closed:
+            if self._must_buffer(sound_id):
+                await self._buffer_reply(sound_id, pcm)
+                if sound_id in self._closed:
                     continue
             self._waiting_samples -= len(pcm)
             self._given += len(pcm)
-            await self.speaker.play_chunk(sound, pcm)
+            await self.speaker.play_chunk(sound_id, pcm)
 
-    def _begin_at_the_speaker(self, sound: SoundId) -> None:
-        self._open, self._given = sound, 0
-        self.speaker.open(sound)
+    def _begin_at_the_speaker(self, sound_id: SoundId) -> None:
+        self._open, self._given = sound_id, 0
+        self.speaker.open(sound_id)
         self.jitter_buffer.begin()
 
-    def _must_buffer(self, sound: SoundId) -> bool:
+    def _must_buffer(self, sound_id: SoundId) -> bool:
         """Returns whether to buffer: at the start of a reply, and after an underrun."""
-        if not isinstance(sound, ReplyId) or sound not in self._played:
+        if not isinstance(sound_id, ReplyId) or sound_id not in self._played:
             return False  # a repeated reply is complete already
-        played = self._played[sound]
+        played = self._played[sound_id]
         if self._given == 0:
             return True
         if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
@@ -187,18 +187,18 @@ class RemotePlayback:
         self.jitter_buffer.ran_dry()
         return True
 
-    async def _buffer_reply(self, sound: SoundId, first: Pcm) -> None:
+    async def _buffer_reply(self, sound_id: SoundId, first: Pcm) -> None:
         """Waits until enough of the reply has arrived, or all of it, up to `GATHER_LIMIT_S`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_LIMIT_S):
-                while self._open == sound and not self._enough(sound, first):
+                while self._open == sound_id and not self._enough(sound_id, first):
                     self._changed.clear()
                     await self._changed.wait()
 
-    def _enough(self, sound: SoundId, first: Pcm) -> bool:
+    def _enough(self, sound_id: SoundId, first: Pcm) -> bool:
         here = len(first)
         for other, pcm in self._waiting:
-            if here >= self.jitter_buffer.samples or other != sound or pcm is None:
+            if here >= self.jitter_buffer.samples or other != sound_id or pcm is None:
                 return True
             here += len(pcm)
         return here >= self.jitter_buffer.samples
@@ -215,32 +215,32 @@ class RemotePlayback:
             except TimeoutError:
                 return
 
-    def _took(self, sound: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        if finished and sound == self._open:
+    def _took(self, sound_id: SoundId, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        if finished and sound_id == self._open:
             self._open = None
             self.jitter_buffer.over()
             self._changed.set()
-        if not isinstance(sound, ReplyId) or sound not in self._played:
+        if not isinstance(sound_id, ReplyId) or sound_id not in self._played:
             return
-        played, now_s = self._played[sound], _now_s()
+        played, now_s = self._played[sound_id], _now_s()
         if played.took(total, leaves_at_s, finished=finished):
-            self.audible(sound, played)
+            self.audible(sound_id, played)
         if played.report_due(now_s) or finished:
-            self.progress(sound, played)
-        if finished and self.playing == sound:
+            self.progress(sound_id, played)
+        if finished and self.playing == sound_id:
             self.playing = None
 
-    def _begin(self, reply: ReplyId) -> None:
+    def _begin(self, reply_id: ReplyId) -> None:
         if self.playing is not None and self.playing != self._ended:
             self.end(self.playing)  # its end was never announced
         self._played = {known: one for known, one in self._played.items() if known == self.playing}  # it may still play
-        self._played[reply] = ReplyPlayback()
+        self._played[reply_id] = ReplyPlayback()
         self._closed &= {self._open}
-        self.playing = reply
+        self.playing = reply_id
         self._kept, self._kept_samples, self._reported = [], 0, False
 
-    def _queue_chunk(self, sound: SoundId, pcm: Pcm | None) -> None:
-        self._waiting.append((sound, pcm))
+    def _queue_chunk(self, sound_id: SoundId, pcm: Pcm | None) -> None:
+        self._waiting.append((sound_id, pcm))
         self._waiting_samples += 0 if pcm is None else len(pcm)
         self._changed.set()
 

@@ -144,11 +144,11 @@ class CancelResponse:
     """Cancels a response.
 
     Attributes:
-        reply: The reply to cancel; None: the one in progress.
+        reply_id: The reply to cancel; None: the one in progress.
     """
 
     event_id: str | None
-    reply: ReplyId | None
+    reply_id: ReplyId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class PlayoutReport:
     """
 
     event_id: str | None
-    reply: ReplyId
+    reply_id: ReplyId
     played_ms: float
     finished: bool
     latency_ms: float | None

@@ -255,10 +255,10 @@ def _unchecked(value: object, _path: str) -> object:
 
 def _reply(value: object, path: str) -> ReplyId:
     name: str = IDENTIFIER(value, path)
-    reply = reply_of(name)
-    if reply is None:
+    reply_id = reply_of(name)
+    if reply_id is None:
         raise wrong_value(path, f"is {shown(name)}", "the id of a response from response.created")
-    return reply
+    return reply_id
 
 
 _ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(max_chars=MAX_EVENT_ID_CHARS))}

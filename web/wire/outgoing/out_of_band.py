@@ -25,15 +25,15 @@ class OutOfBandResponses:
         self._order = order
         self._responses: dict[ReplyId, Response] = {}
 
-    def begin(self, reply: ReplyId, item: ItemId, options: ResponseOptions, config: SessionConfig) -> None:
+    def begin(self, reply_id: ReplyId, item: ItemId, options: ResponseOptions, config: SessionConfig) -> None:
         """Begins a response. `item`: id of its message."""
         spoken = (options.modality or config.modality) == "audio"
-        head = head_of(response_id(reply, self._id_tag), None, options, config, spoken=spoken)
-        self._responses[reply] = Response(head, item, self._outbox, self._order)
+        head = head_of(response_id(reply_id, self._id_tag), None, options, config, spoken=spoken)
+        self._responses[reply_id] = Response(head, item, self._outbox, self._order)
 
     def on_event(self, event: OutOfBandEvent) -> None:
         """Sends an event of a response; ignored if the response is over."""
-        response = self._responses.get(event.reply)
+        response = self._responses.get(event.reply_id)
         if response is None:
             return
         match event:
@@ -43,13 +43,13 @@ class OutOfBandResponses:
                 response.call(event.item)
             case ReplySent() | ReplyStopped():
                 response.end(event)
-                del self._responses[event.reply]
+                del self._responses[event.reply_id]
             case _:
                 assert_never(event)
 
-    def send_audio(self, reply: ReplyId, pcm: Pcm) -> None:
+    def send_audio(self, reply_id: ReplyId, pcm: Pcm) -> None:
         """Sends the next audio of a response: int16 (n,) at 24 kHz."""
-        if (response := self._responses.get(reply)) is not None:
+        if (response := self._responses.get(reply_id)) is not None:
             response.send_audio(pcm)
 
     def forget(self) -> None:

@@ -68,24 +68,24 @@ class Responses:
 
         A response that has begun already is sent again with the same options.
         """
-        known = self._responses.pop(begun.reply, None)
+        known = self._responses.pop(begun.reply_id, None)
         if known is not None:
             again = Response(known.head, begun.item, self._outbox, self._order, deleted=known.deleted)
-            self._responses[begun.reply] = again
+            self._responses[begun.reply_id] = again
             return
         if (stale := self._under_way()) is not None:
             # The session never has two in progress. If it had, the client must not wait forever for the first.
             self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
         options = self._requests.pop(0).options if self._requests and requested else ResponseOptions()
-        name = response_id(begun.reply, self._id_tag)
+        name = response_id(begun.reply_id, self._id_tag)
         head = head_of(name, self._conversation_id, options, config, spoken=begun.spoken)
-        self._responses[begun.reply] = Response(head, begun.item, self._outbox, self._order)
+        self._responses[begun.reply_id] = Response(head, begun.item, self._outbox, self._order)
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
 
     def on_event(self, event: ResponseEvent) -> None:
         """Sends an event of a reply; ignored if the client does not expect more of it."""
-        response = None if event.reply is None else self._responses.get(event.reply)
+        response = None if event.reply_id is None else self._responses.get(event.reply_id)
         if response is None:
             return
         match event:
@@ -108,20 +108,20 @@ class Responses:
             case _:
                 assert_never(event)
 
-    def send_audio(self, reply: ReplyId, pcm: Pcm) -> bool:
+    def send_audio(self, reply_id: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz.
 
         Returns False if it is not in progress or text only.
         """
-        response = self._responses.get(reply)
+        response = self._responses.get(reply_id)
         return response is not None and response.open and response.send_audio(pcm)
 
     def add_extension(self, event: WordsTimed | MarkupWritten) -> None:
         """Sends the times of a reply's words, or a piece of its text as the language model wrote it."""
-        response = self._responses.get(event.reply)
+        response = self._responses.get(event.reply_id)
         if response is None:
             return
-        where = {"response_id": response_id(event.reply, self._id_tag), "item_id": response.item_id}
+        where = {"response_id": response_id(event.reply_id, self._id_tag), "item_id": response.item_id}
         if isinstance(event, MarkupWritten):
             if response.open:
                 self._outbox.add_event("repartee.markup", {**where, "delta": event.text})
@@ -134,7 +134,7 @@ class Responses:
         return next((response for response in known if response.item_id == item_id), None)
 
     def _under_way(self) -> ReplyId | None:
-        return next((reply for reply, response in self._responses.items() if response.open), None)
+        return next((reply_id for reply_id, response in self._responses.items() if response.open), None)
 
 
 def head_of(

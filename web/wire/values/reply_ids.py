@@ -11,9 +11,9 @@ UNKNOWN_REPLY = ReplyId(0, 0)
 """Stands for a response id that no reply can have; turns count from 1."""
 
 
-def response_id(reply: ReplyId, id_tag: str = "") -> str:
+def response_id(reply_id: ReplyId, id_tag: str = "") -> str:
     """Returns the response id of a reply. `id_tag`: the part that distinguishes the ids of sessions; "" for none."""
-    return f"resp_{id_tag}_{reply.turn}_{reply.attempt}" if id_tag else f"resp_{reply.turn}_{reply.attempt}"
+    return f"resp_{id_tag}_{reply_id.turn}_{reply_id.attempt}" if id_tag else f"resp_{reply_id.turn}_{reply_id.attempt}"
 
 
 def reply_of(name: str) -> ReplyId | None:

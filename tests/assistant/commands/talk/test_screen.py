@@ -238,10 +238,10 @@ async def test_screen_is_drawn_while_engines_load() -> None:
 
 async def test_status_is_polled_and_shown() -> None:
     async with opened() as (screen, pilot, controls):
-        reply = ReplyId(1, 1)
-        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
-        screen.show(ChunkSpoken(reply, "one two three"))
-        screen.show(placed(reply, "one two three"))
+        reply_id = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply_id, ItemId("reply"), spoken=True))
+        screen.show(ChunkSpoken(reply_id, "one two three"))
+        screen.show(placed(reply_id, "one two three"))
         controls.now = replace(
             STATUS, floor="speaking", output_dbfs=-1.0, played_ms=1.5 * WORD_MS, troubles={"overflows": 3, "none": 0}
         )
@@ -274,13 +274,13 @@ async def test_hints_are_shown_as_text() -> None:
 @pytest.mark.parametrize("size", [(48, 12), (120, 40)], ids=lambda size: "{}x{}".format(*size))
 async def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
     async with opened(size=size) as (screen, pilot, controls):
-        reply = ReplyId(1, 1)
+        reply_id = ReplyId(1, 1)
         controls.now = replace(STATUS, input=NASTY, output=NASTY, echo=NASTY, endpoint=NASTY, troubles={NASTY: 2})
         screen.engines([replace(engine, name=NASTY, detail=NASTY, why=NASTY) for engine in ENGINES])
         screen.show(SpeechStarted(1, 0.0, ItemId("user")))
         screen.show(InterimWords(NASTY, low_confidence=False))
-        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
-        screen.show(ChunkSpoken(reply, NASTY))
+        screen.show(ReplyStarted(reply_id, ItemId("reply"), spoken=True))
+        screen.show(ChunkSpoken(reply_id, NASTY))
         screen.show(Problem(NASTY))
         await pilot.press("t")
         await pilot.press("escape", "d")
@@ -293,15 +293,15 @@ async def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
 
 async def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
     async with opened(size=(80, 24)) as (screen, pilot, _):
-        reply = ReplyId(1, 1)
-        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        reply_id = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply_id, ItemId("reply"), spoken=True))
         for at in range(60):
-            screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply that does not end."))
+            screen.show(ChunkSpoken(reply_id, f"Sentence {at} of a reply that does not end."))
         transcript = screen.query_one(TranscriptView)
         assert "Sentence 59" in await shown_with(pilot, screen, "Sentence 59")
         await pilot.press("home")
         await shown_with(pilot, screen, "Sentence 0")
-        screen.show(ChunkSpoken(reply, "Something more."))
+        screen.show(ChunkSpoken(reply_id, "Something more."))
         await pilot.pause(0.15)
         assert "Sentence 0" in "\n".join(lines(screen))
         assert not transcript.following
@@ -311,11 +311,11 @@ async def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
 
 async def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
     async with opened(size=(80, 24)) as (screen, pilot, controls):
-        reply = ReplyId(1, 1)
-        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        reply_id = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply_id, ItemId("reply"), spoken=True))
         for at in range(60):
-            screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply."))
-            screen.show(placed(reply, f"Sentence {at} of a reply.", at * 5 * WORD_MS))
+            screen.show(ChunkSpoken(reply_id, f"Sentence {at} of a reply."))
+            screen.show(placed(reply_id, f"Sentence {at} of a reply.", at * 5 * WORD_MS))
         controls.now = replace(STATUS, floor="speaking", played_ms=(5 * 20 + 1.5) * WORD_MS)
         assert "Sentence 20 of" in await shown_with(pilot, screen, "Sentence 20 of")
 
