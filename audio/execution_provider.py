@@ -60,20 +60,20 @@ class ProviderRequest:
 
     Attributes:
         key: Key of the configuration, for messages; "" for an engine that only computes on the CPU.
-        wanted: The provider.
+        provider: The provider.
         fp16: Whether TensorRT may compute in float16. Other providers have no such option.
         engine_cache: Folder in which TensorRT keeps the engines it has built, a folder for each model; None: it builds
             them at every start.
     """
 
     key: str
-    wanted: Provider = "auto"
+    provider: Provider = "auto"
     fp16: bool = False
     engine_cache: Path | None = None
 
     def load_timeout_s(self, usual_s: float) -> float:
         """Returns the time limit of a load, `usual_s` except with TensorRT."""
-        return max(usual_s, BUILD_TIMEOUT_S) if self.wanted == "tensorrt" else usual_s
+        return max(usual_s, BUILD_TIMEOUT_S) if self.provider == "tensorrt" else usual_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,20 @@ def chosen_provider(request: ProviderRequest, available: tuple[ProviderInUse, ..
 
     Raises ProviderUnavailableError if this onnxruntime is not built with it, or if it has no float16.
     """
-    if request.fp16 and request.wanted != "tensorrt":
+    if request.fp16 and request.provider != "tensorrt":
         fp16 = f"{request.key.rpartition('.')[0]}.fp16"
         raise ProviderUnavailableError(
             f'{fp16} = true: only TensorRT computes in float16 here; set {request.key} = "tensorrt", or {fp16} = false'
         )
-    if request.wanted == "auto":
+    if request.provider == "auto":
         return "cuda" if "cuda" in available else "cpu"
-    if request.wanted not in available:
+    if request.provider not in available:
         here = ", ".join(SHOWN[name] for name in available) or "none"
         raise ProviderUnavailableError(
-            f'{request.key} = "{request.wanted}": the installed onnxruntime has no {SHOWN[request.wanted]} '
+            f'{request.key} = "{request.provider}": the installed onnxruntime has no {SHOWN[request.provider]} '
             f'(it has: {here}); replace the package onnxruntime by {PACKAGE}, or set {request.key} = "auto"'
         )
-    return request.wanted
+    return request.provider
 
 
 def provider_list(chosen: ProviderInUse, request: ProviderRequest) -> list[ProviderOptions]:
@@ -186,14 +186,14 @@ def open_session(model: bytes | Path, options: "onnxruntime.SessionOptions", req
         # Also raised for a damaged model: that one fails on the CPU, too, with an error of its own.
         cpu = _session(model, options, "cpu", request)
         reason = _missing_library(chosen) or _reason(error)
-        if request.wanted != "auto":
+        if request.provider != "auto":
             raise _not_started(request, chosen, reason) from error
         return OpenedSession(cpu, "cpu", _fallback(chosen, reason))
     used = provider_in_use(session)
     if used == chosen:
         return OpenedSession(session, used)
     reason = _missing_library(chosen) or _NO_GPU
-    if request.wanted != "auto":
+    if request.provider != "auto":
         raise _not_started(request, chosen, reason)
     return OpenedSession(session, used, _fallback(chosen, reason))
 
@@ -270,7 +270,7 @@ def _fallback(chosen: ProviderInUse, reason: str) -> str:
 def _not_started(request: ProviderRequest, chosen: ProviderInUse, reason: str) -> ProviderUnavailableError:
     libraries = "CUDA, cuDNN and TensorRT" if chosen == "tensorrt" else "CUDA and cuDNN"
     return ProviderUnavailableError(
-        f'{request.key} = "{request.wanted}": onnxruntime cannot start {SHOWN[chosen]} here ({reason}); install the '
+        f'{request.key} = "{request.provider}": onnxruntime cannot start {SHOWN[chosen]} here ({reason}); install the '
         f"libraries of {libraries} (the package {PACKAGE}[cuda,cudnn] brings the first two), or set {request.key} = "
         '"auto"'
     )

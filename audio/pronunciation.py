@@ -49,7 +49,7 @@ class Pronunciations:
     def respelled(self, text: str) -> str:
         """Returns the text with the other spelling of each word that has one."""
         parts, done = [], 0
-        for start, end, said, _ in _found(text, self._respellings):
+        for start, end, said, _ in _entries_in(text, self._respellings):
             parts += [text[done:start], said]
             done = end
         return "".join((*parts, text[done:]))
@@ -58,7 +58,7 @@ class Pronunciations:
         """Returns the words of a text that have phonemes, in order."""
         return [
             PronouncedWord(start, end + len(possessive), said + (_s_after(said) if possessive else ""))
-            for start, end, said, possessive in _found(text, self._phonemes)
+            for start, end, said, possessive in _entries_in(text, self._phonemes)
         ]
 
 
@@ -77,7 +77,7 @@ def problem(word: str, said: object) -> str:
     return ""
 
 
-def _found(text: str, entries: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:
+def _entries_in(text: str, entries: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:
     """Yields start, end and entry of each word that has one, and the 's after it."""
     if not entries:
         return

@@ -87,8 +87,8 @@ async def measure(voice: PiperTts, rounds: int) -> None:
         await _cancels(voice, rounds)
         watch.cancel()
     for name, found in (("idle", idle), ("speaking without a pause", busy)):
-        print(f"lag of the loop, {name}: p50 {_at(found, 0.5):.2f}, p95 {_at(found, 0.95):.2f}, ", end="")
-        print(f"p99 {_at(found, 0.99):.2f}, worst {found[-1]:.2f} ms")
+        print(f"lag of the loop, {name}: p50 {_quantile(found, 0.5):.2f}, p95 {_quantile(found, 0.95):.2f}, ", end="")
+        print(f"p99 {_quantile(found, 0.99):.2f}, worst {found[-1]:.2f} ms")
 
 
 async def measure_units(voice: PiperTts, rounds: int) -> None:
@@ -115,7 +115,7 @@ async def _unit(voice: PiperTts, text: str, rounds: int) -> None:
         used.append((time.process_time() - used_s) * 1000)
         seconds = s_of_reply_samples(samples)
     whole, firsts = float(np.median(wholes)), sorted(firsts)
-    print(f"{len(text):>7} {seconds:>8.2f} {_at(firsts, 0.5):>20.0f} {_at(firsts, 0.95):>6.0f}", end="")
+    print(f"{len(text):>7} {seconds:>8.2f} {_quantile(firsts, 0.5):>20.0f} {_quantile(firsts, 0.95):>6.0f}", end="")
     print(f" {whole:>8.0f} {np.median(used):>13.0f} {whole / 1000 / seconds:>17.3f} {min(spares):>15.0f}")
 
 
@@ -134,7 +134,10 @@ async def _cancels(voice: PiperTts, rounds: int) -> None:
         await _idle(voice)
         free.append(_ms(began))
     free.sort()
-    print(f"cancelled -> model free: p50 {_at(free, 0.5):.1f}, p95 {_at(free, 0.95):.1f}, worst {free[-1]:.1f} ms")
+    print(
+        f"cancelled -> model free: p50 {_quantile(free, 0.5):.1f}, p95 {_quantile(free, 0.95):.1f}, "
+        f"worst {free[-1]:.1f} ms"
+    )
 
 
 async def _idle(voice: PiperTts) -> None:
@@ -169,7 +172,7 @@ def _ms(began: float) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _at(found: list[float], share: float) -> float:
+def _quantile(found: list[float], share: float) -> float:
     return found[min(len(found) - 1, int(len(found) * share))]
 
 

@@ -209,7 +209,7 @@ class OtherSizeAnswers:
     """An endpoint of the other size answers, because none of this size can. Emitted before its first token."""
 
     by: str
-    wanted: Size
+    requested_size: Size
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class _Lookup:
     """A running look-up, shared by all callers that wait for it."""
 
     began_s: float = field(default_factory=time.monotonic)
-    found: "Future[AddressInfo]" = field(default_factory=Future)
+    addresses: "Future[AddressInfo]" = field(default_factory=Future)
 
 
 class NameLookup:
@@ -67,7 +67,7 @@ class NameLookup:
         lookup = self._lookup((name, 0 if numeric_port else port, family, type, proto, flags))
         try:
             async with asyncio.timeout(self._timeout_s - (time.monotonic() - lookup.began_s)):
-                found = await asyncio.wrap_future(lookup.found)
+                found = await asyncio.wrap_future(lookup.addresses)
         except TimeoutError:
             why = f"no answer from the name server within {self._timeout_s:g} s"
             raise socket.gaierror(socket.EAI_AGAIN, why) from None
@@ -81,13 +81,13 @@ class NameLookup:
             if len(self._running) >= self._max_lookups:
                 raise socket.gaierror(socket.EAI_AGAIN, f"{self._max_lookups} look-ups are waiting for name servers")
             lookup = self._running[key] = _Lookup()
-        lookup.found.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it for the others
+        lookup.addresses.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it for the others
         # A daemon thread: an unresponsive name server must not prevent the process from exiting.
         thread = threading.Thread(target=self._run, args=(key, lookup), name=f"look up {key[0]}"[:40], daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            lookup.found.set_exception(OSError(str(error)))
+            lookup.addresses.set_exception(OSError(str(error)))
             self._remove(key)
         return lookup
 
@@ -96,10 +96,10 @@ class NameLookup:
             found = socket.getaddrinfo(*key)
         except Exception as error:  # noqa: BLE001 - passed on to the waiting callers
             self._remove(key)
-            lookup.found.set_exception(error)
+            lookup.addresses.set_exception(error)
         else:
             self._remove(key)
-            lookup.found.set_result(found)
+            lookup.addresses.set_result(found)
 
     def _remove(self, key: _Key) -> None:
         with self._lock:

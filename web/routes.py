@@ -124,7 +124,7 @@ def api_routes(
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(TRANSCRIPTION_SESSIONS_PATH, answered("POST", secret.transcription_session)),
         Route(MODELS_PATH, answered("GET", models.all)),
-        Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
+        Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.send_model)),
         *conversation_routes(parts.conversations, bodies, answered),
     ]
     if setup is not None:

@@ -205,8 +205,8 @@ async def _spoken_requests(loader: EngineLoader, engines: Engines, out: Path) ->
 
 def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, mentioned: str) -> None:
     """Shows the effect of `--llm` and records it for the table and the trace; without it, names usable servers."""
-    if choice.said:
-        console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
+    if choice.message:
+        console.print(Text(choice.message, style="yellow" if choice.fallback else ""), soft_wrap=True)
     if choice.why:
         loader.chosen[:] = [
             replace(chosen, why=choice.why, fallback=choice.fallback) if chosen.stage == "llm" else chosen
@@ -214,7 +214,7 @@ def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, 
         ]
     alone = any(chosen.stage == "llm" and chosen.fallback for chosen in loader.chosen)
     alone = alone and not loader.settings.llm.endpoints
-    if not mentioned and not choice.said and alone:
+    if not mentioned and not choice.message and alone:
         get_one = f"; to get one: repartee models pull {SUGGESTED}, or to connect one: repartee endpoints add"
         why = f", because {loader.local_problem}" if loader.local_problem else get_one
         mentioned = f"no language model: the built-in skills answer{why}"

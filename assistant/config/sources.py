@@ -252,7 +252,7 @@ class _Reader:
         self._origin = origin
         self._source = source
         self._lines = lines
-        self._found = found
+        self._reading = found
 
     def read_document(self, table: Mapping[str, object]) -> None:
         """Reads a whole file."""
@@ -347,7 +347,7 @@ class _Reader:
             needed: Required keys, with the problem text if they are missing.
             refused: Keys that are not allowed here, with the problem text.
         """
-        problems = len(self._found.problems)
+        problems = len(self._reading.problems)
         values: dict[str, Value] = {}
         for name, value in table.items():
             if name not in keys or name in refused:
@@ -362,7 +362,7 @@ class _Reader:
         for name, problem in needed.items():
             if name not in table:
                 self._problem(f"{dotted}.{name}", problem, at=dotted)
-        if len(self._found.problems) > problems:
+        if len(self._reading.problems) > problems:
             return None
         try:
             return make(**values)
@@ -374,10 +374,10 @@ class _Reader:
         self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]
     ) -> None:
         line = self._lines.get(dotted)
-        self._found.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
+        self._reading.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 
     def _problem(self, key: str, what: str, at: str = "") -> None:
         line = self._lines.get(at or key)
-        self._found.problems.append(
+        self._reading.problems.append(
             f"{self._source}:{line}: {key}: {what}" if line else f"{self._source}: {key}: {what}"
         )

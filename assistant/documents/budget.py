@@ -60,11 +60,11 @@ def select(parts: Sequence[Part], limits: ReadingLimits) -> Selection:
         chosen.add(at)
         price += more
     return Selection(
-        _at(parts, sorted(chosen)), _at(parts, (at for at in range(len(parts)) if at not in chosen)), price
+        _parts_at(parts, sorted(chosen)), _parts_at(parts, (at for at in range(len(parts)) if at not in chosen)), price
     )
 
 
-def _at(parts: Sequence[Part], places: Iterable[int]) -> tuple[Part, ...]:
+def _parts_at(parts: Sequence[Part], places: Iterable[int]) -> tuple[Part, ...]:
     return tuple(parts[at] for at in places)
 
 

@@ -40,13 +40,13 @@ class LlmChoice:
 
     Attributes:
         settings: With the endpoints of this run.
-        said: A line for display; empty if nothing was requested.
+        message: A line for display; empty if nothing was requested.
         why: Replaces the reason in the table of engines; empty: no replacement.
         fallback: Whether something other than requested is used.
     """
 
     settings: Settings
-    said: str = ""
+    message: str = ""
     why: str = ""
     fallback: bool = False
 

@@ -128,7 +128,7 @@ class LlmMetrics:
             case SizeChosen():
                 self._event("size", now_s, f"{event.size}, {event.why}")
             case OtherSizeAnswers():
-                self._event("other_size", now_s, f"{event.by} answers, because no {event.wanted} endpoint can")
+                self._event("other_size", now_s, f"{event.by} answers, because no {event.requested_size} endpoint can")
             case Escalated():
                 end = ", no large endpoint answers, so its words are used" if event.failed else ""
                 self._event("escalated", now_s, f"{self._answer.by} {event.why}{end}")

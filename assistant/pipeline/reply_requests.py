@@ -96,7 +96,7 @@ class ReplyRequests:
             instructions = self.history.instructions if instructions is None else instructions
             self.options = replace(session_options, instructions=f"{instructions}\n\n{IDLE_PROMPT}".strip())
         item = self.history.add_user_text("")  # the silence, as a message without words
-        self.context.on_event(SilenceTimedOut(item, ms_of_samples(effect.heard_at), ms_of_samples(effect.at)))
+        self.context.on_event(SilenceTimedOut(item, ms_of_samples(effect.heard_at), ms_of_samples(effect.position)))
 
     def clear(self) -> None:
         """Forgets the request, which was fulfilled or withdrawn."""

@@ -134,14 +134,14 @@ class TranscriptRequests:
         transcription.speech_end = speech_end
         if transcription.settled or transcription.pending or not settings.attempts_in_pauses:
             return ()
-        thresholds, silence_ms = settings.rechecks, ms_of_samples(frame.at - speech_end)
+        thresholds, silence_ms = settings.rechecks, ms_of_samples(frame.position - speech_end)
         due_ms = transcription.requested_after_ms + thresholds.recheck_ms
         if due_ms > thresholds.settle_ms - thresholds.min_recheck_lead_ms:
             due_ms = thresholds.settle_ms
         if silence_ms < due_ms:
             return ()
         transcription.requested_after_ms = silence_ms
-        return self._request_again(transcription, frame.at, settled=silence_ms >= thresholds.settle_ms)
+        return self._request_again(transcription, frame.position, settled=silence_ms >= thresholds.settle_ms)
 
     def _take(self, transcription: _Transcription, event: FinalTranscript | TranscriptFailed) -> SessionEffects:
         """Passes on the transcript, and asks again at once if it is a draft or later than `settle_ms`."""
@@ -152,11 +152,11 @@ class TranscriptRequests:
         if transcription.attempt == event.reply_id:  # the attempt has these words, not those before
             transcription.lost = isinstance(event, TranscriptFailed)
             if isinstance(event, FinalTranscript) and event.transcript.is_draft:
-                return (*effects, *self._request_again(transcription, event.at, settled=False))
+                return (*effects, *self._request_again(transcription, event.position, settled=False))
         settle_ms = self.turns.settings.rechecks.settle_ms
-        if ms_of_samples(event.at - transcription.speech_end) < settle_ms and not self._turn_is_over:
+        if ms_of_samples(event.position - transcription.speech_end) < settle_ms and not self._turn_is_over:
             return effects
-        return (*effects, *self._request_settled(transcription, event.at))
+        return (*effects, *self._request_settled(transcription, event.position))
 
     @property
     def _turn_is_over(self) -> bool:
@@ -215,7 +215,7 @@ class TranscriptRequests:
         for effect in self.turns.handle(event):
             transcription = self._transcription
             if isinstance(effect, Transcribe):
-                effects += self._begin(effect, event.at)
+                effects += self._begin(effect, event.position)
                 continue
             effects += (effect,)
             if transcription is None:
@@ -226,7 +226,7 @@ class TranscriptRequests:
                 case DropAttempt(reply_id) if reply_id == transcription.last:
                     transcription.pending = False  # it had the same words
                 case EndOfTurn():
-                    effects += self._request_settled(transcription, event.at)
+                    effects += self._request_settled(transcription, event.position)
                 case CommitTurn(reply_id) if reply_id == transcription.attempt:
                     self._transcription = None
                 case CommitWithoutReply(turn) if turn == transcription.attempt.turn:

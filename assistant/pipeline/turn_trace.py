@@ -43,13 +43,13 @@ class ConversationTimeline:
     zero_s: float
     speech_end_bias_ms: float
 
-    def at(self, loop_s: float) -> float:
+    def position_ms(self, loop_s: float) -> float:
         """Converts loop seconds to milliseconds since the first sample."""
         return (loop_s - self.zero_s) * 1000
 
     def ms(self, loop_s: float | None) -> float | None:
-        """Converts like `at`; None stays None."""
-        return None if loop_s is None else self.at(loop_s)
+        """Converts like `position_ms`; None stays None."""
+        return None if loop_s is None else self.position_ms(loop_s)
 
 
 class PartialFacts(NamedTuple):
@@ -96,13 +96,19 @@ class SegmentTrace:
     def traced(self, line: ConversationTimeline) -> TracedHearing:
         """Returns the segment as it is stored in the record."""
         return TracedHearing(
-            segment_ms=line.at(self.segment_s),
-            onset_ms=line.at(self.onset_s),
-            vad_start_ms=line.at(self.vad_start_s),
+            segment_ms=line.position_ms(self.segment_s),
+            onset_ms=line.position_ms(self.onset_s),
+            vad_start_ms=line.position_ms(self.vad_start_s),
             vad=base64.b64encode(self.vad).decode(),
-            silences_ms=tuple((line.at(start), line.at(end)) for start, end in self.silences),
+            silences_ms=tuple((line.position_ms(start), line.position_ms(end)) for start, end in self.silences),
             partials=tuple(
-                TracedPartial(line.at(fact.at_s), line.at(self.segment_s), fact.words, fact.completeness, fact.digest)
+                TracedPartial(
+                    line.position_ms(fact.at_s),
+                    line.position_ms(self.segment_s),
+                    fact.words,
+                    fact.completeness,
+                    fact.digest,
+                )
                 for fact in self.partials
             ),
         )
@@ -148,7 +154,7 @@ class AnswerTrace:
         return TracedAnswer(
             attempt=attempt,
             by=self.by,
-            asked_ms=line.at(self.asked_s),
+            asked_ms=line.position_ms(self.asked_s),
             first_token_ms=line.ms(self.first_token_s),
             ended_ms=line.ms(self.ended_s),
             reason=None if end is None else end.reason,
@@ -250,7 +256,7 @@ class TurnTrace:
                 answer.traced(line, attempt, dropped=attempt in self._dropped)
                 for attempt, answer in sorted(self.answers.items())
             ),
-            events=tuple(TracedEvent(name, line.at(at_s), detail) for name, at_s, detail in self._events),
+            events=tuple(TracedEvent(name, line.position_ms(at_s), detail) for name, at_s, detail in self._events),
             attempts=self.attempts,
             hearings=tuple(hearing.traced(line) for hearing in self.segments),
             engines={**engines, "answered_by": self.answered_by},
@@ -265,7 +271,12 @@ class TurnTrace:
     def _traced_spans(self, line: ConversationTimeline) -> list[TracedSpan]:
         return [
             TracedSpan(
-                span.name, span.stage, attempt, line.at(span.start_s), line.at(span.end_s), span.after,
+                span.name,
+                span.stage,
+                attempt,
+                line.position_ms(span.start_s),
+                line.position_ms(span.end_s),
+                span.after,
                 attempt in self._dropped,
             )
             for attempt, spans in sorted(self._spans.items())

@@ -60,7 +60,7 @@ class CommittedReply:
 
     commit: CommitTurn
     place: int
-    at: Samples
+    position: Samples
     prepared: Samples
     prepared_place: int
     same: bool

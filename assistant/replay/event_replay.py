@@ -54,7 +54,7 @@ class RecordedRequest:
     """A request for the transcript of the speech before a silence.
 
     Attributes:
-        at: Time of the request.
+        position: Time of the request.
         turn: Number of its turn.
         silence: Identifies the silence: the end of the last voiced frame before it.
         ordinal: Index of the request within this silence, from 0.
@@ -64,7 +64,7 @@ class RecordedRequest:
         dropped: When the request became obsolete.
     """
 
-    at: Samples
+    position: Samples
     turn: int
     silence: Samples
     ordinal: int
@@ -180,7 +180,7 @@ def feed(requests: TranscriptRequests, item: LoggedEvent) -> SessionEffects:
 def sure_speech_end(item: LoggedEvent) -> Samples | None:
     """Returns the end of a frame with sure speech; None for anything else."""
     if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
-        return item.at
+        return item.position
     return None
 
 
@@ -197,12 +197,14 @@ def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
             match effect:
                 case RecognizerRequest(reply_id, _, speech_end):
                     index.add_request(
-                        place, reply_id, RecordedRequest(_at(item), reply_id.turn, silence, ordinal, speech_end)
+                        place,
+                        reply_id,
+                        RecordedRequest(_position_of(item), reply_id.turn, silence, ordinal, speech_end),
                     )
                     ordinal += 1
                 case DropAttempt(reply_id) if reply_id in index.replies:
                     asked = index.replies[reply_id]
-                    index.requests[asked] = replace(index.requests[asked], dropped=_at(item))
+                    index.requests[asked] = replace(index.requests[asked], dropped=_position_of(item))
                 case CommitTurn():
                     index.commits[place] = effect
                 case TurnStarted(turn) if turn not in seen:
@@ -219,7 +221,7 @@ def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: 
         case FinalTranscript(at, reply_id) | TranscriptFailed(at, reply_id) if reply_id in index.replies:
             asked = index.replies[reply_id]
             request = index.requests[asked]
-            index.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
+            index.requests[asked] = replace(request, answer=place, delay=Samples(at - request.position))
         case EndOfTurnScored():
             index.add_estimate(place, _scored_silence(index, place, item, silence))
         case PlaybackProgress(at, reply_id, words, audible):
@@ -233,23 +235,27 @@ def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: 
 
 def _scored_silence(index: RecordingIndex, place: int, item: EndOfTurnScored, silence: Samples) -> ScoredSilence:
     requests = index.requests_in(silence)
-    first = requests[0].at if requests else item.at
+    first = requests[0].position if requests else item.position
     source: Source = "listener"
     ordinal = 0
     following = index.steps[place + 1].event if place + 1 < len(index.steps) else None
-    if isinstance(following, FrameProcessed) and following.at == item.at:
+    if isinstance(following, FrameProcessed) and following.position == item.position:
         source, ordinal = index.last_trigger_in(silence)
     # In older traces a silence was scored immediately after a request and after its transcript.
     elif place - 1 in index.requests:
         source, ordinal = "asked", index.requests[place - 1].ordinal
-    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply_id in index.replies:
+    elif (
+        isinstance(following, FinalTranscript)
+        and following.position == item.position
+        and following.reply_id in index.replies
+    ):
         source, ordinal = "words", index.requests[index.replies[following.reply_id]].ordinal
-    return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
+    return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.position - first))
 
 
-def _at(item: LoggedEvent) -> Samples:
+def _position_of(item: LoggedEvent) -> Samples:
     assert not isinstance(item, TurnSettings), "settings decide nothing"
-    return item.at
+    return item.position
 
 
 # ---- comparison with the record ----

@@ -122,7 +122,7 @@ class _Simulation(World):
             case TurnSettings():
                 self.turns.settings = self.change(item)
             case FrameProcessed():
-                self._send_due(item.at)
+                self._send_due(item.position)
                 self._process_frame(item)
             case InterimTranscript():
                 self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment)))
@@ -182,7 +182,7 @@ class _Simulation(World):
         return self.turns.phase is not Phase.IDLE and not self.course.given and not self.next_turn_began
 
     def _process_frame(self, heard: FrameProcessed) -> None:
-        self.now, self.last = heard.at, heard
+        self.now, self.last = heard.position, heard
         at = sure_speech_end(heard)
         if at is not None:
             self.silence, self.ordinal = at, 0
@@ -201,7 +201,7 @@ class _Simulation(World):
         if estimate is None or estimate.silence != self.silence:
             return
         if self.asked.get((estimate.silence, estimate.ordinal)):
-            self.handle(EndOfTurnScored(item.at, self.segment, item.estimate))
+            self.handle(EndOfTurnScored(item.position, self.segment, item.estimate))
 
     def _simulated_id(self, reply_id: ReplyId) -> ReplyId | None:
         """Returns the simulated id of a recorded reply, if it was committed in the same way."""
@@ -221,7 +221,7 @@ class _Simulation(World):
                 case FinalTranscript(reply_id=reply_id) | TranscriptFailed(reply_id=reply_id):
                     if reply_id not in self.dropped and reply_id.turn == self.span.turn:  # pending, of the current turn
                         self.course.assumed.add("words")
-            self.handle(replace(event, at=self.now))
+            self.handle(replace(event, position=self.now))
 
     def perform(self, effect: SessionEffect) -> None:
         """Performs an effect of turn taking."""
@@ -267,7 +267,7 @@ class _Simulation(World):
         self.segment = effect.segment  # it may have been opened before this turn began
         then = self.recorded.requests.get(self.place)
         key = (self.silence, ordinal)
-        self.asked[key] = then is not None and (then.silence, then.ordinal, then.at) == (*key, self.now)
+        self.asked[key] = then is not None and (then.silence, then.ordinal, then.position) == (*key, self.now)
         if then is None or not self.asked[key]:
             self._simulate_result(effect, ordinal, self.now)
             return
@@ -285,7 +285,7 @@ class _Simulation(World):
         for logged, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(logged, InterimTranscript) and logged.was_requested:
                 return
-            if isinstance(logged, FrameProcessed) and logged.at - self.now > timeout:
+            if isinstance(logged, FrameProcessed) and logged.position - self.now > timeout:
                 break
         at = Samples(self.now + UNDERSTOOD)
         self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
@@ -332,7 +332,7 @@ class _Simulation(World):
         if answered and self.place > answered[-1]:
             return None  # a cough during the answer: its transcript was never requested
         near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
-        return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
+        return min(near, key=lambda ask: abs(ask.position - self.now), default=None)
 
     def _delay(self, ask: RecordedRequest, ordinal: int) -> int:
         """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
@@ -379,7 +379,7 @@ class _Simulation(World):
             return
         self.course.assumed.add("answer")
         reply_id, ready = given.commit.reply_id, given.prepared + self.pace.prepare
-        given.ready = Samples(max(given.at, ready)), self.pace.playout
+        given.ready = Samples(max(given.position, ready)), self.pace.playout
         given.audible = audible = Samples(sum(given.ready))
         played = self._recorded_playback()
         if played is None or played.audible is None:
@@ -406,7 +406,7 @@ class _Simulation(World):
                 given.ready = Samples(ready + late), playout
                 given.audible = Samples(ready + late + playout)
                 for event in held:
-                    self.schedule(replace(event, at=Samples(event.at + late)))
+                    self.schedule(replace(event, position=Samples(event.position + late)))
 
     def _recorded_playback(self) -> PlaybackReports | None:
         """Returns how the recorded answer to this turn was heard."""

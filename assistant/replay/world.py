@@ -52,7 +52,7 @@ class World:
     def schedule(self, event: ReportedEvent) -> None:
         """Schedules an event for its position. Events of the same position stay in order."""
         self._scheduled += 1
-        heapq.heappush(self._due, (event.at, self._scheduled, event))
+        heapq.heappush(self._due, (event.position, self._scheduled, event))
 
     def schedule_playback(self, reply_id: ReplyId, playback: PlaybackReports, shift: int) -> None:
         """Schedules these reports for a reply, later by `shift`."""

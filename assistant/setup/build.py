@@ -153,7 +153,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         return effects.lists.items
 
     def memory() -> Memory:
-        return effects.memory.at(asyncio.get_running_loop().time())
+        return effects.memory.remaining_at(asyncio.get_running_loop().time())
 
     language, effects.home = settings.assistant.language, skills.home
     if model is None:

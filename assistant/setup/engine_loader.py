@@ -156,7 +156,7 @@ class EngineLoader:
         assert self._voice is not None
         effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers(), self.make_lists())
         vad, spare = self._make_vads()
-        say = partial(_said, pronunciations(self.settings), self.settings.assistant.language)
+        say = partial(_spoken_form, pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
         on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
         if self._model is not None and self._cache is not None:
@@ -197,7 +197,7 @@ class EngineLoader:
 
     def spoken_text(self, text: str) -> str:
         """Returns written text as it is spoken."""
-        return _said(pronunciations(self.settings), self.settings.assistant.language, text)
+        return _spoken_form(pronunciations(self.settings), self.settings.assistant.language, text)
 
     async def background_recognizer(self) -> Recognizer:
         """Returns a recognizer that gives way to those of conversations. The caller closes it. Raises EngineLoadError.
@@ -463,6 +463,6 @@ def _ignored(_messages: Sequence[Message]) -> None:
     """Does nothing with an answer that was heard: there is no cache."""
 
 
-def _said(table: Pronunciations, language: str, text: str) -> str:
+def _spoken_form(table: Pronunciations, language: str, text: str) -> str:
     """Returns written text as it is spoken."""
     return spoken(table.respelled(text), language)

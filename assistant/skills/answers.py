@@ -70,15 +70,15 @@ class SetAlarm:
     """Sets an alarm or a reminder for a time of the wall clock.
 
     Attributes:
-        at: Local time without a time zone, so that an alarm for seven stays at seven when the clocks change. Its
-            `fold` is 1 for the second occurrence of a time that occurs twice.
+        local_time: Without a time zone, so that an alarm for seven stays at seven when the clocks change. Its `fold`
+            is 1 for the second occurrence of a time that occurs twice.
         announcement: Sentence to say at that time.
         about: What to remind of ("call Anna"); None for an alarm.
         snoozes: Number of the alarm that rang and is set again; None for a new one.
         weekdays: Weekdays, 0 to 6, on which it rings again at the same local time, in order; empty: it rings once.
     """
 
-    at: datetime
+    local_time: datetime
     announcement: str
     about: str | None = None
     snoozes: int | None = None
@@ -228,13 +228,13 @@ class AlarmState:
 
     Attributes:
         number: Identifier, never reused.
-        at: Local time without a time zone.
+        local_time: Local time without a time zone.
         about: What to remind of; None for an alarm.
         weekdays: Weekdays on which it rings again; empty: it rings once.
     """
 
     number: int
-    at: datetime
+    local_time: datetime
     about: str | None = None
     weekdays: tuple[int, ...] = ()
 

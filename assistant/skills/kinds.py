@@ -49,7 +49,7 @@ class Match:
         missing: Whether the answer only says that no skill can do this.
         open_ended: Whether the sentence ends with free words, so that it may go on: "remind me at five to call".
         at_home: Whether only a user of the home may ask this.
-        found: The template that matched, to refer to; None for none.
+        template_match: The template that matched, to refer to; None for none.
         before_llm: Whether it answers before a language model.
     """
 
@@ -58,7 +58,7 @@ class Match:
     missing: bool = False
     open_ended: bool = False
     at_home: bool = False
-    found: TemplateMatch | None = None
+    template_match: TemplateMatch | None = None
     before_llm: bool = True
 
     def answer(self, context: SkillContext) -> SkillAnswer | None:
@@ -66,7 +66,7 @@ class Match:
         said = self.reply(context)
         if said is None:
             return None
-        return spoken_answer(said, self.skill, self.found, missing=self.missing, before_llm=self.before_llm)
+        return spoken_answer(said, self.skill, self.template_match, missing=self.missing, before_llm=self.before_llm)
 
 
 def fixed_reply(text: str) -> Reply:

@@ -135,7 +135,7 @@ class Skills:
         match, words = self.match(text, code), len(self._tables_of(code).sentences.recognized_words(text))
         if match is None or match.missing:
             return only_stops_ring(words, None, None)
-        return only_stops_ring(words, match.skill, match.found)
+        return only_stops_ring(words, match.skill, match.template_match)
 
     def refusal(self, text: str, context: SkillContext) -> SkillAnswer:
         """Returns the answer to `text` if no skill understands it and there is no language model.

@@ -68,7 +68,7 @@ class SentenceTables:
         reply = bind(found, self.language)
         if reply is None:
             return None
-        return Match(name, reply, open_ended=found.open_ended, found=found, before_llm=before_llm)
+        return Match(name, reply, open_ended=found.open_ended, template_match=found, before_llm=before_llm)
 
     def find(self, text: str) -> TemplateMatch | None:
         """See `Requests`."""
@@ -203,7 +203,7 @@ class SeparateSentences:
             return None
         tables = self._tables.get(code)
         question = context.memory.heard_question(context.last_reply, code)
-        found = getattr(question, "found", None)
+        found = getattr(question, "match", None)
         if tables is None or question is None or found is None or found.intent not in tables.by_intent:
             return None
         answer = self._tried(lambda: tables.answer_in_dialog(text, context, question, ()))

@@ -42,7 +42,7 @@ class Summary:
         began_at: ISO 8601.
         changed_s: When it changed last, in seconds since 1970.
         turns: Number of the user's turns.
-        found: The words around the first result of a search, in lower case; "" without a search.
+        snippet: The words around the first result of a search, in lower case; "" without a search.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Summary:
     began_at: str
     changed_s: float
     turns: int
-    found: str = ""
+    snippet: str = ""
 
 
 def folded(text: str) -> str:
@@ -91,7 +91,7 @@ def search(database: sqlite3.Connection, owner: str, words: str, limit: int) -> 
             "GROUP BY conversations.number ORDER BY changed_s DESC, conversations.number DESC LIMIT ?",
             (*values, limit),
         ).fetchall()
-    return [replace(Summary(*row[1:6]), found=_snippet(row[6], terms[0])) for row in rows]
+    return [replace(Summary(*row[1:6]), snippet=_snippet(row[6], terms[0])) for row in rows]
 
 
 def forget(database: sqlite3.Connection, number: int, first: int = 0) -> bool:

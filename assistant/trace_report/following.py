@@ -21,7 +21,7 @@ class FileTail:
     def __init__(self, path: Path, *, from_start: bool) -> None:
         """Follows `path` from its start, or from its current end."""
         self.path = path
-        self._at = 0 if from_start else path.stat().st_size
+        self._position = 0 if from_start else path.stat().st_size
         self._begun = b""
         self._number = 0  # number of lines read since following began
         self._newer_said = False
@@ -29,14 +29,17 @@ class FileTail:
     def read_new(self, warn: Callable[[str], None]) -> list[Record]:
         """Returns the records written since the last call, from complete lines only. Raises TraceError for no trace."""
         size = self.path.stat().st_size
-        if size < self._at:
-            self._at, self._begun = size, b""  # scrubbed, or half a line was taken back: the rest was already returned
-        if size == self._at:
+        if size < self._position:
+            self._position, self._begun = (
+                size,
+                b"",
+            )  # scrubbed, or half a line was taken back: the rest was already returned
+        if size == self._position:
             return []
         with self.path.open("rb") as file:
-            file.seek(self._at)
+            file.seek(self._position)
             read = file.read(MAX_BYTES)
-        self._at += len(read)
+        self._position += len(read)
         *lines, self._begun = (self._begun + read).split(b"\n")
         read_lines = [parse_line(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
         self._number += len(lines)

@@ -277,7 +277,7 @@ class TurnDiscarded:
     """
 
     turn: int
-    at: Samples
+    position: Samples
     speech_end: Samples
     reason: AbandonReason
     submitted: bool = False
@@ -301,7 +301,7 @@ class IdleTimedOut:
     """
 
     heard_at: Samples
-    at: Samples
+    position: Samples
     answered: bool
 
 

@@ -60,12 +60,12 @@ Acceptable = Literal["draft", "early", "settled"]
 
 @dataclass(frozen=True, slots=True)
 class FrameProcessed:
-    """Reports the VAD result of one microphone frame, which ends at `at`.
+    """Reports the VAD result of one microphone frame, which ends at `position`.
 
     Frames arrive every 20 ms and also serve as the machine's clock.
     """
 
-    at: Samples
+    position: Samples
     vad: VadResult
 
 
@@ -82,7 +82,7 @@ class InterimTranscript:
             backchannel or an echo, or is no word; see `ignorable_probability`. None: there is a transcript.
     """
 
-    at: Samples
+    position: Samples
     transcript: Transcript
     has_wake_phrase: bool = False
     was_requested: bool = False
@@ -100,7 +100,7 @@ class DraftTranscript:
         sentence_end: Probability, 0..1, that a sentence ends after its last word.
     """
 
-    at: Samples
+    position: Samples
     transcript: Transcript
     sentence_end: float
 
@@ -109,7 +109,7 @@ class DraftTranscript:
 class EndOfTurnScored:
     """Reports an estimate, made during a silence, of whether the turn is over."""
 
-    at: Samples
+    position: Samples
     segment: SegmentId
     estimate: EndOfTurnEstimate
 
@@ -124,7 +124,7 @@ class TranscriptExpected:
         settled: It will not change any more. A turn is only committed with such a transcript.
     """
 
-    at: Samples
+    position: Samples
     reply_id: ReplyId
     settled: bool
 
@@ -139,7 +139,7 @@ class FinalTranscript:
         answer_expected: The user is told aloud if clear speech has no words: in a call, and after a question.
     """
 
-    at: Samples
+    position: Samples
     reply_id: ReplyId
     transcript: Transcript
     ignored_because: Literal["", "overheard", "called", "backchannel"] = ""
@@ -150,7 +150,7 @@ class FinalTranscript:
 class TranscriptFailed:
     """Reports that speech recognition failed or timed out. The reply then tells the user so."""
 
-    at: Samples
+    position: Samples
     reply_id: ReplyId
     segment: SegmentId
 
@@ -164,7 +164,7 @@ class PlaybackProgress:
         audible: Some sound of the reply was played.
     """
 
-    at: Samples
+    position: Samples
     reply_id: ReplyId
     words_heard: int
     audible: bool
@@ -174,7 +174,7 @@ class PlaybackProgress:
 class ReplyEnded:
     """Reports that the reply has ended: it was played completely, or it failed and said so."""
 
-    at: Samples
+    position: Samples
     reply_id: ReplyId
 
 
@@ -196,7 +196,7 @@ class ReplyRequested:
         after_current_reply: The current reply is complete as generated so far. It is played to its end before this one.
     """
 
-    at: Samples
+    position: Samples
     origin: Literal["greeting", "announcement", "ring", "requested", "repeated", "resumed"]
     text: str = ""
     after_current_reply: bool = False
@@ -210,7 +210,7 @@ class InputCommitted:
         after_current_reply: The current reply is not interrupted; see `ReplyRequested`.
     """
 
-    at: Samples
+    position: Samples
     after_current_reply: bool = False
 
 
@@ -218,14 +218,14 @@ class InputCommitted:
 class KeyPressed:
     """The push-to-talk key is pressed. It ends a reply; a turn that was released just before continues."""
 
-    at: Samples
+    position: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class InputCleared:
     """The client discards the current input."""
 
-    at: Samples
+    position: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class ReplyCancelled:
         including_request: Also cancels a reply that was requested while the transcript was still pending.
     """
 
-    at: Samples
+    position: Samples
     including_request: bool = False
 
 

@@ -188,7 +188,7 @@ class TurnTaking:
         elif isinstance(state, ConfirmingSpeech) and isinstance(event, _CONFIRMING_EVENTS):
             effects = confirming_speech.begin_turn(conversation, state.candidate)
         if conversation.queued.waiting and isinstance(event, FrameProcessed | InputCommitted):
-            effects += start_queued_turn(conversation, event.at)
+            effects += start_queued_turn(conversation, event.position)
         return effects
 
     def _apply_settings(self, turn: UserTurn) -> Effects:
@@ -246,7 +246,7 @@ class TurnTaking:
             return None
         if not vad.speaking:
             return state.turn.speech_end_before(vad)
-        too_long = not settings.ends_by_client and state.turn.is_too_long(frame.at, settings)
+        too_long = not settings.ends_by_client and state.turn.is_too_long(frame.position, settings)
         return None if too_long else vad.possible_end
 
     @property

@@ -89,14 +89,14 @@ class StreamRequest:
 
     Attributes:
         direction: Input or output.
-        wanted: See `pick`.
+        device_name: See `pick`.
         rate_hz: Preferred rate; `Opened` has the actual one.
         fresh: Whether to list the devices again first.
         buffer_ms: Minimum buffer length, in milliseconds, if more than usual for the device.
     """
 
     direction: Direction
-    wanted: str
+    device_name: str
     rate_hz: int
     fresh: bool = False
     buffer_ms: float = 0.0

@@ -60,7 +60,7 @@ class StreamSupervisor(Generic[L]):
         self.lengthening = False
         self.stopped = False
         self._direction: Direction = direction
-        self._wanted = wanted
+        self._device_name = wanted
         self._rate_hz = rate_hz
         self._buffer_ms = 0.0
         self._library = library
@@ -110,10 +110,10 @@ class StreamSupervisor(Generic[L]):
         """Switches to another device. Raises DeviceError and keeps the old one if it is unknown or cannot be opened."""
         if self._paused or not self._begun:
             pick(await self._library.look(), wanted, self._direction)
-            self._wanted = wanted
+            self._device_name = wanted
             return
         stream = await self._library.open(StreamRequest(self._direction, wanted, self._rate_hz), self._make)
-        self._wanted, self._buffer_ms, self._lost, self._last_report = wanted, 0.0, None, ""
+        self._device_name, self._buffer_ms, self._lost, self._last_report = wanted, 0.0, None, ""
         if self._paused or self._ended:
             _ignore_result(self._library.close(stream))
             return
@@ -220,7 +220,7 @@ class StreamSupervisor(Generic[L]):
 
     def _follow_default(self, stream: CardStream[L], now_s: float) -> None:
         """Switches to a new default device, on systems that do not move streams themselves."""
-        if self._wanted or parameters_of(stream.opened.host_api, stream.opened.device).moves_streams:
+        if self._device_name or parameters_of(stream.opened.host_api, stream.opened.device).moves_streams:
             return
         if self._listing is None:
             self._listing = self._library.look() if self._watchdog.device_check_due(now_s) else None
@@ -246,7 +246,7 @@ class StreamSupervisor(Generic[L]):
     # ---- helpers ----
 
     def _request(self, *, fresh: bool = False) -> StreamRequest:
-        return StreamRequest(self._direction, self._wanted, self._rate_hz, fresh, self._buffer_ms)
+        return StreamRequest(self._direction, self._device_name, self._rate_hz, fresh, self._buffer_ms)
 
     def _report_once(self, sentence: str) -> None:
         if sentence != self._last_report:

@@ -192,11 +192,11 @@ class PortAudio:
         if wish.fresh and not first:
             self._renew(library)
         try:
-            device = pick(self._devices, wish.wanted, wish.direction)
+            device = pick(self._devices, wish.device_name, wish.direction)
         except DeviceError:
             if first or not self._renew(library):
                 raise
-            device = pick(self._devices, wish.wanted, wish.direction)
+            device = pick(self._devices, wish.device_name, wish.direction)
         stream = self._start(library, wish, device, make)
         self._streams.append(stream)
         return stream

@@ -19,14 +19,14 @@ class MicrophoneSource:
         """`room` is the noise that repeats while nothing is said."""
         self.taken = 0
         self._room = room
-        self._said = np.zeros(0, np.float32)
+        self._queue = np.zeros(0, np.float32)
 
     def enter(self, room: Pcm) -> None:
         """Changes the room noise after everything that is queued."""
         old = self._tone(self.end, FADE)
         self._room = room
         rising = np.linspace(0, 1, FADE, dtype=np.float32)
-        self._said = np.concatenate([self._said, old * (1 - rising) + self._tone(self.end, FADE) * rising])
+        self._queue = np.concatenate([self._queue, old * (1 - rising) + self._tone(self.end, FADE) * rising])
 
     def say(self, pcm: Pcm) -> int:
         """Queues a clip and crossfades its edges into the room noise. Returns the position of its first sample."""
@@ -35,13 +35,13 @@ class MicrophoneSource:
         share = np.ones(pcm.size, np.float32)
         share[:fade] = np.linspace(0, 1, fade)
         share[pcm.size - fade :] = np.linspace(1, 0, fade)
-        self._said = np.concatenate([self._said, pcm * share + self._tone(at, pcm.size) * (1 - share)])
+        self._queue = np.concatenate([self._queue, pcm * share + self._tone(at, pcm.size) * (1 - share)])
         return at
 
     def take(self, samples: int) -> Pcm:
         """Returns the next samples of the stream, int16, shape (samples,)."""
-        piece = self._said[:samples]
-        self._said = self._said[samples:]
+        piece = self._queue[:samples]
+        self._queue = self._queue[samples:]
         if piece.size < samples:
             piece = np.concatenate([piece, self._tone(self.taken + piece.size, samples - piece.size)])
         self.taken += samples
@@ -51,7 +51,7 @@ class MicrophoneSource:
     @property
     def end(self) -> int:
         """Returns the position after everything that is queued."""
-        return self.taken + self._said.size
+        return self.taken + self._queue.size
 
     def _tone(self, at: int, samples: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         return self._room[np.arange(at, at + samples) % self._room.size].astype(np.float32)

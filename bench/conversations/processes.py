@@ -78,7 +78,7 @@ async def model(behaviour: LlmBehaviour, folder: Path) -> AsyncGenerator[Model]:
     log.unlink(missing_ok=True)
     command = [sys.executable, "-m", "bench.controlled_llm", "--port", "0", "--log", str(log)]
     async with _running(command, os.environ, said) as process:
-        found = await _said(process, said, r"http://\S+", "the controlled language model")
+        found = await _wait_for_output(process, said, r"http://\S+", "the controlled language model")
         one = Model(found[0], log)
         await one.configure(behaviour)
         yield one
@@ -110,7 +110,7 @@ async def server(
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     async with _running(command, {**bare, "PYTHONUNBUFFERED": "1"}, said) as process:
-        await _said(process, said, r"\bready\b", "repartee serve")
+        await _wait_for_output(process, said, r"\bready\b", "repartee serve")
         ready_s = loop.time() - began_s
         text = _text(said)
         address = re.search(r"ws://\S+", text)
@@ -140,7 +140,7 @@ async def _running(
                 await process.wait()
 
 
-async def _said(process: asyncio.subprocess.Process, said: Path, pattern: str, name: str) -> re.Match[str]:
+async def _wait_for_output(process: asyncio.subprocess.Process, said: Path, pattern: str, name: str) -> re.Match[str]:
     """Waits for the first match in the output of the process and returns it."""
     try:
         async with asyncio.timeout(READY_WITHIN_S):

@@ -49,7 +49,7 @@ class Whisper:
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder, cpu_threads=1))
 
-    def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
+    def transcripts_at_silences(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
@@ -85,7 +85,7 @@ def _transcribe(whisper: Path, turns: Sequence[Turn], known: dict[str, list[Sile
     vad = SileroVad(SileroNetwork())
     recognizer = Whisper(whisper)
     for turn in turns:
-        known[turn.key] = recognizer.one(turn, vad_results(vad, turn.pcm))
+        known[turn.key] = recognizer.transcripts_at_silences(turn, vad_results(vad, turn.pcm))
         file.write(json.dumps({"key": turn.key, "id": turn.id, "asked": known[turn.key]}) + "\n")
         file.flush()
 

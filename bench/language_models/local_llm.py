@@ -134,14 +134,14 @@ async def asked(chat: LocalChat, rounds: int) -> list[Answer]:
         if number % len(QUESTIONS) == 0:
             history = [Message("system", DEFAULTS.assistant.instructions)]
         history.append(Message("user", QUESTIONS[number % len(QUESTIONS)]))
-        answer, text = await one(chat, history)
+        answer, text = await measure_answer(chat, history)
         answers.append(answer)
         history.append(Message("assistant", text))
         await asyncio.sleep(0.2)
     return answers
 
 
-async def one(chat: LocalChat, messages: Sequence[Message]) -> tuple[Answer, str]:
+async def measure_answer(chat: LocalChat, messages: Sequence[Message]) -> tuple[Answer, str]:
     assert chat.pid is not None
     began, cpu = time.perf_counter(), cpu_ms(chat.pid)
     first = first_cpu = None

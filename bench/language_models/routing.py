@@ -144,7 +144,7 @@ class _Turn:
     def __init__(
         self, routing: Routing, natures: Sequence[Nature], at: float, rng: random.Random, tally: Tally
     ) -> None:
-        self._routing, self._natures, self._at, self._rng, self._tally = routing, natures, at, rng, tally
+        self._routing, self._natures, self._start_s, self._rng, self._tally = routing, natures, at, rng, tally
         self._due: list[tuple[float, int, ChatEvent | LlmError]] = []
         self._closed: set[int] = set()
         self._first_s: float | None = None
@@ -198,7 +198,7 @@ class _Turn:
                     pass
 
     def _ask(self, number: int, now_s: float) -> None:
-        fate = self._natures[number](self._at, self._rng)
+        fate = self._natures[number](self._start_s, self._rng)
         if fate == "refused":
             error = LlmUnreachable("", "refused", spoken="", retryable=True)
             heapq.heappush(self._due, (now_s + 0.002, number, error))

@@ -44,14 +44,14 @@ class Labelled:
     Attributes:
         language: "en", "de", "fr" or "es".
         label: Size of the model that should answer.
-        said: The request.
+        text: The request.
         before: The user's turn before it; "" for none.
         half: Whether it makes the score or judges it.
     """
 
     language: str
     label: Size
-    said: str
+    text: str
     before: str
     half: Half
 
@@ -59,7 +59,7 @@ class Labelled:
     def messages(self) -> tuple[Message, ...]:
         """The request as the router gets it."""
         earlier = (Message("user", self.before), Message("assistant", "Here is an answer.")) if self.before else ()
-        return (SYSTEM, *earlier, Message("user", self.said))
+        return (SYSTEM, *earlier, Message("user", self.text))
 
     @property
     def chosen(self) -> Size:
@@ -262,7 +262,7 @@ def main() -> None:
     requests = labelled(FILE.read_text(encoding="utf-8"))
     print("\n".join(confusion_rows(requests)))
     for one in (one for one in requests if options.wrong and one.half == "make" and one.chosen != one.label):
-        print(f"{one.language} {one.label}: {one.said} ({request_size(one.messages, one.language).why})")
+        print(f"{one.language} {one.label}: {one.text} ({request_size(one.messages, one.language).why})")
     if options.score_only:
         return
     print()

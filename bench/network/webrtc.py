@@ -66,7 +66,7 @@ async def serve(settings: Sequence[str]) -> None:
                 await asyncio.to_thread(sys.stdin.read)
 
 
-def _said(host: str, transport: str, count: int) -> list[dict[str, Any]]:
+def _run_calls(host: str, transport: str, count: int) -> list[dict[str, Any]]:
     """Runs `say_all`. Ends the program with one line if the network is too bad for a connection."""
     try:
         return asyncio.run(say_all(host, transport, count))
@@ -164,7 +164,7 @@ def main() -> None:
     if options.role == "server":
         asyncio.run(serve(options.set))
     elif options.role == "client":
-        print(json.dumps(_said(options.host, options.transport, options.clips)))
+        print(json.dumps(_run_calls(options.host, options.transport, options.clips)))
     else:
         with lossy_network() as network:
             asyncio.run(measure(network, options))

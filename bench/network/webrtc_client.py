@@ -132,7 +132,7 @@ class _Ear:
         self._heard = heard
         self._audio = IncomingAudio()
         self._finder = OnsetFinder(REPLY_RATE_HZ)
-        self._found, self._samples, self._quiet_ms, self._base_s = False, 0, 0.0, 0.0
+        self._has_onset, self._samples, self._quiet_ms, self._base_s = False, 0, 0.0, 0.0
 
     def on_packet(self, _payload_type: int, sequence: int, timestamp: int, payload: bytes) -> None:
         """Takes a packet as it comes."""
@@ -140,17 +140,17 @@ class _Ear:
         for pcm in self._audio.push_packet(sequence, timestamp, payload, now_s):
             if not self._samples:
                 self._base_s = now_s + PLAYS_AFTER_S
-            onset = None if self._found else self._finder.feed(pcm)
+            onset = None if self._has_onset else self._finder.feed(pcm)
             self._samples += len(pcm)
             if onset is not None:
-                self._found = True
+                self._has_onset = True
                 self._heard.onsets_s.append(self._base_s + onset / REPLY_RATE_HZ)
             self._quiet_ms = 0.0 if np.abs(pcm).max() > QUIET else self._quiet_ms + len(pcm) / 24
             if self._quiet_ms >= 300:
                 self._restart()
 
     def _restart(self) -> None:
-        self._finder, self._found, self._samples = OnsetFinder(REPLY_RATE_HZ), False, 0
+        self._finder, self._has_onset, self._samples = OnsetFinder(REPLY_RATE_HZ), False, 0
         self._quiet_ms = self._base_s = 0.0
 
 

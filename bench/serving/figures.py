@@ -175,7 +175,7 @@ def per_minute(cost: Cost) -> tuple[float, float]:
 class Point:
     """One setting of a sweep: the median, lowest and highest latency."""
 
-    at: float
+    value: float
     median_ms: float
     least_ms: float
     most_ms: float
@@ -198,7 +198,7 @@ def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
         if (by_rate and wait == shared_wait) or (not by_rate and rate == shared_rate):
             found = [row.latency_ms or 0.0 for row in good if (row.ttft_ms, row.tokens_per_s) == (wait, rate)]
             points.append(Point(rate if by_rate else wait, median(found), min(found), max(found)))
-    return sorted(points, key=lambda point: point.at)
+    return sorted(points, key=lambda point: point.value)
 
 
 def band_ends_at(points: Sequence[Point], limit_ms: float = BAND_MS[1]) -> float | None:
@@ -206,7 +206,7 @@ def band_ends_at(points: Sequence[Point], limit_ms: float = BAND_MS[1]) -> float
     for before, after in pairwise(points):
         if (before.median_ms <= limit_ms) != (after.median_ms <= limit_ms):
             share = (limit_ms - before.median_ms) / (after.median_ms - before.median_ms)
-            return before.at + share * (after.at - before.at)
+            return before.value + share * (after.value - before.value)
     return None
 
 

@@ -59,7 +59,7 @@ def plot_sweep(run: Run, path: Path) -> None:
     _sweep(right, sweep_points(rows, by_rate=True), "tokens per second")
     left.set(ylim=(0, None), ylabel="response latency, ms")
     right.set_xscale("log")
-    right.set_xticks([point.at for point in sweep_points(rows, by_rate=True)])
+    right.set_xticks([point.value for point in sweep_points(rows, by_rate=True)])
     right.xaxis.set_major_formatter("{x:g}")
     right.minorticks_off()
     _save(path)
@@ -97,7 +97,7 @@ def _sweep(axes: Axes, points: Sequence[Point], label: str) -> None:
         [point.median_ms - point.least_ms for point in points],
         [point.most_ms - point.median_ms for point in points],
     ]
-    axes.errorbar([point.at for point in points], middle, spread, fmt="o-", color="#d62839", capsize=3)
+    axes.errorbar([point.value for point in points], middle, spread, fmt="o-", color="#d62839", capsize=3)
     ends = band_ends_at(points)
     if ends is not None:
         axes.axvline(ends, color="#888888", linestyle="--", linewidth=1)

@@ -105,13 +105,13 @@ async def turns(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
 async def several(stage: Stage, recordings: Sequence[Recording], sessions: int) -> list[Row]:
     """Runs simultaneous sessions, each with its own clip order and one connection per speaker."""
 
-    async def one(session: int) -> list[Row]:
+    async def run_session(session: int) -> list[Row]:
         await asyncio.sleep(session * STAGGER_S)
         first = session * len(recordings) // sessions
         return await turns(replace(stage, session=session), [*recordings[first:], *recordings[:first]])
 
     async with asyncio.TaskGroup() as people:
-        tasks = [people.create_task(one(session)) for session in range(sessions)]
+        tasks = [people.create_task(run_session(session)) for session in range(sessions)]
     return [row for task in tasks for row in task.result()]
 
 

@@ -188,7 +188,7 @@ def sweep(run: Run) -> Iterator[str]:
         points = sweep_points(run.of("sweep"), by_rate=by_rate)
         if points:
             ends = band_ends_at(points)
-            shown = ", ".join(f"{point.at:g}: {point.median_ms:.0f}" for point in points)
+            shown = ", ".join(f"{point.value:g}: {point.median_ms:.0f}" for point in points)
             where = f"500 ms are exceeded at {ends:.0f} {unit}" if ends is not None else "500 ms are not exceeded"
             yield f"- Sweep, {unit} {what}".rstrip() + f": median ms at {shown}; {where}."
 

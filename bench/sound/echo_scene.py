@@ -55,7 +55,7 @@ class BargeIn:
     """A user speaking into a reply: int16 at 16 kHz, its position in the scene, and the bounds of its speech."""
 
     pcm: Pcm
-    at: int
+    position: int
     begins: int
     ends: int
 
@@ -85,7 +85,7 @@ class _Card:
     def __init__(self, reply: Pcm, room: Room, canceller: Canceller, air: Air) -> None:
         self.playout = Playout()
         self._reply, self._room, self._canceller, self._air = reply, room, canceller, air
-        self._at, self._starts, self._sound = 0, 0, NamedSound("")
+        self._position, self._starts, self._sound = 0, 0, NamedSound("")
         self._blocks = 0
 
     @property
@@ -110,8 +110,10 @@ class _Card:
             if leaves_s >= time_s:
                 return
             if self.playing and self.playout.room_samples > CAPACITY_SAMPLES // 2:
-                piece = np.take(self._reply, np.arange(self._at, self._at + REPLY_RATE_HZ // 2), mode="wrap")
-                self._at += len(piece)
+                piece = np.take(
+                    self._reply, np.arange(self._position, self._position + REPLY_RATE_HZ // 2), mode="wrap"
+                )
+                self._position += len(piece)
                 self.playout.offer(self._sound, piece)
             block = self.playout.pull(_BLOCK_SAMPLES)
             self._canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
@@ -171,7 +173,7 @@ def play_scene(
     people = np.zeros(frames * FRAME_SAMPLES)
     for barge_in in barge_ins:
         spoken = barge_in.pcm * gain_for(SPEECH_DBFS, barge_in.pcm, MIC_RATE_HZ) / FULL_SCALE
-        people[barge_in.at : barge_in.at + len(spoken)] += spoken[: max(len(people) - barge_in.at, 0)]
+        people[barge_in.position : barge_in.position + len(spoken)] += spoken[: max(len(people) - barge_in.position, 0)]
     starts = {(barge_in.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge_in in barge_ins}
     air = Air(room)
     card = _Card(reply, room, canceller, air)

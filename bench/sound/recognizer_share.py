@@ -188,7 +188,7 @@ class _Turn:
         self._scheduler.install(ModelWorkers(model, MeteredThread(model, factor), spare=spare))
         self._share = ConversationShare("en")
         self._stream: RecognitionStream | None = None
-        self._at = Samples(0)
+        self._position = Samples(0)
         self._prepared: dict[ReplyId, float] = {}
         self._transcriptions: dict[ReplyId, asyncio.Task[None]] = {}
 
@@ -204,7 +204,7 @@ class _Turn:
             for start in range(0, len(self._pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
                 await asyncio.sleep(self._began_s + (start + FRAME_SAMPLES) / MIC_RATE_HZ - _now_s())
                 frame = Frame(Samples(start), self._pcm[start : start + FRAME_SAMPLES])
-                self._at = frame.end
+                self._position = frame.end
                 if self._stream is not None:
                     self._stream.feed(frame.pcm)
                 result, before = vad.process(frame), probability
@@ -232,7 +232,7 @@ class _Turn:
                 self._stream = WhisperStream(
                     self._scheduler, self._share, segment, INTERIM_INTERVAL_SAMPLES, self._interim
                 )
-                self._stream.feed(self._pcm[segment : self._at])
+                self._stream.feed(self._pcm[segment : self._position])
             case CloseSegment() if self._stream is not None:
                 self._stream.close()
                 self._stream = None
@@ -250,7 +250,7 @@ class _Turn:
                 pass
 
     def _interim(self, transcript: Transcript) -> None:
-        self._handle(InterimTranscript(self._at, transcript))
+        self._handle(InterimTranscript(self._position, transcript))
 
     async def _words(self, effect: RecognizerRequest) -> None:
         stream, began_ms = self._stream, self._now_ms
@@ -260,7 +260,7 @@ class _Turn:
         kind = "draft" if words.is_draft else "early" if effect.early else "settled"
         self.outcome.requests.append((began_ms, self._now_ms, kind))
         ignored = reason_to_ignore(words.text, reply_was_question=False)
-        self._handle(FinalTranscript(self._at, effect.reply_id, words, ignored))
+        self._handle(FinalTranscript(self._position, effect.reply_id, words, ignored))
 
 
 def _now_s() -> float:

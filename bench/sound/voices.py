@@ -82,7 +82,7 @@ async def _alone(one: Voice, rounds: int) -> tuple[str, str, str]:
     for _ in range(rounds):
         for text, times in firsts.items():
             began_s, processor_s = time.perf_counter(), time.process_time()
-            sound, first_s = await _said(one, text)
+            sound, first_s = await _synthesize(one, text)
             used_s += time.process_time() - processor_s
             sound_s += sound.size / REPLY_RATE_HZ
             times.append((first_s - began_s) * 1000)
@@ -93,7 +93,7 @@ async def _eight(one: Voice, rounds: int) -> str:
     times, used = [], []
     for _ in range(rounds):
         began_s, processor_s = time.perf_counter(), time.process_time()
-        found = await asyncio.gather(*(_said(one, SHORT) for _ in range(EIGHT)))
+        found = await asyncio.gather(*(_synthesize(one, SHORT) for _ in range(EIGHT)))
         used.append(time.process_time() - processor_s)
         times += [(first_s - began_s) * 1000 for _sound, first_s in found]
     return f"{_quantiles(times)}, {np.median(used):.2f}"
@@ -106,14 +106,14 @@ async def _word_error_rate(one: Voice) -> float:
     whisper = LoadedWhisper(WhisperSettings(folder, device="cpu", cpu_threads=2))
     pairs = []
     for text in SENTENCES:
-        sound, _ = await _said(one, spoken(text))
+        sound, _ = await _synthesize(one, spoken(text))
         at_rate = soxr.resample(sound.astype(np.float32), REPLY_RATE_HZ, MIC_RATE_HZ).astype(np.int16)
         heard = whisper.decode(np.concatenate((at_rate, np.zeros(MIC_RATE_HZ // 4, np.int16))), "en", retry=True)
         pairs.append((text, heard.text if heard is not None else ""))
     return word_errors(pairs, "en").rate or 0.0
 
 
-async def _said(one: Voice, text: str) -> tuple[Pcm, float]:
+async def _synthesize(one: Voice, text: str) -> tuple[Pcm, float]:
     """Returns the sound and the time of the first chunk."""
     first_s, pieces = 0.0, []
     async with aclosing(one.speak(text)) as chunks:

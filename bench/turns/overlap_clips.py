@@ -83,7 +83,7 @@ class Sound:
     Attributes:
         group: The row of the table.
         name: Identifies it in lists.
-        wanted: What the reply should do.
+        expected: What the reply should do.
         pcm: The sound with room noise before and after it, int16, shape (n,), at MIC_RATE_HZ.
         onset: Where the sound begins.
         end: Where it ends.
@@ -92,7 +92,7 @@ class Sound:
 
     group: str
     name: str
-    wanted: Wanted
+    expected: Wanted
     pcm: Pcm
     onset: Samples
     end: Samples
@@ -213,7 +213,7 @@ async def _synthesized(use: Use) -> list[Sound]:
         for number, text in enumerate(texts):
             for place, (label, voice) in enumerate(voices):
                 speed, level_db = SPEEDS[(number + place) % len(SPEEDS)], LEVELS_DB[(number + place) % len(LEVELS_DB)]
-                pcm = _louder(await _said(voice, text, speed), level_db)
+                pcm = _louder(await _synthesize(voice, text, speed), level_db)
                 name = f"{text} {label}, speed {speed}, {level_db:+.0f} dB"
                 sounds.append(_sound(group, name, "continues", pcm, speaker=text))
     for pitch_hz in HUM_PITCHES_HZ[use]:
@@ -237,7 +237,7 @@ async def _voices(use: Use) -> Sequence[tuple[str, Voice]]:
     return voices
 
 
-async def _said(voice: Voice, text: str, speed: float) -> Pcm:
+async def _synthesize(voice: Voice, text: str, speed: float) -> Pcm:
     chunks = [chunk.pcm async for chunk in voice.speak(text, speed)]
     pcm = soxr.resample(np.concatenate(chunks), REPLY_RATE_HZ, MIC_RATE_HZ)
     loud = np.flatnonzero(np.abs(pcm) > FULL_SCALE * 0.003)

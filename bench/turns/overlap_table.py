@@ -45,7 +45,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     """Returns the panel: a row for each group of sounds, and one for all that are to stop the reply or to leave it."""
     groups: dict[tuple[Wanted, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        groups[outcome.sound.wanted, outcome.sound.group].append(outcome)
+        groups[outcome.sound.expected, outcome.sound.group].append(outcome)
     lines = [
         f"| sound, n | ducked after p50 / p95 ms | the reply stops | after p50 / p95 ms | within {SOON_MS} ms "
         f"| resumed within {RESUMED_WITHIN_MS / 1000:.0f} s | answered |",

@@ -173,7 +173,7 @@ class _Reply:
         self._scheduler.install(ModelWorkers(model, VirtualThread(decode_s)))
         self._share = ConversationShare("en")
         self._stream: RecognitionStream | None = None
-        self._at = Samples(0)
+        self._position = Samples(0)
         self._reply_id: ReplyId | None = None
         self._audible_from = Samples(0)
         self._transcriptions: dict[ReplyId, asyncio.Task[None]] = {}
@@ -183,11 +183,11 @@ class _Reply:
         """Plays the sound."""
         self._tasks = tasks
         vad, pcm, probability = SileroVad(), self.outcome.sound.pcm, 0.0
-        self._handle(ReplyRequested(self._at, "greeting", "Hello."))
+        self._handle(ReplyRequested(self._position, "greeting", "Hello."))
         for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
             await asyncio.sleep(FRAME_SAMPLES / MIC_RATE_HZ)
             frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-            self._at = frame.end
+            self._position = frame.end
             if self._stream is not None:
                 self._stream.feed(frame.pcm)
             result, before = vad.process(frame), probability
@@ -195,10 +195,12 @@ class _Reply:
             dips = any(probability < dip <= before for dip in (CERTAIN_SPEECH, LIKELY_SPEECH))
             if self._stream is not None and dips:
                 self._stream.probability_dip()
-            if self._reply_id is not None and self._at >= self._audible_from:
-                self._handle(PlaybackProgress(self._at, self._reply_id, 1, audible=True))
+            if self._reply_id is not None and self._position >= self._audible_from:
+                self._handle(PlaybackProgress(self._position, self._reply_id, 1, audible=True))
             self._handle(FrameProcessed(frame.end, result))
-            if self.outcome.answered or (self.outcome.sound.wanted == "stops" and self.outcome.stopped_ms is not None):
+            if self.outcome.answered or (
+                self.outcome.sound.expected == "stops" and self.outcome.stopped_ms is not None
+            ):
                 break
         for task in [*self._transcriptions.values(), *([self._overlap] if self._overlap else [])]:
             task.cancel()
@@ -217,7 +219,7 @@ class _Reply:
                 self._stream = WhisperStream(
                     self._scheduler, self._share, segment, INTERIM_INTERVAL_SAMPLES, self._interim
                 )
-                self._stream.feed(sound.pcm[segment : self._at])
+                self._stream.feed(sound.pcm[segment : self._position])
             case CloseSegment():
                 if self._overlap is not None:
                     self._overlap.cancel()
@@ -236,25 +238,28 @@ class _Reply:
             case InterruptReply() | RetractReply():
                 self._reply_id = None
                 if outcome.stopped_ms is None:
-                    outcome.stopped_ms = ms_of_samples(self._at - sound.onset)
+                    outcome.stopped_ms = ms_of_samples(self._position - sound.onset)
             case DuckReply() if outcome.ducked_ms is None:
-                outcome.ducked_ms = ms_of_samples(self._at - sound.onset)
+                outcome.ducked_ms = ms_of_samples(self._position - sound.onset)
             case CommitTurn(origin="greeting"):
                 self._reply_id = effect.reply_id
             case CommitTurn(origin="resumed"):
-                self._reply_id, self._audible_from = effect.reply_id, Samples(self._at + samples_of_ms(RESUME_TTS_MS))
+                self._reply_id, self._audible_from = (
+                    effect.reply_id,
+                    Samples(self._position + samples_of_ms(RESUME_TTS_MS)),
+                )
                 if outcome.resumed_ms is None:
                     outcome.resumed_ms = ms_of_samples(self._audible_from - sound.end)
             case CommitTurn():
                 outcome.answered = True
             case ResumeReply():
-                self._handle(ReplyRequested(self._at, "resumed", "The rest."))
+                self._handle(ReplyRequested(self._position, "resumed", "The rest."))
             case _:
                 pass
 
     def _interim(self, transcript: Transcript) -> None:
         if self._overlap is None:
-            self._handle(InterimTranscript(self._at, transcript))
+            self._handle(InterimTranscript(self._position, transcript))
 
     async def _words_of_overlap(self, effect: RequestTranscript) -> None:
         """See `AudioInput.transcribe_overlap`."""
@@ -264,19 +269,21 @@ class _Reply:
         first = await stream.first_word() if effect.first_word else None
         if first is not None:
             self._overlap = None
-            probability, nothing = ignorable_probability(first, ""), Transcript(effect.segment, self._at, "")
-            self.outcome.words.append(f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {probability:.3f}]")
-            self._handle(InterimTranscript(self._at, nothing, was_requested=True, ignorable=probability))
+            probability, nothing = ignorable_probability(first, ""), Transcript(effect.segment, self._position, "")
+            self.outcome.words.append(
+                f"[{ms_of_samples(self._position - self.outcome.sound.onset):.0f} {probability:.3f}]"
+            )
+            self._handle(InterimTranscript(self._position, nothing, was_requested=True, ignorable=probability))
             return
         transcript = await stream.transcript(effect.speech_end, early=True)
         if transcript.text and transcript.low_confidence and not effect.so_far:
             transcript = await stream.transcript(effect.speech_end, early=False)
         self._overlap = None
         self.outcome.words.append(
-            f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {transcript.text}"
+            f"[{ms_of_samples(self._position - self.outcome.sound.onset):.0f} {transcript.text}"
             f"{' ?' if transcript.low_confidence else ''}]"
         )
-        self._handle(InterimTranscript(self._at, transcript, was_requested=True))
+        self._handle(InterimTranscript(self._position, transcript, was_requested=True))
 
     async def _words_of_turn(self, effect: RecognizerRequest) -> None:
         stream = self._stream
@@ -286,7 +293,7 @@ class _Reply:
         self.outcome.words.append(f"({transcript.text})")
         self._handle(
             FinalTranscript(
-                self._at, effect.reply_id, transcript, reason_to_ignore(transcript.text, reply_was_question=False)
+                self._position, effect.reply_id, transcript, reason_to_ignore(transcript.text, reply_was_question=False)
             )
         )
 
@@ -297,7 +304,7 @@ class _Reply:
 def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper, decode_s: float) -> list[Outcome]:
     """Plays each sound into a reply of its own."""
 
-    async def one(sound: Sound) -> Outcome:
+    async def play_sound(sound: Sound) -> Outcome:
         async with asyncio.TaskGroup() as tasks:
             return await _Reply(sound, settings, model, decode_s).play_sound(tasks)
         raise AssertionError("the task group was cancelled")
@@ -305,7 +312,7 @@ def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper
     outcomes = []
     for sound in sounds:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            outcomes.append(runner.run(one(sound)))
+            outcomes.append(runner.run(play_sound(sound)))
     return outcomes
 
 

@@ -39,7 +39,7 @@ async def converse(
     """
     model = Model("", log)
 
-    async def one(session: int) -> list[LoadTurn]:
+    async def run_session(session: int) -> list[LoadTurn]:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(session * stagger_s)
         first = session * len(recordings) // of
@@ -49,7 +49,7 @@ async def converse(
         return [_turn(row, loop.time() - began_s) for row in rows]
 
     async with asyncio.TaskGroup() as people:
-        tasks = [people.create_task(one(session)) for session in sessions]
+        tasks = [people.create_task(run_session(session)) for session in sessions]
     return [turn for task in tasks for turn in task.result()]
 
 

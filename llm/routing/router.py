@@ -140,9 +140,9 @@ class Router:
 
     def _log_size(self, size: Size | None, event: ChatEvent) -> None:
         """Logs that a size cannot answer, and that it answers again; each once."""
-        if isinstance(event, OtherSizeAnswers) and event.wanted not in self._replaced:
-            self._replaced.add(event.wanted)
-            log.warning("no %s llm endpoint can answer, so %r does", event.wanted, event.by)
+        if isinstance(event, OtherSizeAnswers) and event.requested_size not in self._replaced:
+            self._replaced.add(event.requested_size)
+            log.warning("no %s llm endpoint can answer, so %r does", event.requested_size, event.by)
             return
         if size not in self._replaced or not isinstance(event, EndpointTried) or event.outcome != "answered":
             return

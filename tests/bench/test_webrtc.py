@@ -37,7 +37,7 @@ def refusing() -> Generator[str]:
 
 def test_refused_call_ends_with_one_line(refusing: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        webrtc._said(refusing, "webrtc", 1)
+        webrtc._run_calls(refusing, "webrtc", 1)
     assert str(ended.value) == (
         "no connection by webrtc: the server answered the offer with HTTP 408: the body did not arrive in time"
     )
@@ -46,7 +46,7 @@ def test_refused_call_ends_with_one_line(refusing: str) -> None:
 def test_unreachable_server_ends_with_one_line() -> None:
     for transport in ("webrtc", "websocket"):
         with pytest.raises(SystemExit, match=f"no connection by {transport}: "):
-            webrtc._said("127.0.0.1:9", transport, 1)
+            webrtc._run_calls("127.0.0.1:9", transport, 1)
 
 
 def test_network_without_a_connection_is_a_row_of_the_table() -> None:

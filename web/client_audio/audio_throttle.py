@@ -37,7 +37,7 @@ class AudioPacer:
         self._live_throttle = throttle
         self._recording_throttle = recording_throttle or throttle
         self._rest = rest
-        self._wanted = wanted
+        self._takes_audio = wanted
         self._due_s = 0.0
 
     @property
@@ -52,7 +52,7 @@ class AudioPacer:
     async def wait(self) -> bool:
         """Waits until more audio may be processed; returns False if no more is wanted."""
         wait_s = self._due_s - asyncio.get_running_loop().time()
-        return (wait_s <= 0 or await self._rest(wait_s)) and self._wanted()
+        return (wait_s <= 0 or await self._rest(wait_s)) and self._takes_audio()
 
     def took(self, samples: int) -> None:
         """Counts processed samples, at the throttle's sample rate."""

@@ -30,7 +30,7 @@ class Models:
         listed = [self._model(name) for name in self._names()]
         await respond(request, JSONResponse({"object": "list", "data": listed}), send)
 
-    async def one(self, request: Request, send: Send) -> None:
+    async def send_model(self, request: Request, send: Send) -> None:
         """Answers GET /v1/models/{id}."""
         name = request.path_params["name"]
         if name not in self._names():

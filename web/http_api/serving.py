@@ -80,7 +80,7 @@ class AudioSlots:
     _taken: int = field(default=0, init=False)
 
     @contextmanager
-    def one(self) -> Generator[None]:
+    def take_slot(self) -> Generator[None]:
         """Takes a slot. Raises ApiError if all are in use."""
         if self._taken >= self.most:
             raise ApiError.busy(f"the server works on {self.most} audio requests already; try again in a moment", 2)

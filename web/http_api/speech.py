@@ -75,7 +75,7 @@ class Speech:
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")
         self._check_script(wanted["input"])
-        with self.slots.one():
+        with self.slots.take_slot():
             await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
 
     def _check_script(self, text: str) -> None:

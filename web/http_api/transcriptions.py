@@ -128,7 +128,7 @@ class Transcriptions:
         wanted = self._checked(form)
         if not form.file:
             raise ApiError(400, "missing_required_parameter", "file is missing or empty", "file")
-        with self.slots.one():
+        with self.slots.take_slot():
             await unless_client_leaves(request, self.state, self._answer(request, send, wanted, form.file))
 
     def _checked(self, form: Form) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def conversation_routes(file: ConversationFile | None, bodies: BodyReader, answe
     """Returns the routes. `answered` makes the endpoint of a method and its handler."""
     kept = KeptConversations(file, bodies)
     many = {"GET": answered("GET", kept.all), "DELETE": answered("DELETE", kept.delete_all)}
-    one = {"GET": answered("GET", kept.one), "DELETE": answered("DELETE", kept.delete)}
+    one = {"GET": answered("GET", kept.send_conversation), "DELETE": answered("DELETE", kept.delete)}
     return [
         Route(PATH, ByMethod(many)),
         Route(f"{PATH}/{{name}}", ByMethod(one)),
@@ -107,16 +107,18 @@ class KeptConversations:
         body = {"data": _summaries(found[:limit]), "has_more": len(found) > limit, "keeps": True}
         await respond(request, JSONResponse(body), send)
 
-    async def one(self, request: Request, send: Send) -> None:
+    async def send_conversation(self, request: Request, send: Send) -> None:
         """Answers GET of one conversation: its messages."""
-        await respond(request, await self._found(request, _described), send)
+        await respond(request, await self._conversation_response(request, _described), send)
 
     async def export(self, request: Request, send: Send) -> None:
         """Answers GET of an export, as a file to save."""
         form = request.query_params.get("format", "markdown")
         if form not in {"markdown", "json"}:
             raise ApiError(400, "invalid_value", "format is markdown or json", "format")
-        await respond(request, await self._found(request, _json_file if form == "json" else _markdown_file), send)
+        await respond(
+            request, await self._conversation_response(request, _json_file if form == "json" else _markdown_file), send
+        )
 
     async def rename(self, request: Request, send: Send) -> None:
         """Answers POST of the title of a conversation."""
@@ -143,7 +145,7 @@ class KeptConversations:
         deleted = [] if self.file is None else await self._call(partial(self.file.delete, owner, None))
         await respond(request, JSONResponse({"deleted": len(deleted)}), send)
 
-    async def _found(self, request: Request, made: Callable[[KeptConversation], Response]) -> Response:
+    async def _conversation_response(self, request: Request, made: Callable[[KeptConversation], Response]) -> Response:
         """Returns what `made` makes of the wanted conversation, in the thread: it may be long. Raises ApiError."""
         owner, name, file = _owner(request), _name(request), self.file
 
@@ -229,7 +231,7 @@ def _summaries(found: Sequence[Summary]) -> list[dict[str, object]]:
             "changed_at": _iso(one.changed_s),
             "changed_s": one.changed_s,
             "turns": one.turns,
-            "found": one.found,
+            "found": one.snippet,
         }
         for one in found
     ]

@@ -137,7 +137,7 @@ class PageSetup:
     parts: SetupParts
     bodies: BodyReader
     state: ServerState
-    _found: Sequence[FoundServer] = ()
+    _servers: Sequence[FoundServer] = ()
     _found_at_s: float | None = None
     _saved: bool = False
     _chose_voice: bool = False  # so no other voice is missing
@@ -167,7 +167,7 @@ class PageSetup:
     async def save(self, request: Request, send: Send) -> None:
         """Answers POST /v1/repartee/setup/save."""
         wanted = await self._body(request, _SAVE)
-        async with self._one():
+        async with self._request_lock():
             try:
                 body = await self._save(wanted)
             except ConfigError as error:
@@ -181,7 +181,7 @@ class PageSetup:
             raise ApiError(403, "not_this_machine", f"{problem}; run `{COMMAND}` on the server's machine instead")
         return await self.bodies.fields(request, table)
 
-    def _one(self) -> asyncio.Lock:
+    def _request_lock(self) -> asyncio.Lock:
         """Returns the lock of the only request that is worked on. Raises ApiError if there is one."""
         if self._busy.locked():
             raise ApiError.busy("another request of the first steps is in progress; try again in a moment", 2)
@@ -190,9 +190,9 @@ class PageSetup:
     async def _answerers(self) -> list[Answerer]:
         now_s = asyncio.get_running_loop().time()
         if self._found_at_s is None or now_s > self._found_at_s + FOUND_FOR_S:
-            self._found = await discover(self.parts.ports)
+            self._servers = await discover(self.parts.ports)
             self._found_at_s = now_s
-        return await asyncio.to_thread(answerers, self.parts.settings, self._found, self.parts.environ)
+        return await asyncio.to_thread(answerers, self.parts.settings, self._servers, self.parts.environ)
 
     async def _possible(self) -> dict[str, object]:
         assert self.parts.file is not None
@@ -283,7 +283,7 @@ class PageSetup:
     async def _tested(self, request: Request, send: Send, wanted: Mapping[str, Any]) -> None:
         """Asks the service for its models, and a question if the model is known. Raises ApiError."""
         key = wanted.get("key", "").strip()
-        async with self._one():
+        async with self._request_lock():
             try:
                 answers = await self._answers(wanted)
                 found = await self._models(answers)

@@ -74,11 +74,11 @@ class VoiceSample:
     async def get(self, request: Request, send: Send) -> None:
         """Answers GET /v1/repartee/voice-sample."""
         self.state.check()
-        voice, language, speed = self._wanted(request)
-        with self.slots.one():
+        voice, language, speed = self._requested_voice(request)
+        with self.slots.take_slot():
             await unless_client_leaves(request, self.state, self._answer(request, send, voice, language, speed))
 
-    def _wanted(self, request: Request) -> tuple[str, str, float]:
+    def _requested_voice(self, request: Request) -> tuple[str, str, float]:
         """Returns voice, language and speed. Raises ApiError for a wrong one, by its name."""
         query, options = request.query_params, self.choices.options()
         own = base_of(self.choices.loader.settings.assistant.language)

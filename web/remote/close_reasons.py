@@ -161,7 +161,7 @@ def closed(
 
 def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> CloseReason:
     """Explains an HTTP answer that is not a WebSocket handshake."""
-    status, said = error.response.status_code, _said(error)
+    status, said = error.response.status_code, _server_message(error)
     if status == 403 and not said and address.path != PATH:
         status = 404  # a Repartee server answers 403 to a handshake at an unknown path
     place = address.place
@@ -184,7 +184,7 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
     return CloseReason(f"{place} {how} ({status}{': ' + said if said else ''}).", again=again)
 
 
-def _said(error: InvalidStatus) -> str:
+def _server_message(error: InvalidStatus) -> str:
     """Returns the message in the server's JSON error, or ""."""
     try:
         details = json.loads(error.response.body or b"")["error"]

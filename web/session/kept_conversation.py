@@ -57,7 +57,7 @@ class ConversationKeeper:
     report: Callable[[SessionEvent], None]
     tell: Callable[[], None]
     file: ConversationFile | None = None
-    _wanted: Keeping | None = None
+    _keeping: Keeping | None = None
     _store: ConversationStore | None = None
     _names: set[str] = field(default_factory=set)  # of the running conversation
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,9 +68,9 @@ class ConversationKeeper:
 
     def configure(self, wanted: Keeping | None) -> None:
         """Begins, changes or ends the keeping as the client wants. Takes effect in `run`."""
-        if wanted == self._wanted or (wanted and self._wanted and self._is_same(wanted, self._wanted)):
+        if wanted == self._keeping or (wanted and self._keeping and self._is_same(wanted, self._keeping)):
             return
-        self._wanted = wanted
+        self._keeping = wanted
         if self._store is not None:
             self._store.end()  # what waits is not written either
             self._store = None
@@ -105,7 +105,7 @@ class ConversationKeeper:
         """Reads and writes until it is cancelled, and then writes the rest."""
         while True:
             self._changed.clear()
-            store = None if self._wanted is None else await self._open(self._wanted)
+            store = None if self._keeping is None else await self._open(self._keeping)
             if self._changed.is_set():
                 continue
             self._ready.set()

@@ -93,7 +93,7 @@ def cluster_section(settings: Settings, answer: ProbeResult) -> ReportSection:
     if answer.error:
         findings: Sequence[CheckResult] = (_unreached(settings, answer),)
     else:
-        services = cast("Sequence[Mapping[str, Any]]", answer.found["services"])
+        services = cast("Sequence[Mapping[str, Any]]", answer.facts["services"])
         findings = [_finding(settings, ServiceProbe(**one)) for one in services]
     return ReportSection("cluster", "Engines on the Ray cluster", tuple(findings), "ms: a request without work")
 

@@ -102,17 +102,17 @@ def engine_finding(
         level = "info" if not mine else "warn" if answer.no_result else "fail"
         text, remedy = f"{use}{answer.error}", _remedy_of(answer.error)
         return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
-    figures = _figures(answer.found)
-    facts |= {**figures, "threads": cast("int | None", answer.found.get("threads"))}
+    figures = _figures(answer.facts)
+    facts |= {**figures, "threads": cast("int | None", answer.facts.get("threads"))}
     rtf, delay_ms = figures["real_time_factor"], figures["delay_ms"]
-    text = f"{use}{answer.found.get('text', '')}"
+    text = f"{use}{answer.facts.get('text', '')}"
     if rtf is not None and rtf > 1:
         remedy = "use a smaller model, or a machine with more or faster cores"
         return CheckResult(
             "warn", title, f"slower than real time; {text}", delay_ms, remedy, cells=_cells(figures), facts=facts
         )
     level = "ok" if mine else "info"
-    if not answer.found.get("ok") or (mine and mine.fallback):
+    if not answer.facts.get("ok") or (mine and mine.fallback):
         level = "warn"
     return CheckResult(level, title, text, delay_ms, cells=_cells(figures), facts=facts)
 
@@ -139,7 +139,7 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
         return CheckResult(
             "warn", "all engines", text, None, remedy, essential=True, checked=False, cells=NO_CELLS, facts=facts
         )
-    if error := conversation.error or str(conversation.found.get("error", "")):
+    if error := conversation.error or str(conversation.facts.get("error", "")):
         remedy = _remedy_of(error)
         return CheckResult("fail", "all engines", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)
     cells = (f"{load_ms:.0f}", *NO_CELLS[1:])
@@ -171,7 +171,7 @@ def _remedy_of(error: str) -> str:
 
 
 def _chosen(conversation: ProbeResult) -> list[dict[str, object]]:
-    return cast("list[dict[str, object]]", conversation.found.get("chosen", []))
+    return cast("list[dict[str, object]]", conversation.facts.get("chosen", []))
 
 
 def _number(value: object) -> float | None:
@@ -187,10 +187,10 @@ def provider_findings(settings: Settings, conversation: ProbeResult) -> list[Che
         settings: The settings.
         conversation: Result of the check that loaded the engines.
     """
-    failed = bool(conversation.found.get("error"))
-    available = [str(name) for name in cast("list[object]", conversation.found.get("available_providers", []))]
-    in_use = cast("Mapping[str, str]", conversation.found.get("providers", {}))
-    chosen = cast("list[dict[str, object]]", conversation.found.get("chosen", []))
+    failed = bool(conversation.facts.get("error"))
+    available = [str(name) for name in cast("list[object]", conversation.facts.get("available_providers", []))]
+    in_use = cast("Mapping[str, str]", conversation.facts.get("providers", {}))
+    chosen = cast("list[dict[str, object]]", conversation.facts.get("chosen", []))
     voice = next((f"tts.{one['name']}" for one in chosen if one["stage"] == "tts"), "")
     keys: list[tuple[str, Provider, str]] = []
     if settings.tts.engine != CLUSTER:  # the cluster's machines have their own onnxruntime

@@ -118,7 +118,7 @@ def package_finding(
         return CheckResult("info", package, "not installed; its engine is not used", facts=facts)
     if not installed:
         return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
-    found = imported.found.get(module)
+    found = imported.facts.get(module)
     if isinstance(found, int | float):
         return CheckResult("ok", package, installed, float(found), facts=facts)
     if found is None:
@@ -136,8 +136,8 @@ def broken_finding(broken: BrokenEngine) -> CheckResult:
 
 def cuda_finding(imported: ProbeResult) -> CheckResult:
     """Returns whether a graphics card can be used."""
-    devices = imported.found.get("cuda_devices")
-    providers = imported.found.get("providers")
+    devices = imported.facts.get("cuda_devices")
+    providers = imported.facts.get("providers")
     names = [str(name).removesuffix("ExecutionProvider") for name in providers] if isinstance(providers, list) else []
     count = devices if isinstance(devices, int) else 0
     where = f"{count} CUDA device{'s' if count != 1 else ''}" if count else "none usable: engines compute on the CPU"
@@ -173,7 +173,7 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
     used = {name: engine_threads(stt_threads, found, threads) for name, threads in most.items() if threads > 1}
     users = f"{', '.join(f'{threads} for {name}' for name, threads in used.items())}; other engines have 1"
     text = f"{stt_threads}: {users}" if stt_threads else f"0, chosen by the number of cores: {users}"
-    findings.append(_wanted("stt.threads", max(used.values()), max_cores, text, "set stt.threads = 0"))
+    findings.append(_check_threads("stt.threads", max(used.values()), max_cores, text, "set stt.threads = 0"))
     findings += [_variable(name, environ[name], max_cores) for name in THREAD_VARIABLES if name in environ]
     return ReportSection("threads", "Cores and threads", tuple(findings))
 
@@ -182,10 +182,10 @@ def _variable(name: str, value: str, max_cores: int) -> CheckResult:
     remedy = f"unset {name}, or set it to {max_cores} or less"
     if not _THREADS.fullmatch(value):
         return CheckResult("warn", name, f'is "{value[:20]}", which is not a number of threads', remedy=remedy)
-    return _wanted(name, int(value), max_cores, value, remedy)
+    return _check_threads(name, int(value), max_cores, value, remedy)
 
 
-def _wanted(name: str, wanted: int, max_cores: int, text: str, remedy: str) -> CheckResult:
+def _check_threads(name: str, wanted: int, max_cores: int, text: str, remedy: str) -> CheckResult:
     facts: dict[str, Fact] = {"threads": wanted}
     if wanted > max_cores:
         text = f"{text}: more threads than cores ({max_cores}), so they wait for each other"
@@ -206,7 +206,7 @@ def devices_section(answer: ProbeResult, installed: str) -> ReportSection:
         text = f"{answer.error} ({WITHOUT})"
         findings = [CheckResult("warn", "sounddevice", text, remedy=remedy)]
     else:
-        sound = answer.found
+        sound = answer.facts
         portaudio = str(sound.get("portaudio", "")).partition(",")[0].removeprefix("PortAudio ")
         findings = [
             CheckResult("ok", "sounddevice", f"{installed}, PortAudio {portaudio}", facts={"portaudio": portaudio})

@@ -24,13 +24,13 @@ class ProbeResult:
     """Result of a check, or why there is none.
 
     Attributes:
-        found: Its data; empty if it failed.
+        facts: Its data; empty if it failed.
         error: One line; "" on success.
         unfinished: Whether it was aborted because the time for all checks ended, without a result.
         timed_out: Whether its own time limit ended it, without a result.
     """
 
-    found: Mapping[str, object]
+    facts: Mapping[str, object]
     error: str = ""
     unfinished: bool = False
     timed_out: bool = False

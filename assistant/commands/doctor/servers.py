@@ -67,7 +67,7 @@ def _answering_model(
 
 def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[CheckResult]:
     """Returns the results for one endpoint: its key and connection, its models, its first token."""
-    found, name = answer.found, f"llm {endpoint.name}"
+    found, name = answer.facts, f"llm {endpoint.name}"
     facts: dict[str, Fact] = {
         "endpoint": endpoint.name,
         "kind": endpoint.kind,
@@ -177,7 +177,7 @@ def servers_section(answer: ProbeResult) -> ReportSection:
 
 def servers_of(answer: ProbeResult) -> tuple[FoundServer, ...]:
     """Restores the servers from JSON."""
-    found = cast("list[dict[str, object]]", answer.found.get("servers", []))
+    found = cast("list[dict[str, object]]", answer.facts.get("servers", []))
     return tuple(
         FoundServer(
             str(item["name"]),

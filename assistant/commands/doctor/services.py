@@ -110,7 +110,7 @@ def services_section(settings: Settings, answers: Mapping[str, ProbeResult]) -> 
 def _finding(name: str, answer: ProbeResult | None, unused: str) -> CheckResult:
     if answer is None:
         return CheckResult("info", name, unused)
-    found = answer.found
+    found = answer.facts
     facts: dict[str, Fact] = {"service": name}
     remedy = str(found.get("remedy") or "")
     if failure := answer.error or str(found.get("failure") or ""):

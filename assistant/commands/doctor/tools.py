@@ -108,7 +108,7 @@ def tools_section(
 
 def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[CheckResult]:
     """Returns the results for one server."""
-    name, found = f"tools {section.name}", answer.found
+    name, found = f"tools {section.name}", answer.facts
     by = "url" if section.url else "command"
     facts: dict[str, Fact] = {"server": section.name, "by": by}
     if failure := answer.error or str(found.get("failure") or ""):

@@ -51,8 +51,8 @@ async def with_llm_choice(loaded: Loaded, llm: str | None, console: Console, por
     if llm == AUTO or (llm is None and not loaded.settings.llm.endpoints):
         found = await discover(ports)
     choice = choose(loaded.settings, llm, found, ports)
-    if choice.said:
-        console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
+    if choice.message:
+        console.print(Text(choice.message, style="yellow" if choice.fallback else ""), soft_wrap=True)
     if mentioned := mention(loaded.settings, llm, found):
         console.print(Text(mentioned, style="dim"), soft_wrap=True)
     return replace(loaded, settings=choice.settings)

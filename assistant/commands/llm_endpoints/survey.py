@@ -34,7 +34,7 @@ class Survey:
     """Results for all endpoints and servers. `local`: the model that this program runs; "" for none."""
 
     configured: tuple[EndpointMeasurement, ...]
-    found: tuple[FoundServer, ...]
+    servers: tuple[FoundServer, ...]
     ports: tuple[int, ...]
     requests: int = 0
     local: str = ""
@@ -47,7 +47,7 @@ class Survey:
                 **({} if compared is None else {"comparison": compared.as_fields()}),
                 "turn": {"prompt_tokens": PROMPT_TOKENS, "answer_tokens": ANSWER_TOKENS},
                 "endpoints": [as_fields(each) for each in self.configured],
-                "found": [asdict(server) for server in self.found],
+                "found": [asdict(server) for server in self.servers],
             },
             ensure_ascii=False,
         )
@@ -109,10 +109,10 @@ def show(seen: Survey, source: str, config: Path | None, console: Console) -> No
     else:
         console.print(Text(f"no endpoint is configured{origin}"), soft_wrap=True)
     console.print()
-    if seen.found:
+    if seen.servers:
         rows = [
             (server.name, server.url, offers(server), f"answers in {server.round_trip_ms:.0f} ms", not server.usable)
-            for server in seen.found
+            for server in seen.servers
         ]
         _table(console, "found on localhost", ("server", "address", "models", "state"), rows)
     else:
@@ -127,7 +127,7 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
     """Returns what the user can do next, repairs first. `config`: the requested file."""
     lines = _repairs(seen.configured, config)
     taken = [check.endpoint for check in seen.configured]
-    for handle, server in handles(seen.found).items():
+    for handle, server in handles(seen.servers).items():
         if port_here(server.url) in {port_here(endpoint.url) for endpoint in taken}:
             continue
         if server.needs_key:
@@ -139,7 +139,7 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
             model = " --model MODEL" if len(server.models) > 1 else ""
             lines.append(f"add it: repartee endpoints add {handle}{model}{config_option(config)}")
     if not taken:
-        if any(server.usable for server in seen.found):
+        if any(server.usable for server in seen.servers):
             lines.append(f"or for one run: repartee demo --llm {AUTO}{config_option(config)}")
         else:
             lines.append(

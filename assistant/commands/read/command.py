@@ -164,8 +164,8 @@ async def read(
     """
     llm = options.llm
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
-    if choice.said:
-        console.print(choice.said, soft_wrap=True, markup=False)
+    if choice.message:
+        console.print(choice.message, soft_wrap=True, markup=False)
     settings = reading_settings(choice.settings)
     reading = await reading_from(files, settings)
     _check_output(options.out, files)

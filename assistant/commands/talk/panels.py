@@ -145,7 +145,7 @@ def paragraph(entry: Entry) -> tuple[Content, Content]:
         if not entry.settled and entry.text:
             text = Content.assemble(text, (" …", "$soft"))
     else:
-        text = Content.assemble((f"{entry.at}  ", "$soft"), (entry.text, style))
+        text = Content.assemble((f"{entry.time_text}  ", "$soft"), (entry.text, style))
     if entry.mark:
         text = Content.assemble(text, (f"  ({entry.mark})", "$soft"))
     return Content.styled(label if entry.first else "", style), text
@@ -276,8 +276,8 @@ def timers(shown: Sequence[ShownTimer], passed_s: float, cells: int) -> Content:
 def _left(timer: ShownTimer, passed_s: float) -> str:
     if timer.state == "ringing":
         return "rings"
-    if timer.at is not None:
-        return f"{timer.at:%H:%M}" if timer.left_s < 22 * 3600 else f"{timer.at:%a %H:%M}"
+    if timer.local_time is not None:
+        return f"{timer.local_time:%H:%M}" if timer.left_s < 22 * 3600 else f"{timer.local_time:%a %H:%M}"
     left = max(0, math.ceil(timer.left_s - (passed_s if timer.state == "running" else 0.0)))
     minutes, seconds = divmod(left, 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"

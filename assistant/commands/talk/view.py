@@ -54,7 +54,7 @@ class Entry:
         key: Constant while the entry changes.
         who: Speaker; "resumed", "fallback", "measuring" and "problem" are messages of the program.
         text: Safe for a terminal. Only code and tables have several lines.
-        at: Time as text; only for messages of the program.
+        time_text: Time as text; only for messages of the program.
         mark: Note such as "interrupted"; else "".
         settled: Whether it is final; interim words are not.
         first: Whether it starts a message; else it continues one.
@@ -65,7 +65,7 @@ class Entry:
     key: int
     who: Literal["you", "repartee", "resumed", "fallback", "measuring", "problem"]
     text: str
-    at: str = ""
+    time_text: str = ""
     mark: str = ""
     settled: bool = True
     first: bool = True
@@ -147,15 +147,15 @@ class View:
         for engine in self.chosen:
             if engine.fallback and (engine.stage, engine.name) not in known:
                 text = printable(f"{engine.stage} {engine.name}: {engine.why}", MAX_CHARS)
-                self._append(Entry(next(self._keys), "fallback", text, at=at))
+                self._append(Entry(next(self._keys), "fallback", text, time_text=at))
 
     def measuring(self, what: str, at: str) -> None:
         """Adds an entry that says what is measured during the start."""
-        self._append(Entry(next(self._keys), "measuring", printable(what, MAX_CHARS), at=at))
+        self._append(Entry(next(self._keys), "measuring", printable(what, MAX_CHARS), time_text=at))
 
     def resumed(self, past: Resumed, at: str) -> None:
         """Adds the last words of the resumed conversation."""
-        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MAX_CHARS), at=at))
+        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MAX_CHARS), time_text=at))
         for who, text in past.last:
             self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
@@ -273,7 +273,7 @@ class View:
 
     def _highlight(self, played_ms: float | None) -> None:
         """Highlights the word being spoken. None: everything was played."""
-        highlight = None if played_ms is None or not self._spoken else self._words.at(played_ms)
+        highlight = None if played_ms is None or not self._spoken else self._words.word_at(played_ms)
         if (highlight, len(self._passages)) == self._highlighted:
             return
         self._highlighted = (highlight, len(self._passages))
@@ -336,7 +336,7 @@ class View:
     def _trouble(self, what: str, at: str) -> None:
         self.troubles += 1
         self.trouble_at = at
-        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), at=at))
+        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), time_text=at))
 
     # Transcript ----------------------------------------------------------------------------------------------
 

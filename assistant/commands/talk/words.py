@@ -38,7 +38,7 @@ class ReplyWords:
         self._starts_ms: list[float] = []
         self._words: list[HighlightedWord] = []
         self._end_ms = 0.0
-        self._at = (0, 0)  # passage and character after the last word found
+        self._position = (0, 0)  # passage and character after the last word found
         self._unplaced: list[TimedWord] = []  # timed words whose text has not arrived
 
     def add_chunk(self, text: str, *, spaced: bool) -> None:
@@ -61,7 +61,7 @@ class ReplyWords:
         self._find_unplaced()
         del self._unplaced[:-MAX_WAITING]
 
-    def at(self, played_ms: float) -> HighlightedWord | None:
+    def word_at(self, played_ms: float) -> HighlightedWord | None:
         """Returns the word that is spoken after `played_ms` of the reply; during a pause, the word before.
 
         Before the first and after the last word returns an empty range before or after it; None without timed words.
@@ -95,12 +95,12 @@ class ReplyWords:
                 self._starts_ms.append(word.start_ms)
                 self._words.append(place)
                 self._end_ms = max(self._end_ms, word.end_ms)
-                self._at = (place.passage, place.end)
+                self._position = (place.passage, place.end)
 
     def _find(self, word: TimedWord) -> HighlightedWord | None:
         """Finds the next occurrence of the whole word after the last one found."""
         shown = printable(word.text)
-        passage, at = self._at
+        passage, at = self._position
         for index in range(passage, len(self.passages) if shown else 0):
             text = self.passages[index]
             start = found = at if index == passage else 0

@@ -251,7 +251,7 @@ class EngineChoices:
             return None
 
     def _normalizer(self, settings: Settings) -> Callable[[str], str]:
-        return partial(_said, pronunciations(settings).respelled, settings.assistant.language)
+        return partial(_spoken_form, pronunciations(settings).respelled, settings.assistant.language)
 
     async def _skills_in(self, language: str) -> "Skills":
         if self._skills is None:
@@ -322,7 +322,7 @@ def _is_known(skills: "Skills", language: str, text: str) -> bool:
     return match is not None and not match.open_ended
 
 
-def _said(respelled: Callable[[str], str], language: str, text: str) -> str:
+def _spoken_form(respelled: Callable[[str], str], language: str, text: str) -> str:
     return spoken(respelled(text), language)
 
 

@@ -130,10 +130,10 @@ class SpokenDay:
     def names(self, alarm: AlarmState, now: datetime) -> bool:
         """Returns whether the request means this alarm: one that rings on that day and on no other."""
         if self.ahead is not None:
-            return not alarm.weekdays and (alarm.at.date() - now.date()).days == self.ahead
+            return not alarm.weekdays and (alarm.local_time.date() - now.date()).days == self.ahead
         if alarm.weekdays or self.repeats:
             return alarm.weekdays == self.weekdays
-        return alarm.at.weekday() in self.weekdays
+        return alarm.local_time.weekday() in self.weekdays
 
 
 def find_day(found: TemplateMatch) -> SpokenDay:
@@ -209,14 +209,16 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
         rung = context.running.rung.set_to if context.running.rung is not None else None
         if isinstance(rung, SetAlarm) and rung.weekdays and rung.about is None and clock is None and not specific:
             # "Stop the alarm" after it has rung is not about the next days.
-            moment = say_moment(language, rung.at, context.now, rung.weekdays)
+            moment = say_moment(language, rung.local_time, context.now, rung.weekdays)
             return language.say("alarm_rings_again", moment=moment)
         if not alarms:
             return language.say("no_alarm")
         all_alarms = alarms
         if clock is not None:
             hours = clock.hours(wake_up=False)
-            alarms = tuple(alarm for alarm in alarms if alarm.at.minute == clock.minute and alarm.at.hour in hours)
+            alarms = tuple(
+                alarm for alarm in alarms if alarm.local_time.minute == clock.minute and alarm.local_time.hour in hours
+            )
         if day.is_named:
             alarms = tuple(alarm for alarm in alarms if day.names(alarm, context.now))
         if not alarms:
@@ -226,7 +228,7 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
             question = WhichEntry(found, tuple(alarm.number for alarm in alarms))
             return Asking(language.say("which_alarm"), question, _list_alarms(language, alarms, context.now))
         count = language.phrases.count(len(alarms))
-        moment = say_moment(language, alarms[0].at, context.now, alarms[0].weekdays)
+        moment = say_moment(language, alarms[0].local_time, context.now, alarms[0].weekdays)
         text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)
         return AnswerWithEffect(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
 
@@ -265,7 +267,7 @@ def find_clock(found: TemplateMatch) -> SpokenTime | None:
         return SpokenTime(
             named, 0, "pm" if named else half, day.ahead, of_day, False, day.weekdays, day.repeats, day.coming
         )
-    hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
+    hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.words["h"]
     is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
         minute = Fraction(values["fraction"])
@@ -297,7 +299,7 @@ def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
 
 
 def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
-    told = [say_moment(language, alarm.at, now, alarm.weekdays) for alarm in alarms[:_MAX_LISTED]]
+    told = [say_moment(language, alarm.local_time, now, alarm.weekdays) for alarm in alarms[:_MAX_LISTED]]
     moments = language.phrases.join(told)
     answer = "alarms" if len(alarms) <= _MAX_LISTED else "alarms_first"
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)

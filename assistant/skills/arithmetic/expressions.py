@@ -63,19 +63,19 @@ class _Parser:
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = [*tokens, ""]
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
     def whole(self) -> Fraction:
         value = self._sum()
-        if self._tokens[self._at]:
+        if self._tokens[self._position]:
             raise SyntaxError
         return value
 
     def _take(self, *tokens: str) -> str:
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if token and token in tokens:
-            self._at += 1
+            self._position += 1
             return token
         return ""
 
@@ -85,9 +85,9 @@ class _Parser:
             raise SyntaxError
         value = self._product()
         while sign := self._take("+", "-"):
-            start = self._at
+            start = self._position
             term = self._product()
-            if self._at == start + 2 and self._tokens[start + 1] == "%":
+            if self._position == start + 2 and self._tokens[start + 1] == "%":
                 term *= value  # "80 + 20%" adds 20 percent of 80
             value = value + term if sign == "+" else value - term
         self._depth -= 1
@@ -100,7 +100,7 @@ class _Parser:
                 value *= self._signed()
             elif self._take("/"):
                 value = divide(value, self._signed())
-            elif self._tokens[self._at] in {"(", "√", "sqrt"}:  # "2(3+4)"
+            elif self._tokens[self._position] in {"(", "√", "sqrt"}:  # "2(3+4)"
                 value *= self._signed()
             else:
                 return value
@@ -127,10 +127,10 @@ class _Parser:
             if not self._take(")"):
                 raise SyntaxError
             return value
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if not token or not (token[0].isdigit() or token[0] == "."):
             raise SyntaxError
-        self._at += 1
+        self._position += 1
         return Fraction(token)
 
 

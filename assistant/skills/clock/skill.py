@@ -44,7 +44,7 @@ def tell_month(language: Language, context: SkillContext) -> str:
 
 def time_elsewhere(found: TemplateMatch, language: Language, zones: dict[str, tzinfo]) -> Reply:
     """Returns the time in the named city, and the day there if it differs."""
-    place, zone = language.phrases.place(found.said["city"]), zones.get(found.values["city"])
+    place, zone = language.phrases.place(found.words["city"]), zones.get(found.values["city"])
 
     def reply(context: SkillContext) -> str:
         if zone is None:

@@ -19,7 +19,7 @@ class _SpokenDate:
     """A date as the user said it: with or without a year, or a weekday.
 
     Attributes:
-        said: The words that named the date, such as "christmas", if not the date itself.
+        words: The words that named the date, such as "christmas", if not the date itself.
         after_easter: Days from Easter Sunday to a holiday that moves with it; None for other dates.
     """
 
@@ -27,7 +27,7 @@ class _SpokenDate:
     day: int = 0
     year: int | None = None
     weekday: int | None = None
-    said: str | None = None
+    words: str | None = None
     after_easter: int | None = None
 
     def _in(self, year: int) -> date | None:
@@ -65,7 +65,7 @@ class _SpokenDate:
 
     def name(self, day: date) -> DayName:
         """Returns the name for `day`, a day that this date matches."""
-        return DayName(day, self.said, self.weekday is not None, self.year is not None)
+        return DayName(day, self.words, self.weekday is not None, self.year is not None)
 
     def missing(self, language: Language) -> str:
         """Returns the sentence for a date that does not exist."""
@@ -149,7 +149,7 @@ def tell_weekday(found: TemplateMatch, language: Language) -> Reply | None:
             return asked.missing(language)
         when = "was" if then < today else "is"
         name, phrases = asked.name(then), language.phrases
-        if day.said is not None:
+        if day.words is not None:
             return language.say(f"holiday_{when}", day=phrases.day(name), on_date=phrases.on_date(then))
         name = replace(name, with_year=name.with_year or then.year != today.year)
         return language.say(f"weekday_{when}", day=phrases.day(name), weekday=phrases.weekday(then.weekday()))
@@ -225,9 +225,9 @@ def _day(found: TemplateMatch, which: str = "") -> _SpokenDate | None:
         return _SpokenDate(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
         if holiday.startswith("easter"):
-            return _SpokenDate(said=found.said[f"{which}holiday"], after_easter=int(holiday.removeprefix("easter")))
+            return _SpokenDate(words=found.words[f"{which}holiday"], after_easter=int(holiday.removeprefix("easter")))
         month, day = holiday.split("-")
-        return _SpokenDate(int(month), int(day), said=found.said[f"{which}holiday"])
+        return _SpokenDate(int(month), int(day), words=found.words[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))
     if ordinal and number and not (number in (20, 30) and ordinal < 10):
         return None

@@ -57,7 +57,7 @@ def answer_to_question(
 def _which_entry(
     question: WhichEntry, said: Utterance, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
-    kind = kind_of(question.found)
+    kind = kind_of(question.match)
     if kind is None:
         return None
     by_number = {one.number: one for one in entries_of(context.running, kind)}
@@ -71,7 +71,7 @@ def _which_entry(
         picked = ()  # of several, "the other one" is none yet
     unclear = len(picked) > 1 and not chooses_all(said.matches, len(entries))
     meant = picked or entries  # a choice that is not there is asked for again
-    found = question.found
+    found = question.match
     if len(meant) > 1 and picked and not unclear:
         found = replace(found, values={**found.values, "all": "all"})
     return requests.reply_to(found, replace(context, running=only(context.running, (one.number for one in meant))))
@@ -95,7 +95,7 @@ def _missing_slot(
     if found is None:
         return None
     change = with_moment if found in of_moment else with_duration
-    return requests.reply_to(change(question.found, found), context)
+    return requests.reply_to(change(question.match, found), context)
 
 
 def _task(question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
@@ -107,7 +107,7 @@ def _task(question: MissingSlot, said: Utterance, context: SkillContext, request
         (one for text in said_whole if (one := requests.find(text)) is not None and "task" in one.values), None
     )
     task = said.text.strip(" .!?") if whole is None else whole.values["task"]
-    found = replace(question.found, values={**question.found.values, "task": task})
+    found = replace(question.match, values={**question.match.values, "task": task})
     if whole is not None and has_moment(whole) and not has_moment(found):
         found = whole
     return requests.reply_to(found, context)
@@ -121,7 +121,7 @@ def _free_words(
     if known is not None and not known.missing:
         return None  # a new request
     text = said.text.strip(" .!?")
-    options = question.found.values.get("options", "").split(ITEM_BREAK)
+    options = question.match.values.get("options", "").split(ITEM_BREAK)
     if question.slot == "items":
         if said.text.lower().split()[0] in requests.words.questions:
             return None
@@ -131,11 +131,11 @@ def _free_words(
             text = ITEM_BREAK.join(options)
         elif at is not None:
             text = options[at]
-    return requests.reply_to(replace(question.found, values={**question.found.values, question.slot: text}), context)
+    return requests.reply_to(replace(question.match, values={**question.match.values, question.slot: text}), context)
 
 
 def _confirm(question: Confirm, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    return requests.reply_to(question.found, context) if said.is_a("dialog_yes") else None
+    return requests.reply_to(question.match, context) if said.is_a("dialog_yes") else None
 
 
 def name_chosen(question: OpenQuestion, said: Utterance, language: Language) -> str:

@@ -25,11 +25,11 @@ class WhichEntry:
     """Asks which of these timers, alarms or reminders the request means.
 
     Attributes:
-        found: The request.
+        match: The request.
         numbers: The entries in the order in which they were told.
     """
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     numbers: tuple[int, ...]
 
 
@@ -39,12 +39,12 @@ class WhichName:
 
     Attributes:
         skill: The skill that asks.
-        found: The request.
+        match: The request.
         names: The names in the order in which they were told; () if the user may say any.
     """
 
     skill: str
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     names: tuple[str, ...] = ()
 
 
@@ -52,7 +52,7 @@ class WhichName:
 class MissingSlot:
     """Asks for the missing part of the request."""
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     slot: Slot
 
 
@@ -60,7 +60,7 @@ class MissingSlot:
 class Confirm:
     """Asks whether this request is to be done."""
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
 
 
 OpenQuestion = WhichEntry | WhichName | MissingSlot | Confirm
@@ -72,7 +72,7 @@ OpenQuestion = WhichEntry | WhichName | MissingSlot | Confirm
 class TimerSet:
     """A timer with this name and length was set by this request."""
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     name: str | None
     length_s: float
 
@@ -81,8 +81,8 @@ class TimerSet:
 class AlarmSet:
     """An alarm, or a reminder of `about`, was set by this request for this local time."""
 
-    found: "TemplateMatch"
-    at: datetime
+    match: "TemplateMatch"
+    local_time: datetime
     about: str | None
 
 
@@ -90,7 +90,7 @@ class AlarmSet:
 class EntriesNamed:
     """These timers, alarms or reminders were paused, resumed or told by this request; () for all of the kind."""
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     numbers: tuple[int, ...] = ()
 
 
@@ -98,7 +98,7 @@ class EntriesNamed:
 class RequestAnswered:
     """Another request was answered: a calculation, a time, a coin."""
 
-    found: "TemplateMatch"
+    match: "TemplateMatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class ServiceAsked:
 
     Attributes:
         skill: The skill that answered.
-        found: The request.
+        match: The request.
         name: What "it" refers to: the device; "" for nothing.
     """
 
     skill: str
-    found: "TemplateMatch"
+    match: "TemplateMatch"
     name: str = ""
 
 
@@ -199,7 +199,7 @@ class Memory:
             subject_s=now_s if said.subjects else self.subject_s,
         )
 
-    def at(self, now_s: float) -> "Memory":
+    def remaining_at(self, now_s: float) -> "Memory":
         """Returns what is still remembered at loop time `now_s`."""
         question = self.question if now_s - self.asked_s <= QUESTION_S else None
         return replace(self, question=question, subjects=self.subjects if now_s - self.subject_s <= SUBJECT_S else ())

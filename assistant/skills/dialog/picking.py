@@ -123,4 +123,8 @@ def _is_at(alarm: AlarmState, found: TemplateMatch, context: SkillContext) -> bo
     if not names_time(found):
         return day.is_named
     clock = find_clock(found)
-    return clock is not None and alarm.at.minute == clock.minute and alarm.at.hour in clock.hours(wake_up=False)
+    return (
+        clock is not None
+        and alarm.local_time.minute == clock.minute
+        and alarm.local_time.hour in clock.hours(wake_up=False)
+    )

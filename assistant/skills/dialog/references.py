@@ -67,7 +67,7 @@ def _kind(subject: Subject) -> Kind | None:
         return "timer"
     if isinstance(subject, AlarmSet):
         return "alarm" if subject.about is None else "reminder"
-    return kind_of(subject.found) if isinstance(subject, EntriesNamed) else None
+    return kind_of(subject.match) if isinstance(subject, EntriesNamed) else None
 
 
 def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry, ...]:
@@ -80,7 +80,7 @@ def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry
         alike += [t for t in context.running.timers if (t.name, t.length_s) == (subject.name, subject.length_s)]
     elif isinstance(subject, AlarmSet):
         alarms = (*context.running.alarms, *context.running.reminders)
-        alike += [a for a in alarms if (a.at, a.about) == (subject.at, subject.about)]
+        alike += [a for a in alarms if (a.local_time, a.about) == (subject.local_time, subject.about)]
     return tuple(sorted(alike, key=lambda one: one.number)[-1:])
 
 
@@ -104,7 +104,7 @@ def _other(subject: Subject, found: TemplateMatch, context: SkillContext, reques
     kind = _kind(subject)
     if kind is None or isinstance(subject, ListNamed):
         return None
-    action = found.values.get("action") or subject.found.intent.partition("_")[2]
+    action = found.values.get("action") or subject.match.intent.partition("_")[2]
     if action not in _ACTIONS or (kind != "timer" and action != "cancel"):
         return None
     current = entries_of(context.running, kind)
@@ -124,16 +124,16 @@ def _meant(subject: Subject, current: Sequence[Entry], context: SkillContext, re
         return _entries(subject, "timer" if isinstance(subject, TimerSet) else "alarm", context)
     if subject.numbers:
         return tuple(one for one in current if one.number in subject.numbers)
-    name = subject.found.values.get("name", "").casefold().split()
-    length_s = duration_s(subject.found)
+    name = subject.match.values.get("name", "").casefold().split()
+    length_s = duration_s(subject.match)
     timed = tuple(one for one in current if isinstance(one, TimerState) and one.length_s == length_s)
     return named_entries(current, name, requests.language.phrases.plural_endings) or timed
 
 
 def _base(subject: Subject, entry: Entry | None) -> TemplateMatch | None:
     """Returns the request that had set the entry, or one like it."""
-    if isinstance(subject, TimerSet | AlarmSet) and kind_of(subject.found) is not None:
-        return subject.found
+    if isinstance(subject, TimerSet | AlarmSet) and kind_of(subject.match) is not None:
+        return subject.match
     if isinstance(entry, TimerState):
         return request("timer_set", **({} if entry.name is None else {"name": entry.name}))
     if entry is None:
@@ -170,7 +170,7 @@ def _replaced(
 
 def _change(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if isinstance(subject, RequestAnswered):
-        return _with_last_number(subject.found, found, context, requests)
+        return _with_last_number(subject.match, found, context, requests)
     if "bare" in found.numbers and _kind(subject) != "timer":
         return None  # "make it eight" is a time for an alarm: see `_move`
     return _replaced(subject, lambda base, _entry: with_duration(base, found), context, requests)
@@ -194,9 +194,12 @@ def _move(subject: Subject, found: TemplateMatch, context: SkillContext, request
         changed = with_moment(base, found)
         if has_moment(changed) or entry is None or isinstance(entry, TimerState):
             return changed
-        time = {"h": Fraction(entry.at.hour), "m": Fraction(entry.at.minute)}  # "move it to Friday": at the same time
-        said = {**changed.said, "h": f"0{entry.at.hour}"}
-        return replace(changed, numbers={**changed.numbers, **time}, said=said)
+        time = {
+            "h": Fraction(entry.local_time.hour),
+            "m": Fraction(entry.local_time.minute),
+        }  # "move it to Friday": at the same time
+        said = {**changed.words, "h": f"0{entry.local_time.hour}"}
+        return replace(changed, numbers={**changed.numbers, **time}, words=said)
 
     return _replaced(subject, change, context, requests)
 
@@ -289,14 +292,14 @@ _OF = {"percent": "b", "share": "a", "square": "a", "cube": "a", "square_root": 
 
 
 def _of(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    if not isinstance(subject, RequestAnswered) or (slot := _OF.get(subject.found.intent)) is None:
+    if not isinstance(subject, RequestAnswered) or (slot := _OF.get(subject.match.intent)) is None:
         return None
     numbers = {slot: found.numbers["b"]} if "b" in found.numbers else {}
-    if "a" in found.numbers and subject.found.intent == "percent":
+    if "a" in found.numbers and subject.match.intent == "percent":
         numbers["a"] = found.numbers["a"]
     elif "a" in found.numbers:
         return None
-    return requests.reply_to(replace(subject.found, numbers={**subject.found.numbers, **numbers}), context)
+    return requests.reply_to(replace(subject.match, numbers={**subject.match.numbers, **numbers}), context)
 
 
 def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
@@ -305,7 +308,7 @@ def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requ
     if share is not None and isinstance(subject, TimerSet):
         seconds = Fraction(subject.length_s) * share
         return _replaced(subject, lambda base, _entry: with_seconds(base, seconds), context, requests)
-    if not isinstance(subject, RequestAnswered) or (value := result_of(subject.found)) is None:
+    if not isinstance(subject, RequestAnswered) or (value := result_of(subject.match)) is None:
         return None
     if share is not None:
         return requests.reply_to(replace(request("share", share=str(share)), numbers={"a": value}), context)
@@ -317,9 +320,9 @@ def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requ
 
 
 def _unit(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    if not isinstance(subject, RequestAnswered) or subject.found.intent not in CONVERSION:
+    if not isinstance(subject, RequestAnswered) or subject.match.intent not in CONVERSION:
         return None
-    asked = replace(subject.found, values={**subject.found.values, "to": found.values["to"]})
+    asked = replace(subject.match, values={**subject.match.values, "to": found.values["to"]})
     return requests.reply_to(asked, context)
 
 
@@ -327,7 +330,7 @@ def _unit(subject: Subject, found: TemplateMatch, context: SkillContext, request
 
 
 def _city(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    if not isinstance(subject, RequestAnswered) or subject.found.intent not in _TIMES:
+    if not isinstance(subject, RequestAnswered) or subject.match.intent not in _TIMES:
         return None
     return requests.reply_to(replace(found, intent="time_in_city"), context)
 
@@ -335,7 +338,7 @@ def _city(subject: Subject, found: TemplateMatch, context: SkillContext, request
 def _day(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if (
         not isinstance(subject, RequestAnswered)
-        or subject.found.intent not in _DATES
+        or subject.match.intent not in _DATES
         or "other_day" not in found.values
     ):
         return None
@@ -343,9 +346,9 @@ def _day(subject: Subject, found: TemplateMatch, context: SkillContext, requests
 
 
 def _again(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    if not isinstance(subject, RequestAnswered) or subject.found.intent not in _REPEATED:
+    if not isinstance(subject, RequestAnswered) or subject.match.intent not in _REPEATED:
         return None
-    return requests.reply_to(subject.found, context)
+    return requests.reply_to(subject.match, context)
 
 
 _RULES: dict[str, _Rule] = {

@@ -64,8 +64,8 @@ def with_moment(found: TemplateMatch, said: TemplateMatch) -> TemplateMatch:
         if not said_slots.isdisjoint(group):
             dropped |= group
     changed = _with(found, dropped, values, numbers)
-    words = {slot: one for slot, one in said.said.items() if slot in MOMENT}
-    return replace(changed, intent=_AT.get(found.intent, found.intent), said={**found.said, **words})
+    words = {slot: one for slot, one in said.words.items() if slot in MOMENT}
+    return replace(changed, intent=_AT.get(found.intent, found.intent), words={**found.words, **words})
 
 
 def has_time(found: TemplateMatch) -> bool:

@@ -130,7 +130,7 @@ class HomeSkill:
         tables, memory = self._tables[code], context.memory
         question, subject = memory.heard_question(context.last_reply, code), memory.last_asked(SKILL, code)
         if isinstance(question, WhichName) and question.skill == SKILL:
-            match = self._match(tables, question.found, text, text, is_answer=True)
+            match = self._match(tables, question.match, text, text, is_answer=True)
             if match is not None and not match.open_ended:
                 return match
         if subject is None or not subject.name:
@@ -180,7 +180,7 @@ class HomeSkill:
         meant = {tables.words.kinds.get(word) for word in tables.fold(said)}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
             return _match_of(request.say("home_guarded"))
-        if request.found.intent not in _PLAIN_ORDERS or "named" in request.found.values:
+        if request.match.intent not in _PLAIN_ORDERS or "named" in request.match.values:
             return None
         unknown = SkillAnswer(request.say("home_unknown").text, SKILL, missing=True)
         return Match(SKILL, _reply(unknown), missing=True, open_ended=True, at_home=True)
@@ -197,7 +197,7 @@ class HomeSkill:
 
 def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
-    matches = [(_said(found), found) for found in tables.sentences.find_all(text)]
+    matches = [(_device_words(found), found) for found in tables.sentences.find_all(text)]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 
@@ -206,7 +206,7 @@ def _is_pronoun(tables: _Tables, said: str) -> bool:
     return bool(said) and all(word in tables.words.pronouns for word in tables.fold(said))
 
 
-def _said(found: TemplateMatch) -> str:
+def _device_words(found: TemplateMatch) -> str:
     """Returns the words for the devices; "" without any."""
     return " ".join(part for slot in ("target", "named", "more") if (part := found.values.get(slot)))
 

@@ -29,13 +29,13 @@ class HomeRequest:
     Attributes:
         language: Gives the sentences.
         home: Says which kinds may be used.
-        found: The template.
+        match: The template.
         what: What is switched, as it is said.
     """
 
     language: Language
     home: HomePort
-    found: TemplateMatch
+    match: TemplateMatch
     what: str
 
     def answer(self, devices: Sequence[Device]) -> SkillAnswer | None:
@@ -44,7 +44,7 @@ class HomeRequest:
         if not reachable:
             gone = self.say("home_gone" if devices else "home_nothing_plays")
             return SkillAnswer(gone.text, SKILL, failed=bool(devices))
-        return _ANSWERS[self.found.intent](self, reachable)
+        return _ANSWERS[self.match.intent](self, reachable)
 
     def say(self, answer: str, **fields: str) -> SkillAnswer:
         """Returns a sentence about what was asked for."""
@@ -56,7 +56,7 @@ class HomeRequest:
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
         said = self.say("home_which", names=names)
-        question = WhichName(SKILL, self.found, tuple(shown))
+        question = WhichName(SKILL, self.match, tuple(shown))
         return replace(said, question=question, question_text=said.text.partition(":")[0])
 
     @staticmethod
@@ -87,9 +87,9 @@ class HomeRequest:
 
     def set_number(self, devices: Sequence[Device]) -> SkillAnswer | None:
         """Sets a brightness, position or volume in percent, or a temperature."""
-        value = float(self.found.numbers["number"])
+        value = float(self.match.numbers["number"])
         kinds = {device.kind for device in devices}
-        if kinds == {"climate"} and self.found.values.get("measure") != "percent":
+        if kinds == {"climate"} and self.match.values.get("measure") != "percent":
             low = max((_number(device, "min_temp", COLDEST) for device in devices), default=COLDEST)
             high = min((_number(device, "max_temp", WARMEST) for device in devices), default=WARMEST)
             if not low <= value <= high:
@@ -136,9 +136,9 @@ class HomeRequest:
 
     def color(self, devices: Sequence[Device]) -> SkillAnswer:
         """Sets the colour of lights."""
-        color = self.found.values["color"]
+        color = self.match.values["color"]
         kelvin = {"color_temp_kelvin": int(color)} if color.isdecimal() else {"color_name": color}
-        return self.do("home_color", _calls(devices, "turn_on", **kelvin), color=self.found.said["color"])
+        return self.do("home_color", _calls(devices, "turn_on", **kelvin), color=self.match.words["color"])
 
     def move(self, devices: Sequence[Device], *, up: bool) -> SkillAnswer:
         """Opens or closes covers."""
@@ -153,7 +153,7 @@ class HomeRequest:
         meant = [device for device in devices if device.state in states] or (devices if len(devices) == 1 else [])
         if not meant:
             return self.say("home_nothing_plays")
-        return self.do(self.found.intent, _calls(meant, service))
+        return self.do(self.match.intent, _calls(meant, service))
 
     # ---- questions ----
 
@@ -170,7 +170,7 @@ class HomeRequest:
 
     def tell_state(self, devices: Sequence[Device]) -> SkillAnswer:
         """Says whether devices are on, or closed, as was asked."""
-        wants_on = self.found.values["state"] == "on"
+        wants_on = self.match.values["state"] == "on"
         states = [device.is_on for device in devices]
         return self.say("home_yes" if (any(states) if wants_on else not any(states)) else "home_no")
 

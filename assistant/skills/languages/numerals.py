@@ -29,12 +29,12 @@ class NumberedWords:
     Attributes:
         words: "what is 0 plus 1" for "what is twelve plus three point five".
         numbers: The values in order: 12, 7/2.
-        said: The words of each number: "twelve", "three point five".
+        number_words: The words of each number: "twelve", "three point five".
     """
 
     words: tuple[str, ...]
     numbers: tuple[Fraction, ...]
-    said: tuple[str, ...]
+    number_words: tuple[str, ...]
 
 
 def find_numbers(words: tuple[str, ...], numerals: Numerals) -> NumberedWords:

@@ -51,7 +51,7 @@ class TemplateMatch:
     Attributes:
         intent: Name of the intent in the YAML file.
         values: Values of the text slots, by slot.
-        said: The spoken words of each value and number, by slot.
+        words: The spoken words of each value and number, by slot.
         numbers: Values of the number slots, by slot.
         answer: The fixed answer of the template; None if there is none.
         missing: Whether the answer only says that no skill can do this.
@@ -60,7 +60,7 @@ class TemplateMatch:
 
     intent: str
     values: dict[str, str]
-    said: dict[str, str]
+    words: dict[str, str]
     numbers: dict[str, Fraction]
     answer: str | None
     missing: bool
@@ -219,7 +219,10 @@ def _template_match(result: RecognizeResult, numbered: NumberedWords) -> Templat
     numbers: dict[str, Fraction] = {}
     for entity in result.entities_list:
         if isinstance(entity.value, int):
-            numbers[entity.name], said[entity.name] = numbered.numbers[entity.value], numbered.said[entity.value]
+            numbers[entity.name], said[entity.name] = (
+                numbered.numbers[entity.value],
+                numbered.number_words[entity.value],
+            )
         else:
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     if _TASK in values:
@@ -241,7 +244,7 @@ def _task(matched: str, numbered: NumberedWords) -> str:
 
 def _as_said(matched: str, numbered: NumberedWords) -> str:
     """Returns matched words with the numbers as they were said."""
-    return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
+    return " ".join(numbered.number_words[int(word)] if word.isdecimal() else word for word in matched.split())
 
 
 def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:

@@ -69,6 +69,6 @@ def _item(part: str, words: ItemWords, numerals: Numerals) -> str:
         and numbered.numbers[0].denominator == 1
         and len(spoken) > 1
     ):
-        rest = spoken[len(numbered.said[0].split()) :]
+        rest = spoken[len(numbered.number_words[0].split()) :]
         return " ".join((str(numbered.numbers[0]), *rest))
     return item

@@ -102,7 +102,9 @@ def _set(
 
 def _list(language: Language, reminders: tuple[AlarmState, ...], now: datetime) -> str:
     told = [
-        language.piece("the_reminder", moment=say_moment(language, one.at, now, one.weekdays), about=one.about or "")
+        language.piece(
+            "the_reminder", moment=say_moment(language, one.local_time, now, one.weekdays), about=one.about or ""
+        )
         for one in reminders[:_MAX_LISTED]
     ]
     answer = "reminders" if len(reminders) <= _MAX_LISTED else "reminders_first"

@@ -20,15 +20,15 @@ def missed_text(tag: str, missed: Sequence[Missed], now: datetime) -> str:
         now: Local time.
     """
     language = load_language(base_language(tag) or "en")
-    told = [_one(language, one, now) for one in missed[-_MAX_LISTED:]]
+    told = [_missed_sentence(language, one, now) for one in missed[-_MAX_LISTED:]]
     sentence = language.say("unanswered" if missed[0].was_open else "missed", missed=language.phrases.join(told))
     more = len(missed) - len(told)
     return f"{sentence} {language.say('and_more', count=language.phrases.count(more))}" if more else sentence
 
 
-def _one(language: Language, missed: Missed, now: datetime) -> str:
+def _missed_sentence(language: Language, missed: Missed, now: datetime) -> str:
     effect = missed.set_to
-    moment = language.phrases.moment(missed.at, (missed.at.date() - now.date()).days)
+    moment = language.phrases.moment(missed.local_time, (missed.local_time.date() - now.date()).days)
     if isinstance(effect, SetTimer):
         label = timer_label(language, effect.name, effect.seconds)
         return language.piece("missed_timer", timer=label, moment=moment)

@@ -24,7 +24,7 @@ class ShownTimer:
         state: Whether it runs, is paused, or rings now.
         left_s: Seconds until it rings; 0 while it rings.
         length_s: Length of a timer as set; 0 for an alarm or a reminder.
-        at: Local time of an alarm or reminder; None for a timer.
+        local_time: Local time of an alarm or reminder; None for a timer.
         repeats: Whether it rings again on other days.
     """
 
@@ -34,7 +34,7 @@ class ShownTimer:
     state: Literal["running", "paused", "ringing"]
     left_s: float
     length_s: float = 0.0
-    at: datetime | None = None
+    local_time: datetime | None = None
     repeats: bool = False
 
 
@@ -52,7 +52,9 @@ def _ringing(rung: Rung) -> ShownTimer:
         return ShownTimer(rung.number, "timer", rung.set_to.name or "", "ringing", 0.0, rung.set_to.seconds)
     about, repeats = rung.set_to.about, bool(rung.set_to.weekdays)
     kind: Literal["alarm", "reminder"] = "alarm" if about is None else "reminder"
-    return ShownTimer(rung.number, kind, about or "", "ringing", 0.0, at=rung.set_to.at, repeats=repeats)
+    return ShownTimer(
+        rung.number, kind, about or "", "ringing", 0.0, local_time=rung.set_to.local_time, repeats=repeats
+    )
 
 
 def _set(running: Running, now: datetime) -> Iterator[ShownTimer]:
@@ -63,15 +65,21 @@ def _set(running: Running, now: datetime) -> Iterator[ShownTimer]:
         kind: Literal["alarm", "reminder"] = "alarm" if alarm.about is None else "reminder"
         left_s = max(0.0, _left_s(alarm, now))
         yield ShownTimer(
-            alarm.number, kind, alarm.about or "", "running", left_s, at=alarm.at, repeats=bool(alarm.weekdays)
+            alarm.number,
+            kind,
+            alarm.about or "",
+            "running",
+            left_s,
+            local_time=alarm.local_time,
+            repeats=bool(alarm.weekdays),
         )
 
 
 def _left_s(alarm: AlarmState, now: datetime) -> float:
-    return (alarm.at.replace(tzinfo=now.tzinfo).astimezone(UTC) - now.astimezone(UTC)) / timedelta(seconds=1)
+    return (alarm.local_time.replace(tzinfo=now.tzinfo).astimezone(UTC) - now.astimezone(UTC)) / timedelta(seconds=1)
 
 
 def same_but_for_time(one: ShownTimer, now_s: float) -> tuple[object, ...]:
     """Returns what of a shown timer changes only by an effect. `now_s`: the time that its `left_s` counts from."""
-    due = round(now_s + one.left_s) if one.state == "running" and one.at is None else one.left_s
-    return (replace(one, left_s=0.0), due if one.at is None else None)
+    due = round(now_s + one.left_s) if one.state == "running" and one.local_time is None else one.left_s
+    return (replace(one, left_s=0.0), due if one.local_time is None else None)

@@ -135,13 +135,17 @@ def move_alarm(found: TemplateMatch, language: Language) -> Reply | None:
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | SkillAnswer:
         states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
         if old_hour is not None:
-            states = [one for one in states if one.at.hour % 12 == old_hour % 12 and one.at.minute == old_minute]
+            states = [
+                one
+                for one in states
+                if one.local_time.hour % 12 == old_hour % 12 and one.local_time.minute == old_minute
+            ]
         if not states:
             if is_alarm and old_hour is None:
                 return set_alarm(replace(found, intent="alarm_set"), language)(context)
             return language.say("no_alarm" if is_alarm else "no_reminder")
         if len(states) > 1:
-            told = [say_moment(language, one.at, context.now, one.weekdays) for one in states]
+            told = [say_moment(language, one.local_time, context.now, one.weekdays) for one in states]
             before = language.say(
                 "alarms" if is_alarm else "reminders", of=len(states), count=language.phrases.count(len(states)),
                 moments=language.phrases.join(told), reminders=language.phrases.join(told),
@@ -160,12 +164,12 @@ def _moved(
     assert clock is not None, "checked before"
     named_day = clock.day is not None or bool(clock.weekdays)
     if not named_day and clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
-        clock = replace(clock, half="am" if state.at.hour < 12 else "pm")  # seven in the morning becomes eight
+        clock = replace(clock, half="am" if state.local_time.hour < 12 else "pm")  # seven in the morning becomes eight
     at = clock.next(context.now, wake_up=False)
     if at is None:
         return language.say("alarm_has_passed")
     if not named_day:
-        same_day = at.replace(year=state.at.year, month=state.at.month, day=state.at.day)
+        same_day = at.replace(year=state.local_time.year, month=state.local_time.month, day=state.local_time.day)
         at = same_day if same_day > context.now.replace(tzinfo=None) else at
     at = not_past(at, context.now)
     weekdays = clock.rings_again_on(at) or state.weekdays

@@ -79,7 +79,7 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
         due_at = None if entry.left_s is not None else now.timestamp() + entry.due_s - now_s
         return StoredTimer(key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement)
     assert isinstance(effect, SetAlarm)
-    at = effect.at
+    at = effect.local_time
     weekdays = "".join(map(str, effect.weekdays)) or None
     return StoredTimer(key, None, effect.about, None, None, at.isoformat(), at.fold, effect.announcement, weekdays)
 

@@ -109,7 +109,7 @@ class Alarm:
 
         A time that the clocks skip is due when they skip it.
         """
-        at = self.set_to.at
+        at = self.set_to.local_time
         by_clock = now.replace(tzinfo=None) - at
         if now.tzinfo is None or by_clock < -_LARGEST_SHIFT:  # saves the search in the time zone's table
             return by_clock / timedelta(seconds=1)
@@ -118,16 +118,16 @@ class Alarm:
 
     def latest(self, now: datetime) -> "Alarm":
         """Returns the alarm with its last occurrence up to `now`, if it rings again; otherwise itself."""
-        at = latest_occurrence(self.set_to.at, self.set_to.weekdays, now.replace(tzinfo=None))
-        return self if at == self.set_to.at else replace(self, set_to=replace(self.set_to, at=at))
+        at = latest_occurrence(self.set_to.local_time, self.set_to.weekdays, now.replace(tzinfo=None))
+        return self if at == self.set_to.local_time else replace(self, set_to=replace(self.set_to, local_time=at))
 
     def again(self, now: datetime) -> "Alarm | None":
         """Returns the alarm with its next occurrence after `now`; None if it rings once."""
         effect = self.set_to
         if not effect.weekdays:
             return None
-        at = next_occurrence(effect.at, effect.weekdays, now.replace(tzinfo=None))
-        return replace(self, set_to=replace(effect, at=at))
+        at = next_occurrence(effect.local_time, effect.weekdays, now.replace(tzinfo=None))
+        return replace(self, set_to=replace(effect, local_time=at))
 
 
 Entry = Timer | Alarm
@@ -273,11 +273,11 @@ class Timers:
             for one in timers
         )
         alarms = [
-            AlarmState(one.number, one.set_to.at, one.set_to.about, one.set_to.weekdays)
+            AlarmState(one.number, one.set_to.local_time, one.set_to.about, one.set_to.weekdays)
             for one in self.entries
             if isinstance(one, Alarm)
         ]
-        alarms.sort(key=lambda state: (state.at, state.number))
+        alarms.sort(key=lambda state: (state.local_time, state.number))
         snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
         return Running(
             tuple(sorted(states, key=lambda state: (state.left_s, state.number))),

@@ -47,12 +47,12 @@ class Missed:
 
     Attributes:
         set_to: The effect that had set it.
-        at: Local time of the ring, without a time zone.
+        local_time: Local time of the ring, without a time zone.
         was_open: A conversation was open and rang. Otherwise there was none.
     """
 
     set_to: SetTimer | SetAlarm
-    at: datetime
+    local_time: datetime
     was_open: bool = False
 
 

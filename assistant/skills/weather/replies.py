@@ -79,7 +79,7 @@ class WeatherSkill:
         language, memory = self._tables[code][0], context.memory
         question = memory.heard_question(context.last_reply, code)
         if isinstance(question, WhichName) and question.skill == SKILL:
-            match = self._place(text, question.found, context, language)
+            match = self._place(text, question.match, context, language)
             if match is not None:
                 return match
         subject = memory.last_asked(SKILL, code)
@@ -89,7 +89,7 @@ class WeatherSkill:
         found = None if rest is None else self._find(language.piece("weather_again", rest=rest), code)
         if found is None or found.values.keys().isdisjoint({"day", "place"}):
             return None
-        return self._reply(replace(subject.found, values={**subject.found.values, **found.values}), language)
+        return self._reply(replace(subject.match, values={**subject.match.values, **found.values}), language)
 
     def _place(self, text: str, found: TemplateMatch, context: SkillContext, language: Language) -> Match | None:
         """Returns the reply to the answer to the question for a place."""
@@ -121,11 +121,11 @@ class _Question:
 
     service: WeatherService
     language: Language
-    found: TemplateMatch
+    match: TemplateMatch
 
     async def answer(self) -> SkillAnswer:
         """Asks the service."""
-        named = self.found.values.get("place")
+        named = self.match.values.get("place")
         wanted = named or self.service.settings.place
         if not wanted:
             return self._say("weather_where")
@@ -143,7 +143,7 @@ class _Question:
         return self._tell(forecast, several[0] if named else None)
 
     def _tell(self, forecast: Forecast, place: Place | None) -> SkillAnswer:
-        at = _index_of(self.found.values.get("day", "0"), forecast)
+        at = _index_of(self.match.values.get("day", "0"), forecast)
         if at is None or at >= len(forecast.days):
             return self._say("weather_too_far")
         day = forecast.days[at]
@@ -155,7 +155,7 @@ class _Question:
             "high": self._number(day.high),
             "rain": self.language.piece("weather_chance", number=self._number(day.rain_percent or 0)),
         }
-        return self._say(_ANSWERS[self.found.intent](day, at), **(fields | self._now(forecast, day, at)))
+        return self._say(_ANSWERS[self.match.intent](day, at), **(fields | self._now(forecast, day, at)))
 
     def _now(self, forecast: Forecast, day: Day, at: int) -> dict[str, str]:
         """Returns the fields of this moment, and of the wind."""
@@ -166,7 +166,7 @@ class _Question:
             "wind": self._number(day.wind),
             "wind_unit": self.language.piece("weather_kmh" if metric else "weather_mph"),
         }
-        if at == 0 and self.found.intent == "weather":
+        if at == 0 and self.match.intent == "weather":
             fields["sky"] = self.language.piece(f"sky_{forecast.now.sky}")
         return fields
 

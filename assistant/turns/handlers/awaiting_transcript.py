@@ -24,14 +24,14 @@ def on_frame(conversation: Conversation, state: AwaitingTranscript, event: Frame
     turn.add_frame(event.vad, is_later=state.is_final)
     if event.vad.speaking and not state.is_final:
         conversation.state = UserSpeaking(turn)
-        return user_speaking.on_speech(conversation, turn, event.at, event.vad)
+        return user_speaking.on_speech(conversation, turn, event.position, event.vad)
     if not state.is_final and settings.voice_interrupts:
-        turn.resume_guard.add_frame(event.at, event.vad, settings)
+        turn.resume_guard.add_frame(event.position, event.vad, settings)
     if state.is_final and not conversation.settings.ends_by_key:
-        conversation.queued.add_frame(event.at, event.vad, settings)
-    if event.at - state.ended_at < samples_of_s(settings.transcript_limit_s):
+        conversation.queued.add_frame(event.position, event.vad, settings)
+    if event.position - state.ended_at < samples_of_s(settings.transcript_limit_s):
         return ()
-    return give_up(conversation, turn, event.at, "stuck")
+    return give_up(conversation, turn, event.position, "stuck")
 
 
 def on_transcript(
@@ -41,7 +41,7 @@ def on_transcript(
     settings, turn = conversation.settings, state.turn
     reject_noise = settings.ends_by_silence and turn.will_be_answered
     effects = turn.on_transcript(event, settings, reject_noise=reject_noise, forced=state.is_forced)
-    return () if effects is None else (*effects, *commit_if_ready(conversation, state, event.at))
+    return () if effects is None else (*effects, *commit_if_ready(conversation, state, event.position))
 
 
 def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript, event: InterimTranscript) -> Effects:
@@ -56,22 +56,22 @@ def on_input_committed(conversation: Conversation, state: AwaitingTranscript, ev
     queued = conversation.queued
     ends_next = state.ended_by is EndedBy.COMMAND or (state.is_final and queued.has_speech)
     if ends_next and not conversation.settings.ends_by_key:
-        queued.commit(event.at, conversation.settings)
+        queued.commit(event.position, conversation.settings)
         return ()
-    conversation.cut_speech(event.at)
+    conversation.cut_speech(event.position)
     conversation.key_pressed_at = None
     state.turn.mark_certain()
     state.turn.submitted = True
     if state.ended_by in {EndedBy.SILENCE, EndedBy.FINAL_SILENCE}:
         state.ended_by = EndedBy.COMMAND
-    queued.mark_cut(event.at)
-    return user_speaking.end_segment(conversation, state.turn, event.at)
+    queued.mark_cut(event.position)
+    return user_speaking.end_segment(conversation, state.turn, event.position)
 
 
 def on_input_cleared(conversation: Conversation, state: AwaitingTranscript, event: InputCleared) -> Effects:
     """Discards the speech after the turn."""
     if state.is_final and not conversation.settings.ends_by_key:
-        conversation.queued.clear(event.at)
+        conversation.queued.clear(event.position)
         return ()
     return idle.on_input_cleared(conversation, state, event)
 
@@ -79,8 +79,8 @@ def on_input_cleared(conversation: Conversation, state: AwaitingTranscript, even
 def on_key_pressed(conversation: Conversation, state: AwaitingTranscript, event: KeyPressed) -> Effects:
     """Reopens a turn that was released just before."""
     if not conversation.settings.ends_by_key:
-        return on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
-    conversation.key_pressed_at = event.at
+        return on_reply_cancelled(conversation, state, ReplyCancelled(event.position))
+    conversation.key_pressed_at = event.position
     conversation.state = UserSpeaking(state.turn)
     return state.turn.drop_attempt("went on")
 

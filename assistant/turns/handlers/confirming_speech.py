@@ -19,14 +19,14 @@ from audio.vad import VadResult
 
 def on_frame(conversation: Conversation, state: ConfirmingSpeech, event: FrameProcessed) -> Effects:
     """Waits until the speech is confirmed or has been over for too long."""
-    onset = conversation.unassigned_onset(event.at, event.vad)
+    onset = conversation.unassigned_onset(event.position, event.vad)
     if onset is not None:
-        return add_speech(conversation, event.at, onset, event.vad)
-    if not state.candidate.is_over(event.at, conversation.settings.start):
-        return _request_transcript(conversation, state, event.at)
+        return add_speech(conversation, event.position, onset, event.vad)
+    if not state.candidate.is_over(event.position, conversation.settings.start):
+        return _request_transcript(conversation, state, event.position)
     discarded = _discard_segment(conversation, state)
     conversation.state = Idle()
-    return (*discarded, *start_pending_reply(conversation, event.at))
+    return (*discarded, *start_pending_reply(conversation, event.position))
 
 
 def add_speech(conversation: Conversation, at: Samples, onset: Samples, vad: VadResult) -> Effects:

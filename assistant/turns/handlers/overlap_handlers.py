@@ -109,12 +109,12 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
     overlap.add_transcript(event, conversation.settings)
-    found = conversation.overlap_policy.decide(overlap, event, event.at, conversation.settings)
+    found = conversation.overlap_policy.decide(overlap, event, event.position, conversation.settings)
     if found is None:
         return ()
     reported = _report(found, state, conversation.settings)
     if not found.interrupts:
-        return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.at))
+        return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.position))
     if called or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
-    return (*reported, *interrupt_or_retract(conversation, state, overlap, event.at))
+    return (*reported, *interrupt_or_retract(conversation, state, overlap, event.position))

@@ -29,12 +29,12 @@ def on_frame(conversation: Conversation, state: Replying, event: FrameProcessed)
     """Waits for speech, and gives up a reply without progress."""
     overlap = state.overlap
     if overlap is None:
-        effects = _on_frame_without_overlap(conversation, state, event.at, event.vad)
+        effects = _on_frame_without_overlap(conversation, state, event.position, event.vad)
     else:
-        effects = overlap_handlers.on_frame(conversation, state, overlap, event.at, event.vad)
+        effects = overlap_handlers.on_frame(conversation, state, overlap, event.position, event.vad)
     if conversation.state is not state or state.overlap is not overlap:
         return effects
-    return (*effects, *_give_up_if_stuck(conversation, state, event.at))
+    return (*effects, *_give_up_if_stuck(conversation, state, event.position))
 
 
 def _on_frame_without_overlap(conversation: Conversation, state: Replying, at: Samples, vad: VadResult) -> Effects:
@@ -67,10 +67,10 @@ def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnde
         return ()
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)
-    conversation.reply_heard_at = event.at if state.audible else None
+    conversation.reply_heard_at = event.position if state.audible else None
     overlap = state.overlap
     if overlap is None:
-        return answer_turn_of_reply(conversation, event.at)
+        return answer_turn_of_reply(conversation, event.position)
     if overlap.pause is not None and _is_unreported(overlap) and conversation.settings.voice_interrupts:
         conversation.state = ConfirmingSpeech(overlap.to_candidate())
         return state.unduck()
@@ -100,15 +100,15 @@ def on_input_committed(conversation: Conversation, state: Replying, event: Input
 def on_input_cleared(conversation: Conversation, state: Replying, event: InputCleared) -> Effects:
     """Discards the overlap."""
     idle.on_input_cleared(conversation, state, event)
-    return () if state.overlap is None else dismiss_overlap(conversation, state, event.at, event.at)
+    return () if state.overlap is None else dismiss_overlap(conversation, state, event.position, event.position)
 
 
 def on_key_pressed(conversation: Conversation, state: Replying, event: KeyPressed) -> Effects:
     """Ends the reply: the user wants to speak."""
     if conversation.settings.ends_by_key:
-        conversation.key_pressed_at = event.at
+        conversation.key_pressed_at = event.position
         conversation.repeat_unheard_announcement(state)
-    return on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
+    return on_reply_cancelled(conversation, state, ReplyCancelled(event.position))
 
 
 def on_reply_cancelled(conversation: Conversation, state: Replying, event: ReplyCancelled) -> Effects:
@@ -116,5 +116,5 @@ def on_reply_cancelled(conversation: Conversation, state: Replying, event: Reply
     conversation.resume_pending = None
     overlap = state.overlap
     if overlap is None or (conversation.settings.voice_interrupts and not overlap.is_deferred):
-        return stop_reply(conversation, state, event.at, "client")
+        return stop_reply(conversation, state, event.position, "client")
     return (InterruptReply(state.reply_id, "client"), *begin_turn_from_overlap(conversation, overlap))

@@ -18,10 +18,10 @@ def on_reply_requested(conversation: Conversation, state: State, event: ReplyReq
         return ()  # starts with the next frame in which nobody speaks
     if event.origin == "ring":
         begins = isinstance(state, Idle) and conversation.key_pressed_at is None
-        return start_ring(conversation, event.at) if begins else ()
+        return start_ring(conversation, event.position) if begins else ()
     if event.origin == "greeting":
         greets = isinstance(state, Idle)
-        return start_literal_reply(conversation, event.at, event.origin, event.text) if greets else ()
+        return start_literal_reply(conversation, event.position, event.origin, event.text) if greets else ()
     conversation.resume_pending = None
     return _answer(conversation, state, event)
 
@@ -30,9 +30,9 @@ def _answer(conversation: Conversation, state: State, event: ReplyRequested) -> 
     """Starts a reply after the current one, as the reply to the turn that has ended, or at once."""
     match state:
         case Replying(overlap=None) if event.after_current_reply:
-            return answer_history(conversation, event.at, audible=True)
+            return answer_history(conversation, event.position, audible=True)
         case AwaitingTranscript() if event.origin == "requested":
-            return () if conversation.queued.request_reply() else request_answer(conversation, state, event.at)
+            return () if conversation.queued.request_reply() else request_answer(conversation, state, event.position)
         case AwaitingTranscript() if event.origin == "repeated":
             return ()  # a reply is about to begin
         case UserSpeaking(turn=turn) if event.origin == "repeated" and turn.reply_due:
@@ -49,10 +49,10 @@ def _replace_current(conversation: Conversation, state: State, event: ReplyReque
     if isinstance(state, Replying):
         unheard = None if state.words_heard else state.announcement
         kept = state.overlap if state.overlap is not None and state.overlap.is_deferred else None
-        ended = stop_reply(conversation, state, event.at, "requested")
+        ended = stop_reply(conversation, state, event.position, "requested")
     elif isinstance(state, UserSpeaking | AwaitingTranscript):
-        kept, ended = move_turn_to_overlap(state.turn, event.at)
-    conversation.mark_processed(event.at)
+        kept, ended = move_turn_to_overlap(state.turn, event.position)
+    conversation.mark_processed(event.position)
     started = _start(conversation, event, unheard)
     if isinstance(conversation.state, Replying):
         conversation.state.overlap = kept
@@ -62,8 +62,8 @@ def _replace_current(conversation: Conversation, state: State, event: ReplyReque
 def _start(conversation: Conversation, event: ReplyRequested, unheard: Announcement | None) -> Effects:
     match event.origin:
         case "requested" | "ring":
-            return answer_history(conversation, event.at)
+            return answer_history(conversation, event.position)
         case origin:
             if unheard is not None:
                 conversation.announcements.remove(unheard)  # the repetition says it
-            return start_literal_reply(conversation, event.at, origin, event.text, announcement=unheard)
+            return start_literal_reply(conversation, event.position, origin, event.text, announcement=unheard)

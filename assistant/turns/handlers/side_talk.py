@@ -49,9 +49,9 @@ def on_transcript(conversation: Conversation, state: Replying, event: FinalTrans
     words = turn.attempt.words
     if not words.text and words.ignored_because != "called":
         reason = words.ignored_because or "no words"
-        return dismiss_overlap(conversation, state, overlap.speech_end, event.at, reason)
+        return dismiss_overlap(conversation, state, overlap.speech_end, event.position, reason)
     overlap.peak_probability = 1.0  # addressed by name
-    return (*interrupt_or_retract(conversation, state, overlap, event.at), *effects)
+    return (*interrupt_or_retract(conversation, state, overlap, event.position), *effects)
 
 
 def _commit_unanswered(
@@ -73,7 +73,7 @@ def _commit_unanswered(
         return effects or ()
     if not words.text:
         reason = words.ignored_because or "no words"
-        return (*effects, *dismiss_overlap(conversation, state, overlap.speech_end, event.at, reason))
+        return (*effects, *dismiss_overlap(conversation, state, overlap.speech_end, event.position, reason))
     conversation.mark_processed(overlap.speech_end)
     conversation.answer_after_reply = conversation.answer_after_reply or settings.answers
     commit = CommitWithoutReply(turn.number, words.text, words.new_text, overlap.speech_end, words.low_confidence)

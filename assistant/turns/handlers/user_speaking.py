@@ -28,8 +28,8 @@ def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProces
     """Makes attempts in pauses, and ends the turn when the policy says so."""
     state.turn.add_frame(event.vad)
     if event.vad.speaking:
-        return on_speech(conversation, state.turn, event.at, event.vad)
-    return _on_silence(conversation, state.turn, event.at, event.vad)
+        return on_speech(conversation, state.turn, event.position, event.vad)
+    return _on_silence(conversation, state.turn, event.position, event.vad)
 
 
 def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
@@ -130,23 +130,23 @@ def on_draft_transcript(conversation: Conversation, state: UserSpeaking, event: 
 
 def on_input_committed(conversation: Conversation, state: UserSpeaking, event: InputCommitted) -> Effects:
     """Ends the turn for the client or the key."""
-    conversation.cut_speech(event.at)
+    conversation.cut_speech(event.position)
     conversation.key_pressed_at = None
     state.turn.mark_certain()
     state.turn.submitted = True
-    effects = end_turn(conversation, state.turn, event.at, EndedBy.COMMAND)
-    conversation.queued.mark_cut(event.at)
-    return (*end_segment(conversation, state.turn, event.at), *effects)
+    effects = end_turn(conversation, state.turn, event.position, EndedBy.COMMAND)
+    conversation.queued.mark_cut(event.position)
+    return (*end_segment(conversation, state.turn, event.position), *effects)
 
 
 def on_input_cleared(conversation: Conversation, state: UserSpeaking, event: InputCleared) -> Effects:
     """Discards the turn."""
     idle.on_input_cleared(conversation, state, event)
-    return give_up(conversation, state.turn, event.at, "cleared")
+    return give_up(conversation, state.turn, event.position, "cleared")
 
 
 def on_key_pressed(conversation: Conversation, state: UserSpeaking, event: KeyPressed) -> Effects:
     """Notes that the key is down."""
     if conversation.settings.ends_by_key:
-        conversation.key_pressed_at = event.at
-    return idle.on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
+        conversation.key_pressed_at = event.position
+    return idle.on_reply_cancelled(conversation, state, ReplyCancelled(event.position))

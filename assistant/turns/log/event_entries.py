@@ -166,7 +166,7 @@ def frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
         else ""
     )
     state = marked or f"{vad.speaking:d}"
-    entry = f"frames {last.at} {frames} {state} {vad.boundary} {possible_end}"
+    entry = f"frames {last.position} {frames} {state} {vad.boundary} {possible_end}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
@@ -174,13 +174,14 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
-            return f"interim {event.at} {event.transcript.segment} {_words_so_far(event)}"
+            return f"interim {event.position} {event.transcript.segment} {_words_so_far(event)}"
         case DraftTranscript(at, words, sentence_end):
             return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
-            return f"estimate {event.at} {event.segment} {numbers} {found.sources or '-'}{_dictated(found.dictation)}"
+            sources = f"{found.sources or '-'}{_dictated(found.dictation)}"
+            return f"estimate {event.position} {event.segment} {numbers} {sources}"
         case FinalTranscript():
             words = event.transcript
             void = f" {event.ignored_because}" if event.ignored_because else ""
@@ -189,22 +190,22 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             guess = f" guess {_hashed(words.guess, salt)}" if words.guess else ""
             expected = " expected" if event.answer_expected and not words.text else ""
             said = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
-            return f"words {event.at} {_id(event.reply_id)} {words.segment} {said}"
+            return f"words {event.position} {_id(event.reply_id)} {words.segment} {said}"
         case TranscriptFailed():
-            return f"lost {event.at} {_id(event.reply_id)} {event.segment}"
+            return f"lost {event.position} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
-            return f"playing {event.at} {_id(event.reply_id)} {event.words_heard} {event.audible:d}"
+            return f"playing {event.position} {_id(event.reply_id)} {event.words_heard} {event.audible:d}"
         case ReplyEnded():
-            return f"ended {event.at} {_id(event.reply_id)}"
+            return f"ended {event.position} {_id(event.reply_id)}"
         case ReplyRequested():
             behind = " behind" if event.after_current_reply else ""
-            return f"request {event.at} {event.origin} {bool(event.text):d}{behind}"
+            return f"request {event.position} {event.origin} {bool(event.text):d}{behind}"
         case InputCommitted(at, after_current_reply=True):
             return f"submitted {at} behind"
         case ReplyCancelled(at, including_request=True):
             return f"cancelled {at} request"
         case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
-            return f"{_CLIENT_ENTRIES[type(event)]} {event.at}"
+            return f"{_CLIENT_ENTRIES[type(event)]} {event.position}"
         case _:
             assert_never(event)
 
@@ -221,12 +222,12 @@ def _id(reply_id: ReplyId) -> str:
 def _words_so_far(event: InterimTranscript) -> str:
     if event.ignorable is not None:
         return f"first {event.ignorable}"
-    said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
+    said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _kind_of_words(event)
     requested = " requested" if event.was_requested else ""
     return f"{event.transcript.low_confidence:d} {said}{requested}"
 
 
-def _said(event: InterimTranscript) -> str:
+def _kind_of_words(event: InterimTranscript) -> str:
     text = event.transcript.text
     if not text:
         return "-"

@@ -64,7 +64,7 @@ class EventLog:
         match event:
             case FrameProcessed():
                 if self._playing is not self._logged and self._playing is not None:
-                    self._add_last_progress(event.at)
+                    self._add_last_progress(event.position)
                 self._add_frame(event)
             case PlaybackProgress():
                 self._playing = event
@@ -104,7 +104,7 @@ class EventLog:
 
     def _add_last_progress(self, now: Samples) -> None:
         """Records the last report, even if unchanged, once the reports have stopped."""
-        if self._playing is not None and now - self._playing.at >= PROGRESS_INTERVAL:
+        if self._playing is not None and now - self._playing.position >= PROGRESS_INTERVAL:
             self._logged = self._playing
             self._add_entry(event_entry(self._playing, self.salt))
 
@@ -123,7 +123,7 @@ class EventLog:
 
 def _is_new(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
     same = (kept.reply_id, kept.words_heard, kept.audible) == (event.reply_id, event.words_heard, event.audible)
-    return not same or event.at - kept.at >= PROGRESS_INTERVAL
+    return not same or event.position - kept.position >= PROGRESS_INTERVAL
 
 
 def _shares_entry(last: FrameProcessed, event: FrameProcessed) -> bool:
@@ -134,4 +134,4 @@ def _shares_entry(last: FrameProcessed, event: FrameProcessed) -> bool:
         now.above_noise,
         now.background_level,
     )
-    return same and event.at - last.at == FRAME_SAMPLES
+    return same and event.position - last.position == FRAME_SAMPLES

@@ -133,7 +133,7 @@ class Overlap:
         """Takes the words so far, or the examined first word."""
         if event.was_requested and self.words_requested_at is not None:
             interval = samples_of_ms(self._words_interval_ms(event, settings))
-            self.words_requested_at, self.words_due_at = None, Samples(event.at + interval)
+            self.words_requested_at, self.words_due_at = None, Samples(event.position + interval)
         if event.ignorable is not None:
             return
         text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
@@ -145,7 +145,7 @@ class Overlap:
     def _words_interval_ms(self, event: InterimTranscript, settings: TurnSettings) -> float:
         if event.ignorable is not None:
             return settings.overlap.first_word_interval_ms
-        return max(settings.overlap.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
+        return max(settings.overlap.words_interval_ms, ms_of_samples(event.position - self.onset) / 4)
 
     def words_decide(self, settings: TurnSettings) -> bool:
         """Returns whether speech interrupts with words only, and not without. Early speech interrupts without."""

@@ -133,10 +133,10 @@ class Replying:
 
     def update_progress(self, event: PlaybackProgress) -> None:
         """Takes a progress report of the speaker."""
-        self.progress_at = max(self.progress_at, event.at)
+        self.progress_at = max(self.progress_at, event.position)
         self.words_heard = max(self.words_heard, event.words_heard)
         if event.audible and self.audible_at is None:
-            self.audible_at = event.at
+            self.audible_at = event.position
 
     @property
     def audible(self) -> bool:

@@ -197,7 +197,7 @@ class UserTurn:
             return False
         if not event.transcript.text.strip() or event.sentence_end < thresholds.foreseen_sentence_end:
             return False
-        duration_s = s_of_samples(event.at - self.onset)
+        duration_s = s_of_samples(event.position - self.onset)
         return self.foreseen_attempts < thresholds.max_foreseen + thresholds.max_foreseen_per_s * duration_s
 
     def on_speech_continues(self, at: Samples, settings: TurnSettings) -> Effects:

@@ -465,7 +465,7 @@ def _result(
     """Decodes in a thread of the model."""
     if decode.kind == "first_word" and language is not None:
         return model.first_word(decode.pcm, language)
-    with_tokens, prompt = share.tokens.wanted, share.prompt
+    with_tokens, prompt = share.tokens.enabled, share.prompt
     return model.decode(
         decode.pcm,
         language,

@@ -20,23 +20,23 @@ class RecentTokens:
     """The tokens of the last transcripts.
 
     Attributes:
-        wanted: Whether anything is kept.
+        enabled: Whether anything is kept.
         timed: Whether with the times of words.
     """
 
-    wanted: bool = False
+    enabled: bool = False
     timed: bool = False
     _settled: tuple[SegmentId | None, Tokens] = (None, ())
     _recent: deque[Tokens] = field(default_factory=lambda: deque(maxlen=_TRANSCRIPTS))
 
     def settle(self, segment: SegmentId, tokens: Tokens) -> None:
         """Adds tokens to the beginning of the segment's transcript, which does not change any more."""
-        if self.wanted:
+        if self.enabled:
             self._settled = segment, (*self._beginning(segment), *tokens)
 
     def add_transcript(self, segment: SegmentId, tokens: Tokens) -> None:
         """Adds the transcript of a segment: what has settled, and these tokens."""
-        if self.wanted:
+        if self.enabled:
             self._recent.append((*self._beginning(segment), *tokens))
 
     def of(self, text: str) -> Tokens | None:

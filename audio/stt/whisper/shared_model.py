@@ -248,7 +248,7 @@ class SharedWhisperRecognizer:
 
     def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
         """See `TokenRecognizer`."""
-        self._share.tokens.wanted, self._share.tokens.timed = wanted, timed
+        self._share.tokens.enabled, self._share.tokens.timed = wanted, timed
 
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         """See `TokenRecognizer`."""

@@ -92,7 +92,7 @@ def conversation(code: str, utterances: Sequence[Utterance], *, beside_model: bo
         return effects.timers.running(now_s())
 
     def memory() -> Memory:
-        return effects.memory.at(now_s())
+        return effects.memory.remaining_at(now_s())
 
     chat: SkillsChat | SkillsFirst = (
         SkillsFirst(skills, simulation.model, lambda: NOON, code, running=running, memory=memory)

@@ -91,7 +91,7 @@ def recorded_decisions() -> Iterator[list[Decision]]:
 
     def handle(self: TranscriptRequests, event: ReportedEvent) -> SessionEffects:
         effects = handle_event(self, event)
-        found.extend((event.at, effect) for effect in effects)
+        found.extend((event.position, effect) for effect in effects)
         return effects
 
     with pytest.MonkeyPatch.context() as patched:
@@ -110,7 +110,7 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
     found: list[Decision] = []
     for told, effects in steps:
         if not isinstance(told, TurnSettings):
-            found += [(told.at, effect) for effect in effects]
+            found += [(told.position, effect) for effect in effects]
     return found
 
 
@@ -259,13 +259,15 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
     for place, (item, _) in enumerate(found.steps):
         if isinstance(item, EndOfTurnScored):
             if found.estimates[place].source == "listener":
-                old.append(replace(item, at=Samples(item.at - FRAME_SAMPLES)))
+                old.append(replace(item, position=Samples(item.position - FRAME_SAMPLES)))
             continue
         if isinstance(item, FinalTranscript):
-            old.append(EndOfTurnScored(item.at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
+            old.append(EndOfTurnScored(item.position, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
         old.append(item)
         if place in found.requests:
-            old.append(EndOfTurnScored(found.requests[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
+            old.append(
+                EndOfTurnScored(found.requests[place].position, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, ""))
+            )
     return old
 
 

@@ -308,7 +308,7 @@ def test_effect_matches_the_spoken_answer(skills: Skills) -> None:
     # asked eighteen minutes later, the effect would be for the next morning
     (effect,) = timer_effects(model.effect_of(messages))
     assert isinstance(effect, SetAlarm)
-    assert effect.at == NOW.replace(minute=50, tzinfo=None)
+    assert effect.local_time == NOW.replace(minute=50, tzinfo=None)
 
 
 def test_random_generator_can_be_passed_in(skills: Skills) -> None:

@@ -58,7 +58,7 @@ def test_repeating_alarm_keeps_its_number_and_can_be_cancelled_and_restored() ->
     timers.apply(SetAlarm(FRIDAY, "x", weekdays=WORK), 0.0)
     assert timers.due(0.0, FRIDAY.replace(tzinfo=BERLIN)) == ("x",)
     (state,) = timers.running(0.0).alarms
-    assert (state.at, state.weekdays) == (FRIDAY + timedelta(days=3), WORK)
+    assert (state.local_time, state.weekdays) == (FRIDAY + timedelta(days=3), WORK)
     timers.apply(CancelAlarms((state.number,)), 0.0)
     assert timers.running(0.0).alarms == ()
     timers.undo()
@@ -101,12 +101,13 @@ WORKDAYS = AlarmState(2, datetime(2026, 11, 23, 8), None, WORK)  # noqa: DTZ001
     columns=(0, 1),
 )
 def test_repeating_alarm_that_has_just_rung_is_not_cancelled_for_good(skills: Skills, code: str, said: str) -> None:
-    rung = Rung(2, SetAlarm(WORKDAYS.at, "It's eight AM.", weekdays=WORK))
+    rung = Rung(2, SetAlarm(WORKDAYS.local_time, "It's eight AM.", weekdays=WORK))
     answer = skills.answer(said, SkillContext(NOW, language=code, running=Running(alarms=(WORKDAYS,), rung=rung)))
     assert answer is not None
     assert answer.effect is None
     assert (
-        spoken(load_language(code).phrases.repeated(WORKDAYS.at.time(), WORK), code).replace("A.M", "AM") in answer.text
+        spoken(load_language(code).phrases.repeated(WORKDAYS.local_time.time(), WORK), code).replace("A.M", "AM")
+        in answer.text
     )
     named = skills.answer("cancel the weekday alarm", SkillContext(NOW, running=Running(alarms=(WORKDAYS,), rung=rung)))
     assert named is not None

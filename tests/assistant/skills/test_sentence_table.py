@@ -137,8 +137,8 @@ COLUMNS: dict[str, Callable[[SkillAnswer], str]] = {
     "effect": lambda answer: described(answer.effect),
     "timer": lambda answer: f"{timer_of(answer).seconds:g}",
     "name": lambda answer: timer_of(answer).name or "-",
-    "alarm": lambda answer: alarm_of(answer).at.isoformat(timespec="minutes"),
-    "clock": lambda answer: f"{alarm_of(answer).at:%H:%M}",
+    "alarm": lambda answer: alarm_of(answer).local_time.isoformat(timespec="minutes"),
+    "clock": lambda answer: f"{alarm_of(answer).local_time:%H:%M}",
     "weekdays": lambda answer: "".join(map(str, alarm_of(answer).weekdays)) or "-",
     "about": about,
 }

@@ -67,5 +67,5 @@ def test_snoozed_alarm_says_its_new_time() -> None:
     press(some, "snooze", 1, 0.0)
     (alarm,) = some.entries
     assert isinstance(alarm.set_to, SetAlarm)
-    assert alarm.set_to.at == (NOW + timedelta(minutes=5)).replace(tzinfo=None)
+    assert alarm.set_to.local_time == (NOW + timedelta(minutes=5)).replace(tzinfo=None)
     assert alarm.set_to.announcement != "It's twelve."

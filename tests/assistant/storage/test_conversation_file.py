@@ -113,8 +113,8 @@ def test_search_finds_the_newest_first_with_the_words_around(file: ConversationF
         file.create(MINE, f"c{number}", BEGAN, exchange(f"{'filler ' * 30}the bicycle number {number} {'more ' * 30}"))
     found = file.search(MINE, "bicycle", 3)
     assert ids(found) == ["c4", "c3", "c2"]
-    assert "bicycle number 4" in found[0].found
-    assert len(found[0].found) < 130
+    assert "bicycle number 4" in found[0].snippet
+    assert len(found[0].snippet) < 130
 
 
 @pytest.mark.usefixtures("with_index")

@@ -67,22 +67,24 @@ def test_timers_and_alarms_survive_a_restart(path: Path, world: World) -> None:
         ("tea", 60, 50, True),
         ("pasta", 600, pytest.approx(540), False),
     ]
-    assert [one.at for one in again.alarms] == [one.at for one in running.alarms]
-    assert [(one.at, one.about) for one in again.reminders] == [(one.at, one.about) for one in running.reminders]
+    assert [one.local_time for one in again.alarms] == [one.local_time for one in running.alarms]
+    assert [(one.local_time, one.about) for one in again.reminders] == [
+        (one.local_time, one.about) for one in running.reminders
+    ]
     world.wait(540)
     assert second.hear() == ("pasta done",)
 
 
 def test_second_occurrence_of_a_repeated_hour_is_kept(path: Path, world: World) -> None:
     set_to = alarm(13)
-    folded = type(set_to)(set_to.at.replace(fold=1), "second")
+    folded = type(set_to)(set_to.local_time.replace(fold=1), "second")
     first = Program(world, path)
     first.converse().set(folded)
     first.quit()
     (entry,) = Program(world, path).shared.timers.entries
     assert entry.set_to == folded
     assert isinstance(entry, Alarm)
-    assert entry.set_to.at.fold == 1
+    assert entry.set_to.local_time.fold == 1
 
 
 def test_timer_that_rang_or_was_cancelled_is_gone_after_a_restart(path: Path, world: World) -> None:
@@ -387,7 +389,7 @@ def test_repeating_alarm_rings_once_a_day_also_after_restarts(path: Path, world:
         assert desk.hear() == ("alarm at 13",)
         desk.answer()
         program.exchange()
-        assert [one.at.hour for one in desk.timers.running(world.now_s).alarms] == [13]
+        assert [one.local_time.hour for one in desk.timers.running(world.now_s).alarms] == [13]
         assert desk.hear() == ()
         program.quit()
         world.wait(23 * 3600)
@@ -409,7 +411,10 @@ def test_repeating_alarm_rings_in_one_of_two_programs_and_stays_in_both(path: Pa
             one.exchange()
             other.exchange()
             assert desk.hear() + kitchen.hear() == ()
-        assert desk.timers.running(world.now_s).alarms[0].at == kitchen.timers.running(world.now_s).alarms[0].at
+        assert (
+            desk.timers.running(world.now_s).alarms[0].local_time
+            == kitchen.timers.running(world.now_s).alarms[0].local_time
+        )
         world.wait(23 * 3600 - 3 * HEARD_AFTER_S)
 
 
@@ -427,7 +432,7 @@ def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path
     world.wait(60)
     desk = Program(world, path).converse()
     assert desk.hear() == ()
-    assert [one.at.isoformat() for one in desk.timers.running(world.now_s).alarms] == ["2026-11-23T13:00:00"]
+    assert [one.local_time.isoformat() for one in desk.timers.running(world.now_s).alarms] == ["2026-11-23T13:00:00"]
 
 
 def test_alarm_rings_again_after_a_kill_during_it(path: Path, world: World) -> None:

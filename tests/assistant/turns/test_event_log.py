@@ -292,7 +292,7 @@ def test_log_of_idle_conversation_does_not_grow() -> None:
         assert kept_bytes < 11 * frames
         told = list(parse_entries(event_log.drain().entries))[1:]
         assert len(told) == frames
-        assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == (frames - 1) * FRAME_SAMPLES
+        assert [one.position for one in told if isinstance(one, FrameProcessed)][-1] == (frames - 1) * FRAME_SAMPLES
 
 
 @settings(max_examples=examples(15))
@@ -303,7 +303,7 @@ def test_replay_of_log_makes_same_decisions(conversation: int) -> None:
 
     def log_event(event: ReportedEvent, effects: SessionEffects) -> None:
         event_log.add_event(event, performance.session.turns.settings)
-        then.extend((event.at, _without_words(effect)) for effect in effects)
+        then.extend((event.position, _without_words(effect)) for effect in effects)
 
     performance.session.observe = log_event
     performance.perform()
@@ -312,7 +312,7 @@ def test_replay_of_log_makes_same_decisions(conversation: int) -> None:
         if isinstance(item, TurnSettings):
             again.turns.settings = item
         else:
-            now += [(item.at, _without_words(effect)) for effect in again.handle(item)]
+            now += [(item.position, _without_words(effect)) for effect in again.handle(item)]
     assert now == then
 
 

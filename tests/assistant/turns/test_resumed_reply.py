@@ -114,7 +114,7 @@ def test_request_or_cancel_prevents_resuming(
 ) -> None:
     scene, _ = at_reply_onset()
     scene.transcript(interrupt_briefly(scene), "")
-    scene.handle(replace(event, at=at(scene.now_ms)))
+    scene.handle(replace(event, position=at(scene.now_ms)))
     scene.silence(2000)
     assert not scene.turns.resume_pending
     assert not has_resumed(scene)

@@ -205,7 +205,7 @@ def test_pending_side_talk_becomes_turn_when_reply_ends(*, goes_on: bool) -> Non
 def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCleared) -> None:
     scene = pending_side_talk()
     now, why = at(scene.now_ms), "requested" if isinstance(event, ReplyRequested) else "cleared"
-    assert scene.handle(replace(event, at=now))[:3] == (
+    assert scene.handle(replace(event, position=now))[:3] == (
         DropAttempt(SECOND, why),  # type: ignore[arg-type]
         CloseSegment(SegmentId(at(1500)), 2, used=False),
         TurnDiscarded(2, now, at(3000), why),  # type: ignore[arg-type]

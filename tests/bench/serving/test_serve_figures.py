@@ -145,8 +145,8 @@ SWEEP = [
 
 def test_sweep_has_two_halves_that_cross() -> None:
     waits, rates = sweep_points(SWEEP, by_rate=False), sweep_points(SWEEP, by_rate=True)
-    assert [point.at for point in waits] == [50, 100, 400]
-    assert [point.at for point in rates] == [5, 20, 50]
+    assert [point.value for point in waits] == [50, 100, 400]
+    assert [point.value for point in rates] == [5, 20, 50]
     assert (waits[2].median_ms, waits[2].least_ms, waits[2].most_ms) == (600, 500, 700)
     assert sweep_points([], by_rate=True) == []
 

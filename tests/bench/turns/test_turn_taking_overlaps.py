@@ -9,7 +9,7 @@ from bench.turns.overlap_clips import Sound
 from bench.turns.overlap_table import Outcome, table
 
 SOUND = Sound("sentences", "one", "stops", np.zeros(MIC_RATE_HZ, np.int16), Samples(0), Samples(8000), "she")
-COUGH = replace(SOUND, group="coughs", wanted="continues")
+COUGH = replace(SOUND, group="coughs", expected="continues")
 
 
 def rows(*outcomes: Outcome) -> list[str]:

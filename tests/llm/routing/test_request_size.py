@@ -66,7 +66,7 @@ def of_half(half: str) -> list[Labelled]:
 
 def test_labelled_set_is_complete() -> None:
     assert len(REQUESTS) >= 200
-    assert len({(one.before, one.said) for one in REQUESTS}) == len(REQUESTS)
+    assert len({(one.before, one.text) for one in REQUESTS}) == len(REQUESTS)
     assert len(of_half("make")) == len(of_half("judge"))
     for code in LANGUAGES:
         labels = [request.label for request in REQUESTS if request.language == code]

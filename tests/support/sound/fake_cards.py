@@ -48,7 +48,7 @@ class FakeLibrary:
         def opened() -> CardStream[L]:
             if self.refusing is not None:
                 raise self.refusing
-            there = pick(self.devices, wish.wanted, wish.direction)
+            there = pick(self.devices, wish.device_name, wish.direction)
             what = Opened(
                 there.name,
                 there.host_api,

@@ -417,7 +417,7 @@ class Recording:
                 self._flush(told)
             return
         self._flush()
-        self.lines.append(" ; ".join([f"{event.at} {line_of(event, skip=1)}", *told]))
+        self.lines.append(" ; ".join([f"{event.position} {line_of(event, skip=1)}", *told]))
 
     def finish(self) -> list[str]:
         self._flush()
@@ -429,7 +429,7 @@ class Recording:
         vad = self._last.vad
         marks = ("~" * vad.possible_onset) + ("+" * vad.above_noise) + ("-" * vad.background_level)
         heard = f"{vad.speaking:d}{marks} {vad.boundary} {value_of(vad.possible_end)} {vad.probability:g}"
-        self.lines.append(" ; ".join([f"{self._last.at} f{self._frames} {heard}", *(told or ())]))
+        self.lines.append(" ; ".join([f"{self._last.position} f{self._frames} {heard}", *(told or ())]))
         self._last, self._frames = None, 0
 
 

@@ -250,14 +250,14 @@ class SimulatedSession(EffectChecks):
     def advance_to(self, position: int) -> None:
         """Passes on the events that are due up to this position. Of late playback reports, some never arrive."""
         for event in self.take_due(position + 1):
-            self.now = max(self.now, event.at)
+            self.now = max(self.now, event.position)
             match event:
                 case PlaybackProgress(reply_id=reply_id) if (
                     self.live.get(reply_id) != "committed" and not event.words_heard % 2
                 ):
                     pass
                 case _:
-                    self.handle(replace(event, at=self.now))
+                    self.handle(replace(event, position=self.now))
         self.now = Samples(position)
 
     def is_speech(self, start: Samples, *, voiced: bool) -> bool:

@@ -60,11 +60,11 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
         "engines": {str(stage): str(name) for stage, name in (trace.get("engines") or {}).items()},
         "fallbacks": tuple(str(one) for one in trace.get("fallbacks") or ()),
         "counters": {str(name): int(count) for name, count in (trace.get("counters") or {}).items()},
-        "words": None if trace.get("words") is None else _one(TracedWords, trace["words"]),
+        "words": None if trace.get("words") is None else _dataclass_of(TracedWords, trace["words"]),
         "turn_events_before": 0,  # inputs for a replay, which only the server's trace has
         "turn_events": (),
     }
-    return _one(TurnRecord, {**trace, **made})
+    return _dataclass_of(TurnRecord, {**trace, **made})
 
 
 def _stages(traced: Mapping[str, Mapping[str, float]]) -> dict[str, StageShare]:
@@ -90,14 +90,14 @@ def _outcome(traced: object) -> str:
 def _hearing(traced: Mapping[str, Any]) -> TracedHearing:
     partials = tuple(_all(TracedPartial, traced.get("partials")))
     silences = tuple((float(start), float(end)) for start, end in traced.get("silences_ms") or ())
-    return _one(TracedHearing, {**traced, "partials": partials, "silences_ms": silences})
+    return _dataclass_of(TracedHearing, {**traced, "partials": partials, "silences_ms": silences})
 
 
 def _all(kind: type[Made], traced: Iterable[Mapping[str, Any]] | None) -> list[Made]:
-    return [_one(kind, one) for one in traced or () if one.get("stage", STAGES[0]) in STAGES]
+    return [_dataclass_of(kind, one) for one in traced or () if one.get("stage", STAGES[0]) in STAGES]
 
 
-def _one(kind: type[Made], traced: Mapping[str, Any]) -> Made:
+def _dataclass_of(kind: type[Made], traced: Mapping[str, Any]) -> Made:
     """Creates a dataclass from its fields by name; lists become tuples."""
     made = {}
     for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass

@@ -122,7 +122,7 @@ class Replies:
         if reply is not None and event["item"].get("type") == "message":
             reply.item = str(event["item"]["id"])
 
-    def said(self, event: Event) -> Iterator[Effect]:
+    def add_words(self, event: Event) -> Iterator[Effect]:
         """Handles a piece of a reply's words."""
         reply = self._of(event)
         if reply is None:

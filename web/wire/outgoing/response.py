@@ -67,7 +67,7 @@ class Response:
         self._begin_message()
         self._text += text
         kind: EventType = "response.output_audio_transcript.delta" if self.head.spoken else "response.output_text.delta"
-        self._outbox.add_event(kind, {**self._part_at(), "delta": text})
+        self._outbox.add_event(kind, {**self._part_fields(), "delta": text})
 
     def send_audio(self, pcm: Pcm) -> bool:
         """Sends a piece of its audio: int16 (n,) at 24 kHz. Returns False if the response is text only."""
@@ -84,7 +84,7 @@ class Response:
             self._send_sound(self._sound.flush())
             self._end_message("completed")
         index = len(self._calls) + self.began
-        at = {**self._at(), "output_index": index}
+        at = {**self._response_fields(), "output_index": index}
         about = {**at, "item_id": item.id, "call_id": item.call_id}
         begun = call_object(item.id, item.call_id, item.name, "", "in_progress")
         done = call_object(item.id, item.call_id, item.name, item.arguments)
@@ -128,7 +128,7 @@ class Response:
 
     def _begin_call(self, item_id: ItemId, begun: JsonObject) -> tuple[JsonObject, ItemId | None]:
         index = len(self._calls) + self.began
-        at = {**self._at(), "output_index": index}
+        at = {**self._response_fields(), "output_index": index}
         previous = self._order.insert(item_id)
         self._outbox.add_event("response.output_item.added", {**at, "item": begun})
         self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": begun})
@@ -200,17 +200,19 @@ class Response:
             return
         self.began = True
         self._index = len(self._calls)
-        self._delta_start = _start_of_delta(self._part_at())
+        self._delta_start = _start_of_delta(self._part_fields())
         item = message_object(self.item_id, "assistant", None, "in_progress")
-        self._outbox.add_event("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add_event(
+            "response.output_item.added", {**self._response_fields(), "output_index": self._index, "item": item}
+        )
         if not self.deleted:
             previous = self._order.insert(self.item_id, written=not self.head.spoken)
             self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": item})
-        self._outbox.add_event("response.content_part.added", {**self._part_at(), "part": self._part("")})
+        self._outbox.add_event("response.content_part.added", {**self._part_fields(), "part": self._part("")})
 
     def _end_message(self, status: str) -> None:
         self._status, self._message_done = status, True
-        at = self._part_at()
+        at = self._part_fields()
         if self.head.spoken:
             self._outbox.add_event("response.output_audio.done", at)
             self._outbox.add_event("response.output_audio_transcript.done", {**at, "transcript": self._text})
@@ -218,7 +220,9 @@ class Response:
             self._outbox.add_event("response.output_text.done", {**at, "text": self._text})
         self._outbox.add_event("response.content_part.done", {**at, "part": self._part(self._text)})
         item = self.message()
-        self._outbox.add_event("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add_event(
+            "response.output_item.done", {**self._response_fields(), "output_index": self._index, "item": item}
+        )
         if not self.deleted:
             before = self._order.before(self.item_id)
             self._outbox.add_event("conversation.item.done", {"previous_item_id": before, "item": item})
@@ -230,11 +234,11 @@ class Response:
     def _part(self, text: str) -> JsonObject:
         return {"type": "audio", "transcript": text} if self.head.spoken else {"type": "text", "text": text}
 
-    def _at(self) -> JsonObject:
+    def _response_fields(self) -> JsonObject:
         return {"response_id": self.head.response_id}
 
-    def _part_at(self) -> JsonObject:
-        return {**self._at(), "item_id": self.item_id, "output_index": self._index, "content_index": 0}
+    def _part_fields(self) -> JsonObject:
+        return {**self._response_fields(), "item_id": self.item_id, "output_index": self._index, "content_index": 0}
 
 
 def _start_of_delta(at: JsonObject) -> str:

@@ -189,7 +189,7 @@ def timer_object(timer: ShownTimer) -> JsonObject:
         "state": timer.state,
         "left_s": round(timer.left_s, 1),
         "length_s": round(timer.length_s, 1),
-        "at": None if timer.at is None else timer.at.isoformat(timespec="seconds"),
+        "at": None if timer.local_time is None else timer.local_time.isoformat(timespec="seconds"),
         "repeats": timer.repeats,
     }
 

@@ -46,14 +46,14 @@ def gone(pid: int, within_s: float = 20.0) -> bool:
 
 
 def test_import_check_reports_times_and_errors() -> None:
-    found = examined("imports json no_such_module_here").found
+    found = examined("imports json no_such_module_here").facts
     assert isinstance(found["json"], float)
     assert "No module named" in str(found["no_such_module_here"])
 
 
 def test_failing_check_is_one_line(tmp_path: Path) -> None:
     answer = examined("vad silero", config=str(tmp_path / "missing.toml"))
-    assert answer.found == {}
+    assert answer.facts == {}
     assert "missing.toml" in answer.error
     assert "\n" not in answer.error
 
@@ -86,7 +86,7 @@ def test_children_of_a_finished_check_are_killed(end: str, tmp_path: Path, monke
         'print(f\'{{"found": {{"pid": {child.pid}}}}}\', flush=True)\n'
         f"{end}\n",
     )
-    pid = examined("anything").found["pid"]
+    pid = examined("anything").facts["pid"]
     assert isinstance(pid, int)
     assert gone(pid)
 

@@ -38,7 +38,7 @@ def test_local_uses_the_model_on_this_machine() -> None:
     for settings in (DEFAULTS, BOTH, WITHOUT_SKILLS):
         choice = choose(settings, "local", (OLLAMA,), local_endpoint=downloaded)
         assert choice.settings.llm.endpoints == (QWEN,)
-        assert choice.said == "language model: qwen3-0.6b on this machine, for this run"
+        assert choice.message == "language model: qwen3-0.6b on this machine, for this run"
 
 
 def test_local_is_an_endpoint_of_that_name_if_there_is_one() -> None:
@@ -57,7 +57,7 @@ def test_local_without_a_model_names_the_command() -> None:
 def test_auto_uses_the_model_on_this_machine_if_no_server_is_found() -> None:
     choice = choose(DEFAULTS, "auto", (EMBEDDER,), local_endpoint=downloaded)
     assert choice.settings.llm.endpoints == (QWEN,)
-    assert "qwen3-0.6b on this machine" in choice.said
+    assert "qwen3-0.6b on this machine" in choice.message
     assert choose(DEFAULTS, "auto", (OLLAMA,), local_endpoint=downloaded).settings.llm.endpoints != (QWEN,)
 
 
@@ -69,18 +69,18 @@ def test_found_server_is_not_used_unless_requested() -> None:
     for settings in (DEFAULTS, BOTH):
         choice = choose(settings, None, (OLLAMA,))
         assert choice.settings is settings
-        assert (choice.said, choice.why, choice.fallback) == ("", "", False)
+        assert (choice.message, choice.why, choice.fallback) == ("", "", False)
 
 
 def test_auto_uses_the_first_usable_server() -> None:
     choice = choose(BOTH, "auto", (LOCKED, EMBEDDER, VLLM, OLLAMA))
     assert choice.settings.llm.endpoints == (EndpointSection(name="vllm", url=VLLM.url, model="qwen"),)
-    assert choice.said == (
+    assert choice.message == (
         "language model: vLLM at http://127.0.0.1:8000/v1, qwen, the first of its 2 models, for this run"
     )
     assert not choice.fallback
     assert replace(choice.settings, llm=BOTH.llm) == BOTH
-    assert choose(DEFAULTS, "auto", (OLLAMA,)).said == (
+    assert choose(DEFAULTS, "auto", (OLLAMA,)).message == (
         "language model: Ollama at http://127.0.0.1:11434/v1, llama3.2:latest, for this run"
     )
 
@@ -88,11 +88,11 @@ def test_auto_uses_the_first_usable_server() -> None:
 def test_auto_without_a_server_reports_what_answers_instead() -> None:
     choice = choose(DEFAULTS, "auto", (), (8000, 1234))
     assert choice.settings == DEFAULTS
-    assert choice.said == "no language model was found on localhost (ports 8000, 1234); the built-in skills answer"
+    assert choice.message == "no language model was found on localhost (ports 8000, 1234); the built-in skills answer"
     assert choice.fallback
     choice = choose(BOTH, "auto", (LOCKED, EMBEDDER), (8080,))
     assert choice.settings == BOTH
-    assert choice.said == (
+    assert choice.message == (
         "no language model was found on localhost (ports 8080); "
         "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key); "
         "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); the configured endpoints answer (near, far)"
@@ -103,14 +103,14 @@ def test_auto_without_a_server_reports_what_answers_instead() -> None:
 def test_name_selects_only_that_endpoint() -> None:
     choice = choose(BOTH, "far", ())
     assert choice.settings.llm.endpoints == (FAR,)
-    assert choice.said == "language model: far, m, for this run"
+    assert choice.message == "language model: far, m, for this run"
     assert not choice.fallback
 
 
 def test_skills_select_no_endpoint() -> None:
     choice = choose(BOTH, "skills", ())
     assert choice.settings.llm.endpoints == ()
-    assert choice.said == "no language model, as requested: the built-in skills answer"
+    assert choice.message == "no language model, as requested: the built-in skills answer"
     assert not choice.fallback
 
 

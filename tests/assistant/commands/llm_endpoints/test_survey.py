@@ -56,7 +56,7 @@ async def test_configured_and_local_servers_are_asked_and_shown() -> None:
         )
         environ: Mapping[str, str] = {"KEY": "k"}
         seen = await survey(everybody, environ, ports=ports)
-    assert [server.name for server in seen.found] == ["Ollama", UNKNOWN]
+    assert [server.name for server in seen.servers] == ["Ollama", UNKNOWN]
     states = {check.endpoint.name: check for check in seen.configured}
     assert states["good"].problem == ""
     assert states["good"].state.startswith("answers in ")

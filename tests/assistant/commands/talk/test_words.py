@@ -16,7 +16,7 @@ def words(text: str, start_ms: float = 0.0) -> list[TimedWord]:
 
 
 def lit(reply: ReplyWords, played_ms: float) -> str | None:
-    place = reply.at(played_ms)
+    place = reply.word_at(played_ms)
     return None if place is None else reply.passages[place.passage][place.start : place.end]
 
 
@@ -26,14 +26,14 @@ def test_words_are_highlighted_in_order() -> None:
     reply.place(words("It's ten past"))
     assert reply.passages == ["It's ten past"]
     assert [lit(reply, ms) for ms in (0, 150, 299)] == ["It's", "ten", "past"]
-    assert reply.at(300) == HighlightedWord(0, 13, 13)
-    assert reply.at(-1) == HighlightedWord(0, 0, 0)
+    assert reply.word_at(300) == HighlightedWord(0, 13, 13)
+    assert reply.word_at(-1) == HighlightedWord(0, 0, 0)
 
 
 def test_words_may_be_timed_before_their_text() -> None:
     reply = ReplyWords()
     reply.place(words("one two three"))
-    assert reply.at(0) is None
+    assert reply.word_at(0) is None
     reply.add_chunk("one two", spaced=True)
     assert lit(reply, 150) == "two"
     reply.add_chunk("three", spaced=True)
@@ -44,7 +44,7 @@ def test_whole_word_after_the_last_one_is_found() -> None:
     reply = ReplyWords()
     reply.add_chunk("have a cat and a cap", spaced=True)
     reply.place(words("have a cat and a cap"))
-    assert [reply.at(100 * at) for at in (1, 4)] == [HighlightedWord(0, 5, 6), HighlightedWord(0, 15, 16)]
+    assert [reply.word_at(100 * at) for at in (1, 4)] == [HighlightedWord(0, 5, 6), HighlightedWord(0, 15, 16)]
 
 
 def test_word_with_another_spelling_is_skipped() -> None:
@@ -91,7 +91,7 @@ def test_positions_are_within_their_passage(units: list[str], data: st.DataObjec
         reply.place(words(unit, at_ms))
         at_ms += 800
     for ms in range(0, int(at_ms) + 100, 90):
-        place = reply.at(ms)
+        place = reply.word_at(ms)
         if place is not None:
             assert 0 <= place.start <= place.end <= len(reply.passages[place.passage])
     assert len(reply._unplaced) <= MAX_WAITING

@@ -21,7 +21,7 @@ def test_nothing_is_kept_unless_it_is_wanted() -> None:
 
 
 def test_transcript_is_found_by_its_words() -> None:
-    recent = RecentTokens(wanted=True)
+    recent = RecentTokens(enabled=True)
     recent.add_transcript(FIRST, tokens(" It", " is", " noon."))
     recent.add_transcript(SECOND, tokens(" yes"))
     assert recent.of("It is noon.") == tokens(" It", " is", " noon.")
@@ -32,7 +32,7 @@ def test_transcript_is_found_by_its_words() -> None:
 
 
 def test_settled_beginning_belongs_to_its_segment_only() -> None:
-    recent = RecentTokens(wanted=True)
+    recent = RecentTokens(enabled=True)
     recent.settle(FIRST, tokens(" one"))
     recent.settle(FIRST, tokens(" two"))
     recent.add_transcript(FIRST, tokens(" three"))
