@@ -93,11 +93,11 @@ class DegradationPolicy:
 
     def record(self, lateness: float, now_s: float) -> bool:
         """Records a lateness. Returns whether the level changed."""
-        wanted = Degradation(sum(lateness >= rises_at for rises_at in RISES_AT))
-        if wanted > self.level:
+        level = Degradation(sum(lateness >= rises_at for rises_at in RISES_AT))
+        if level > self.level:
             relapsed = self._fell_at_s is not None and now_s - self._fell_at_s < RELAPSE_S
             self._calm_s = min(2 * self._calm_s, LONGEST_CALM_S) if relapsed else CALM_S
-            self.level, self._calm_since_s = wanted, None
+            self.level, self._calm_since_s = level, None
             return True
         if self.level == Degradation.NONE or lateness >= FALLS_BELOW * RISES_AT[self.level - 1]:
             self._calm_since_s = None

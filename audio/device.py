@@ -59,12 +59,12 @@ def noun(direction: Direction) -> str:
     return "microphone" if direction == "input" else "loudspeaker"
 
 
-def pick(devices: Sequence[Device], wanted: str, direction: Direction) -> Device:
-    """Returns the device that `wanted` denotes. Pure.
+def pick(devices: Sequence[Device], device_name: str, direction: Direction) -> Device:
+    """Returns the device that `device_name` denotes. Pure.
 
     Args:
         devices: From `audio.devices.list_devices`.
-        wanted: "" for the default, an index, a name, or a part of a name or of "name, host API".
+        device_name: "" for the default, an index, a name, or a part of a name or of "name, host API".
         direction: Required direction.
 
         Raises DeviceError if none matches, or several with different names; the message names the candidates.
@@ -75,11 +75,11 @@ def pick(devices: Sequence[Device], wanted: str, direction: Direction) -> Device
             f"no {noun(direction)} was found: connect one, or start the sound server (`repartee devices` lists all "
             "devices)"
         )
-    if not wanted.strip():
+    if not device_name.strip():
         return next((device for device in able if device.is_default(direction)), able[0])
-    if wanted.strip().isdecimal():
-        return _by_index(able, int(wanted), direction)
-    return _by_name(able, wanted.strip(), direction)
+    if device_name.strip().isdecimal():
+        return _by_index(able, int(device_name), direction)
+    return _by_name(able, device_name.strip(), direction)
 
 
 def _by_index(able: Sequence[Device], index: int, direction: Direction) -> Device:
@@ -89,16 +89,16 @@ def _by_index(able: Sequence[Device], index: int, direction: Direction) -> Devic
     raise DeviceError(f"device {index} is not a {noun(direction)}: choose {_named(able, with_index=True)}")
 
 
-def _by_name(able: Sequence[Device], wanted: str, direction: Direction) -> Device:
-    said = wanted.casefold()
-    exact = [device for device in able if said in (device.name.casefold(), device.full_name.casefold())]
-    meant = exact or [device for device in able if said in device.full_name.casefold()]
+def _by_name(able: Sequence[Device], device_name: str, direction: Direction) -> Device:
+    folded_name = device_name.casefold()
+    exact = [device for device in able if folded_name in (device.name.casefold(), device.full_name.casefold())]
+    meant = exact or [device for device in able if folded_name in device.full_name.casefold()]
     if not meant:
         raise DeviceError(
-            f'no {noun(direction)} is called "{wanted}": choose {_named(able)}, or write a part of the name'
+            f'no {noun(direction)} is called "{device_name}": choose {_named(able)}, or write a part of the name'
         )
     if len({device.name for device in meant}) > 1:
-        raise DeviceError(f'"{wanted}" may be {_named(meant)}: write more of the name, or its number')
+        raise DeviceError(f'"{device_name}" may be {_named(meant)}: write more of the name, or its number')
     # One device on several host APIs: prefer that of the default device, else the first one listed.
     own = next((device.host_api for device in able if device.is_default(direction)), meant[0].host_api)
     return next((device for device in meant if device.host_api == own), meant[0])

@@ -291,18 +291,18 @@ class MicrophoneLine:
     def _cut_frames(self, pcm: Pcm) -> list[Frame]:
         """Cuts (partial + pcm) into frames; keeps the rest as the new partial frame."""
         frames = []
-        at = 0
+        position = 0
         if self._partial_samples:
-            at = min(len(pcm), FRAME_SAMPLES - self._partial_samples)
-            self._store_partial(pcm[:at])
+            position = min(len(pcm), FRAME_SAMPLES - self._partial_samples)
+            self._store_partial(pcm[:position])
             if self._partial_samples == FRAME_SAMPLES:
                 self._partial, self._full = self._full, self._partial
                 self._partial_samples = 0
                 frames.append(self._make_frame(self._full))
-        while len(pcm) - at >= FRAME_SAMPLES:
-            frames.append(self._make_frame(pcm[at : at + FRAME_SAMPLES]))
-            at += FRAME_SAMPLES
-        self._store_partial(pcm[at:])
+        while len(pcm) - position >= FRAME_SAMPLES:
+            frames.append(self._make_frame(pcm[position : position + FRAME_SAMPLES]))
+            position += FRAME_SAMPLES
+        self._store_partial(pcm[position:])
         return frames
 
     def _store_partial(self, pcm: Pcm) -> None:

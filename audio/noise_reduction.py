@@ -36,13 +36,15 @@ class NoiseReduction:
     def clean(self, pcm: Pcm) -> Pcm:
         """Returns the cleaned frame, int16, 20 ms at 16 kHz. Raises AudioError if the library fails."""
         cleaned = np.empty(FRAME_SAMPLES, np.int16)
-        for at in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
-            step = self._frame_type(bytearray(pcm[at : at + _STEP_SAMPLES].tobytes()), MIC_RATE_HZ, 1, _STEP_SAMPLES)
+        for start in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
+            step = self._frame_type(
+                bytearray(pcm[start : start + _STEP_SAMPLES].tobytes()), MIC_RATE_HZ, 1, _STEP_SAMPLES
+            )
             try:
                 self._module.process_stream(step)
             except RuntimeError as error:
                 raise AudioError("noise reduction failed inside livekit") from error
-            cleaned[at : at + _STEP_SAMPLES] = np.frombuffer(step.data, np.int16)
+            cleaned[start : start + _STEP_SAMPLES] = np.frombuffer(step.data, np.int16)
         return cleaned
 
 

@@ -17,9 +17,9 @@ class NotReadableError(Exception):
     """The bytes are not protobuf: the file is damaged or of another kind."""
 
 
-def messages(view: memoryview, wanted: int) -> Iterator[memoryview]:
+def messages(view: memoryview, number: int) -> Iterator[memoryview]:
     """Yields the payloads of one field, in order. Raises NotReadableError."""
-    return (payload for field, payload, _ in fields(view) if field == wanted)
+    return (payload for field, payload, _ in fields(view) if field == number)
 
 
 def fields(view: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
@@ -27,32 +27,32 @@ def fields(view: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
 
     Raises NotReadableError if the data is truncated.
     """
-    at = 0
-    while at < len(view):
-        start = at
-        key, at = _varint(view, at)
+    position = 0
+    while position < len(view):
+        start = position
+        key, position = _varint(view, position)
         kind = key & 7
         if kind == 2:
-            size, begin = _varint(view, at)
+            size, begin = _varint(view, position)
         elif kind == 0:
-            begin, size = at, _varint(view, at)[1] - at
+            begin, size = position, _varint(view, position)[1] - position
         elif kind in (1, 5):
-            begin, size = at, 8 if kind == 1 else 4
+            begin, size = position, 8 if kind == 1 else 4
         else:
             raise NotReadableError
-        at = begin + size
-        if at > len(view):
+        position = begin + size
+        if position > len(view):
             raise NotReadableError
-        yield key >> 3, view[begin:at], view[start:at]
+        yield key >> 3, view[begin:position], view[start:position]
 
 
 def numbers(payload: memoryview) -> list[int]:
     """Decodes the numbers of a field, which may hold several. Raises NotReadableError."""
-    found, at = [], 0
-    while at < len(payload):
-        value, at = _varint(payload, at)
-        found.append(value)
-    return found
+    values, position = [], 0
+    while position < len(payload):
+        value, position = _varint(payload, position)
+        values.append(value)
+    return values
 
 
 def text(payload: memoryview) -> str:
@@ -73,16 +73,16 @@ def number(field: int, value: int) -> bytes:
     return _encoded(field << 3) + _encoded(value)
 
 
-def _varint(view: memoryview, at: int) -> tuple[int, int]:
+def _varint(view: memoryview, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        if at >= len(view) or shift > 63:
+        if position >= len(view) or shift > 63:
             raise NotReadableError
-        byte = view[at]
+        byte = view[position]
         value |= (byte & 0x7F) << shift
-        at += 1
+        position += 1
         if byte < 0x80:
-            return value, at
+            return value, position
         shift += 7
 
 

@@ -119,9 +119,9 @@ class Playout:
             return False
         if len(pcm) > self.room_samples:
             raise ValueError(f"{len(pcm)} samples do not fit: there is room for {self.room_samples}")
-        at = (self._head + self._queued) % len(self._queue)
-        first = min(len(pcm), len(self._queue) - at)
-        self._queue[at : at + first] = pcm[:first]
+        position = (self._head + self._queued) % len(self._queue)
+        first = min(len(pcm), len(self._queue) - position)
+        self._queue[position : position + first] = pcm[:first]
         self._queue[: len(pcm) - first] = pcm[first:]
         self._queued += len(pcm)
         return True

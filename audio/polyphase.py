@@ -55,7 +55,9 @@ class Polyphase:
         """Processes the next samples (n,); returns what is ready."""
         if len(sound) <= _PIECE:
             return self._push_piece(sound)
-        return np.concatenate([self._push_piece(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)])
+        return np.concatenate(
+            [self._push_piece(sound[start : start + _PIECE]) for start in range(0, len(sound), _PIECE)]
+        )
 
     def finish(self, samples: int) -> Float32:
         """Returns `samples` more, as if silence followed."""
@@ -94,7 +96,7 @@ def _designed(up: int, down: int) -> tuple[Float32, int]:
     taps = -(-n.size // up)
     filters = np.zeros((up, taps), np.float32)
     for phase in range(up):
-        one = whole[phase::up]
-        filters[phase, taps - one.size :] = one[::-1]
+        phase_taps = whole[phase::up]
+        filters[phase, taps - phase_taps.size :] = phase_taps[::-1]
         filters[phase] /= filters[phase].sum()
     return filters, half

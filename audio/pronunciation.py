@@ -40,39 +40,39 @@ class Pronunciations:
         """`entries`: words with another spelling, or with phonemes as in /niːv/. See `problem`."""
         self._respellings: dict[str, str] = {}
         self._phonemes: dict[str, str] = {}
-        for word, said in entries.items():
-            if found := _PHONEMES.fullmatch(said):
-                self._phonemes[word] = found["phonemes"].replace("g", "ɡ")
+        for word, entry in entries.items():
+            if match := _PHONEMES.fullmatch(entry):
+                self._phonemes[word] = match["phonemes"].replace("g", "ɡ")
             else:
-                self._respellings[word] = said
+                self._respellings[word] = entry
 
     def respelled(self, text: str) -> str:
         """Returns the text with the other spelling of each word that has one."""
         parts, done = [], 0
-        for start, end, said, _ in _entries_in(text, self._respellings):
-            parts += [text[done:start], said]
+        for start, end, entry, _ in _entries_in(text, self._respellings):
+            parts += [text[done:start], entry]
             done = end
         return "".join((*parts, text[done:]))
 
     def pronounced(self, text: str) -> list[PronouncedWord]:
         """Returns the words of a text that have phonemes, in order."""
         return [
-            PronouncedWord(start, end + len(possessive), said + (_s_after(said) if possessive else ""))
-            for start, end, said, possessive in _entries_in(text, self._phonemes)
+            PronouncedWord(start, end + len(possessive), entry + (_s_after(entry) if possessive else ""))
+            for start, end, entry, possessive in _entries_in(text, self._phonemes)
         ]
 
 
-def problem(word: str, said: object) -> str:
+def problem(word: str, entry: object) -> str:
     """Returns what is wrong with an entry, to follow its name; "" if nothing is."""
     if not _WORD.fullmatch(word):
         return "must be one word"
-    if isinstance(said, str) and said.startswith("/"):
-        found = _PHONEMES.fullmatch(said)
-        if found is None:
+    if isinstance(entry, str) and entry.startswith("/"):
+        match = _PHONEMES.fullmatch(entry)
+        if match is None:
             return "must have phonemes between two slashes, as in /niːv/"
-        unknown = next((sign for sign in found["phonemes"] if sign not in _SIGNS), "")
+        unknown = next((sign for sign in match["phonemes"] if sign not in _SIGNS), "")
         return f'has "{unknown}", which is not a known phoneme' if unknown else ""
-    if not isinstance(said, str) or not any(map(str.isalnum, said)) or any(sign in said for sign in "\n\r[]/"):
+    if not isinstance(entry, str) or not any(map(str.isalnum, entry)) or any(sign in entry for sign in "\n\r[]/"):
         return 'must be a spelling to read aloud, as in "Neev", or phonemes, as in "/niːv/"'
     return ""
 
@@ -86,10 +86,10 @@ def _entries_in(text: str, entries: Mapping[str, str]) -> Iterator[tuple[int, in
         ending = _ENDING.search(body)
         assert ending is not None, "it can be empty"
         word = body[: ending.start()]
-        said = entries.get(word) or entries.get(word.lower())
-        if said:
+        entry = entries.get(word) or entries.get(word.lower())
+        if entry:
             start = token.end() - len(body)
-            yield start, start + len(word), said, ending[1] or ""
+            yield start, start + len(word), entry, ending[1] or ""
 
 
 def _s_after(phonemes: str) -> str:

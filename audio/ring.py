@@ -43,9 +43,9 @@ class Ring:
             raise ValueError(f"the ring ends at {self._end}; samples from {start} on would leave a gap or overlap")
         capacity = len(self._samples)
         newest = pcm[-capacity:]
-        at = (start + len(pcm) - len(newest)) % capacity
-        first = min(len(newest), capacity - at)
-        self._samples[at : at + first] = newest[:first]
+        position = (start + len(pcm) - len(newest)) % capacity
+        first = min(len(newest), capacity - position)
+        self._samples[position : position + first] = newest[:first]
         if first < len(newest):
             self._samples[: len(newest) - first] = newest[first:]
         self._end = Samples(start + len(pcm))
@@ -63,8 +63,8 @@ class Ring:
         begin = min(max(start, self.oldest), end)
         self.missed_samples += begin - start
         copy = np.empty(end - begin, np.int16)
-        at = begin % len(self._samples)
-        first = min(len(copy), len(self._samples) - at)
-        copy[:first] = self._samples[at : at + first]
+        position = begin % len(self._samples)
+        first = min(len(copy), len(self._samples) - position)
+        copy[:first] = self._samples[position : position + first]
         copy[first:] = self._samples[: len(copy) - first]
         return copy

@@ -103,13 +103,13 @@ class QueuedSpeaker:
 
     async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play_chunk`. Also returns False after the card has stopped."""
-        at = 0
+        position = 0
         while not self._ended:
-            taken = self._mixer.offer(sound_id, pcm[at:])
+            taken = self._mixer.offer(sound_id, pcm[position:])
             if taken is None:
                 return False
-            at += taken
-            if at == len(pcm):
+            position += taken
+            if position == len(pcm):
                 return True
             self._changed.clear()
             await self._changed.wait()

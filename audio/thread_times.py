@@ -65,14 +65,14 @@ class ThreadTimes:
         return EngineSample(time.monotonic(), progress, processor_s, starved)
 
     def _named(self, name: str) -> set[int]:
-        found = set()
+        thread_ids = set()
         try:
             for thread in self.tasks.iterdir():
                 try:
                     if (thread / "comm").read_text().strip() == name[:15]:
-                        found.add(int(thread.name))
+                        thread_ids.add(int(thread.name))
                 except OSError:
                     continue  # it has ended
         except OSError:  # no /proc
             return set()
-        return found
+        return thread_ids

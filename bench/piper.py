@@ -86,9 +86,12 @@ async def measure(voice: PiperTts, rounds: int) -> None:
         busy, lags[:] = sorted(lags), []
         await _cancels(voice, rounds)
         watch.cancel()
-    for name, found in (("idle", idle), ("speaking without a pause", busy)):
-        print(f"lag of the loop, {name}: p50 {_quantile(found, 0.5):.2f}, p95 {_quantile(found, 0.95):.2f}, ", end="")
-        print(f"p99 {_quantile(found, 0.99):.2f}, worst {found[-1]:.2f} ms")
+    for name, times_ms in (("idle", idle), ("speaking without a pause", busy)):
+        print(
+            f"lag of the loop, {name}: p50 {_quantile(times_ms, 0.5):.2f}, p95 {_quantile(times_ms, 0.95):.2f}, ",
+            end="",
+        )
+        print(f"p99 {_quantile(times_ms, 0.99):.2f}, worst {times_ms[-1]:.2f} ms")
 
 
 async def measure_units(voice: PiperTts, rounds: int) -> None:
@@ -105,9 +108,9 @@ async def _unit(voice: PiperTts, text: str, rounds: int) -> None:
         spare = float("inf")
         async with aclosing(voice.speak(text)) as sound:
             async for chunk in sound:
-                at = _ms(began)
-                first = first or at
-                spare = min(spare, first + s_of_reply_samples(samples) * 1000 - at) if samples else spare
+                time_ms = _ms(began)
+                first = first or time_ms
+                spare = min(spare, first + s_of_reply_samples(samples) * 1000 - time_ms) if samples else spare
                 samples += chunk.pcm.size
         firsts.append(first)
         wholes.append(_ms(began))
@@ -172,8 +175,8 @@ def _ms(began: float) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _quantile(found: list[float], share: float) -> float:
-    return found[min(len(found) - 1, int(len(found) * share))]
+def _quantile(times_ms: list[float], share: float) -> float:
+    return times_ms[min(len(times_ms) - 1, int(len(times_ms) * share))]
 
 
 if __name__ == "__main__":

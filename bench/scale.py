@@ -46,8 +46,8 @@ def written(page: str, given: Inputs) -> str:
 def inputs_of(assigned: list[str]) -> Inputs:
     """Returns the inputs with some replaced, each "name=value". Raises ValueError for an unknown name or value."""
     values: dict[str, float] = {}
-    for one in assigned:
-        name, _, value = one.partition("=")
+    for text in assigned:
+        name, _, value = text.partition("=")
         if name not in ABOUT:
             raise ValueError(f"{name} is no input; they are {', '.join(ABOUT)}")
         values[name] = float(value)

@@ -74,29 +74,31 @@ class Bench:
         async with model(self.behaviour, self.out) as llm:
             on_one = [scenario for scenario in scenarios if scenario != "warmup"]
             if on_one:
-                async with self._server(llm.url) as one:
+                async with self._server(llm.url) as running_server:
                     for scenario in on_one:
-                        await self._measure(Stage(one.url, llm, self.behaviour, scenario), one.pid, self.plan)
+                        await self._measure(
+                            Stage(running_server.url, llm, self.behaviour, scenario), running_server.pid, self.plan
+                        )
             if "warmup" in scenarios:
                 for start in range(1, self.plan.starts + 1):
-                    async with self._server(llm.url) as one:
-                        stage = Stage(one.url, llm, self.behaviour, "warmup", start=start)
-                        await self._measure(stage, one.pid, self.plan)
+                    async with self._server(llm.url) as running_server:
+                        stage = Stage(running_server.url, llm, self.behaviour, "warmup", start=start)
+                        await self._measure(stage, running_server.pid, self.plan)
             for variant in variants:
-                async with self._server(llm.url, variant) as one:
+                async with self._server(llm.url, variant) as running_server:
                     for again in variant.scenarios:
-                        stage = Stage(one.url, llm, self.behaviour, again, variant=variant.name)
-                        await self._measure(stage, one.pid, varied(self.plan))
+                        stage = Stage(running_server.url, llm, self.behaviour, again, variant=variant.name)
+                        await self._measure(stage, running_server.pid, varied(self.plan))
 
     @asynccontextmanager
     async def _server(self, llm_url: str, variant: Variant | None = None) -> AsyncGenerator[Server]:
         given = variant or Variant("run", (), ())
         # The row of a turn holds its trace as well. These files are for tools that read traces.
         settings = [f"trace.dir={self.out / TRACES / given.name}", *self.settings, *given.settings]
-        async with server(llm_url, settings, self.out / f"server-{given.name}.log", given.program) as one:
+        async with server(llm_url, settings, self.out / f"server-{given.name}.log", given.program) as running_server:
             if not self.engines:
-                self.ready_s, self.engines = one.ready_s, one.engines
-            yield one
+                self.ready_s, self.engines = running_server.ready_s, running_server.engines
+            yield running_server
 
     async def _measure(self, stage: Stage, pid: int, plan: Plan) -> None:
         loop = asyncio.get_running_loop()
@@ -130,7 +132,7 @@ def measure(options: argparse.Namespace) -> Run:
     variants = [of_profile(name) for name in options.profiles] if "profiles" in options.only else []
     if "engines" in options.only:
         variants += [of_engine(name, options.manifest) for name in options.engine]
-    at, before, began_s = datetime.now(UTC).isoformat(), busy_of_machine(), time.monotonic()
+    started_at, before, began_s = datetime.now(UTC).isoformat(), busy_of_machine(), time.monotonic()
     try:
         asyncio.run(bench.run([scenario for scenario in SCENARIOS if scenario in options.only], variants))
     except NotStartedError as error:
@@ -142,7 +144,7 @@ def measure(options: argparse.Namespace) -> Run:
         others = max(0.0, (after[0] - before[0] - (after[1] - before[1])) / (took_s * cores))
     return Run(
         shlex.join(["python", "-m", "bench.serve", *sys.argv[1:]]),
-        at,
+        started_at,
         cores,
         others,
         bench.ready_s,
@@ -165,11 +167,11 @@ def _curve(options: argparse.Namespace) -> tuple[CurvePoint, ...]:
 
 def parts_of(text: str) -> list[Part]:
     """Parses a list of parts and returns them in playing order. Raises argparse.ArgumentTypeError."""
-    wanted = text.split(",")
-    unknown = [name for name in wanted if name not in PARTS]
+    names = text.split(",")
+    unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {','.join(PARTS)}")
-    return [part for part in PARTS if part in wanted]
+    return [part for part in PARTS if part in names]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -68,11 +68,11 @@ THRESHOLDS = tuple(np.arange(-8.0, 12.1, 0.25).tolist())
 SILENCE, SMART, FUSED = "silence alone", "Smart Turn alone", "all together"
 
 _STRIPPED: Mapping[str, Callable[[EndOfTurnEvidence], EndOfTurnEvidence]] = {
-    SMART: lambda one: replace(one, prosody=None, text=None),
-    "sound alone": lambda one: replace(one, text=None, smart_turn=None),
-    "words alone": lambda one: replace(one, prosody=None, smart_turn=None),
-    "sound and words": lambda one: replace(one, smart_turn=None),
-    FUSED: lambda one: one,
+    SMART: lambda evidence: replace(evidence, prosody=None, text=None),
+    "sound alone": lambda evidence: replace(evidence, text=None, smart_turn=None),
+    "words alone": lambda evidence: replace(evidence, prosody=None, smart_turn=None),
+    "sound and words": lambda evidence: replace(evidence, smart_turn=None),
+    FUSED: lambda evidence: evidence,
 }
 """Reduces the evidence to that of one source."""
 
@@ -116,9 +116,9 @@ def result_of(name: str, corpus: Corpus, estimator: EndOfTurnEstimator, reply: R
     known = estimates(corpus, estimator, FUSED)
     profiles = {}
     for profile_name, profile in PROFILES.items():
-        found = outcomes(corpus, _by_profile(known, profile), reply)
-        profiles[profile_name] = {"all": figures(found), **figures_by_group(found)}
-    curves = {source: main_figures(found) for source, found in families(corpus, estimator)}
+        profile_outcomes = outcomes(corpus, _by_profile(known, profile), reply)
+        profiles[profile_name] = {"all": figures(profile_outcomes), **figures_by_group(profile_outcomes)}
+    curves = {source: main_figures(profile_outcomes) for source, profile_outcomes in families(corpus, estimator)}
     return Result(name, profiles["auto"]["all"], curves, profiles)
 
 
@@ -153,8 +153,8 @@ def _thresholded(known: Mapping[Key, EndOfTurnEstimate], threshold: float) -> Wa
     """Returns the program's rule with one threshold and no tiers."""
 
     def wait(moment: Moment) -> float:
-        found = known[key_of(moment)]
-        wanted_ms = found.silence_ms + found.pause_excess_ms * (threshold - found.logit)
+        estimate = known[key_of(moment)]
+        wanted_ms = estimate.silence_ms + estimate.pause_excess_ms * (threshold - estimate.logit)
         return min(max(wanted_ms, FLOOR_MS), CEILING_MS)
 
     return wait

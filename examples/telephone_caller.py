@@ -28,7 +28,9 @@ def stream_of(webhook: str) -> tuple[str, str]:
     """Asks the webhook where the call goes: address and token."""
     with urllib.request.urlopen(urllib.request.Request(webhook, method="POST"), timeout=10) as answer:
         (stream,) = ET.fromstring(answer.read()).iter("Stream")
-    return stream.attrib["url"], next(one.attrib["value"] for one in stream if one.attrib["name"] == "token")
+    return stream.attrib["url"], next(
+        element.attrib["value"] for element in stream if element.attrib["name"] == "token"
+    )
 
 
 async def send(socket: ClientConnection, event: str, **fields: object) -> None:
@@ -36,7 +38,7 @@ async def send(socket: ClientConnection, event: str, **fields: object) -> None:
     await socket.send(json.dumps({"event": event, "streamSid": "MZ1", **fields}))
 
 
-async def call(url: str, token: str, said: bytes) -> bytes:
+async def call(url: str, token: str, speech: bytes) -> bytes:
     """Says this mu-law sound. Returns what was heard until the assistant had finished."""
     heard, to_play, silent_s, due_s = bytearray(), bytearray(), 0.0, asyncio.get_running_loop().time()
     marks: list[tuple[int, object]] = []  # position in what is heard, mark
@@ -46,7 +48,10 @@ async def call(url: str, token: str, said: bytes) -> bytes:
         start = {"streamSid": "MZ1", "callSid": "CA1", "mediaFormat": media, "customParameters": {"token": token}}
         await send(socket, "start", start=start)
         while not heard or silent_s < LISTEN_S:
-            frame, said = said[:FRAME_BYTES].ljust(FRAME_BYTES, b"\xff") if said else SILENCE, said[FRAME_BYTES:]
+            frame, speech = (
+                speech[:FRAME_BYTES].ljust(FRAME_BYTES, b"\xff") if speech else SILENCE,
+                speech[FRAME_BYTES:],
+            )
             await send(socket, "media", media={"track": "inbound", "payload": base64.b64encode(frame).decode()})
             due_s += FRAME_S
             try:  # receive until it is time for the next frame

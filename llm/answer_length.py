@@ -32,8 +32,8 @@ def asked_tokens(
         return None
     tables = [parameters, *(value for value in parameters.values() if isinstance(value, Mapping))]
     given = [table[name] for table in tables for name in _NAMES if name in table]
-    wanted = given[0] if given else setting
-    return wanted if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted > 0 else None
+    limit = given[0] if given else setting
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
 
 
 class AnswerLength:

@@ -31,7 +31,7 @@ def mean_probability(logprobs: object) -> float | None:
     entries = (
         [entry.get("logprob") for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
     )
-    known = [one for one in map(probability_of, entries) if one is not None]
+    known = [entry for entry in map(probability_of, entries) if entry is not None]
     return sum(known) / len(known) if known else None
 
 

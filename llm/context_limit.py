@@ -90,15 +90,19 @@ def fitted(messages: Sequence[Message], max_tokens: int) -> Sequence[Message]:
     """
     if estimated_tokens(messages) <= max_tokens:
         return messages
-    begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    begin = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
     system, rest = list(messages[:begin]), list(messages[begin:])
     room = max(0, max_tokens - estimated_tokens(system))
-    starts = [at for at, message in enumerate(rest) if message.role == "user"] or [0]
+    starts = [index for index, message in enumerate(rest) if message.role == "user"] or [0]
     first = 0
     for end in [*starts[1:], len(rest)]:
         if estimated_tokens(rest[first:end]) > room:
-            kept = [at for at in starts if first < at < end and estimated_tokens(rest[at:end]) <= room * KEPT_SHARE]
-            first = kept[0] if kept else max((at for at in starts if at < end), default=0)
+            kept = [
+                start
+                for start in starts
+                if first < start < end and estimated_tokens(rest[start:end]) <= room * KEPT_SHARE
+            ]
+            first = kept[0] if kept else max((start for start in starts if start < end), default=0)
     return [*system, *_shortened(rest[first:], room)]
 
 
@@ -108,19 +112,21 @@ def _shortened(messages: list[Message], room: int) -> list[Message]:
         over = estimated_tokens(messages) - room
         sizes = sorted(
             (
-                (len(message.content.encode("utf-8", "replace")) // BYTES_PER_TOKEN, at)
-                for at, message in enumerate(messages)
+                (len(message.content.encode("utf-8", "replace")) // BYTES_PER_TOKEN, index)
+                for index, message in enumerate(messages)
                 if message.role in roles
             ),
             reverse=True,
         )
-        for size, at in sizes:
+        for size, position in sizes:
             if over <= 0:
                 return messages
             left = max(MIN_TEXT_TOKENS, size - over - len(CUT_MARK))
             if left < size:
                 share = left / size
-                content = messages[at].content
-                messages[at] = replace(messages[at], content=content[: int(len(content) * share)] + CUT_MARK)
+                content = messages[position].content
+                messages[position] = replace(
+                    messages[position], content=content[: int(len(content) * share)] + CUT_MARK
+                )
                 over -= size - left
     return messages

@@ -82,7 +82,7 @@ async def discover(ports: Sequence[int] = PORTS, timeout_s: float = TIMEOUT_S) -
     """
     async with asyncio.TaskGroup() as asking:
         tasks = [asking.create_task(look(port, timeout_s), name=f"port {port}") for port in ports]
-    return tuple(found for task in tasks if (found := task.result()) is not None)
+    return tuple(server for task in tasks if (server := task.result()) is not None)
 
 
 async def look(port: int, timeout_s: float) -> FoundServer | None:

@@ -53,8 +53,8 @@ class EmptyAnswer:
 
 def from_first_visible(text: str) -> str:
     """Returns the text from its first visible character on; "" if there is none."""
-    found = _INVISIBLE.match(text)
-    return text[found.end() :] if found else text
+    match = _INVISIBLE.match(text)
+    return text[match.end() :] if match else text
 
 
 def cause_of_empty_answer(answer: EmptyAnswer) -> str:

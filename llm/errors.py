@@ -86,13 +86,13 @@ def causes_of(error: BaseException) -> list[BaseException]:
 
     httpx and httpcore each wrap an error once; anyio groups the errors of several addresses.
     """
-    found: list[BaseException] = []
+    exceptions: list[BaseException] = []
     pending: list[BaseException | None] = [error]
-    while pending and len(found) < 20:
+    while pending and len(exceptions) < 20:
         cause = pending.pop()
-        if cause is not None and cause not in found:
-            found.append(cause)
+        if cause is not None and cause not in exceptions:
+            exceptions.append(cause)
             pending += [cause.__cause__, cause.__context__]
             if isinstance(cause, BaseExceptionGroup):
                 pending += cause.exceptions
-    return found
+    return exceptions

@@ -107,8 +107,8 @@ def error_report_of(body: object) -> ErrorReport:
     inner = inner if isinstance(inner, dict) else fields
     wrong = _wrong_field(inner.get("message")) or _wrong_field(inner) or {}
     place = [part for part in _list_of(wrong.get("loc")) if isinstance(part, str) and part != "body"]
-    found = ": ".join(filter(None, [".".join(place), _text(wrong.get("msg"))]))
-    texts = [inner.get("message"), fields.get("error"), fields.get("message"), fields.get("detail"), found]
+    text = ": ".join(filter(None, [".".join(place), _text(wrong.get("msg"))]))
+    texts = [inner.get("message"), fields.get("error"), fields.get("message"), fields.get("detail"), text]
     message = next((text for text in texts if isinstance(text, str)), "")
     kinds = [inner.get("type"), inner.get("code"), inner.get("status"), fields.get("error_type"), wrong.get("type")]
     codes = [int(code) for code in kinds if isinstance(code, int | str) and _STATUS.fullmatch(str(code))]
@@ -122,8 +122,8 @@ def error_report_of(body: object) -> ErrorReport:
 
 def _wrong_field(body: object) -> dict[str, object] | None:
     """Returns the first field that FastAPI's validation reports. Its content (`input`) is not used."""
-    found = _list_of(body.get("detail")) if isinstance(body, dict) else []
-    return found[0] if found and isinstance(found[0], dict) else None
+    errors = _list_of(body.get("detail")) if isinstance(body, dict) else []
+    return errors[0] if errors and isinstance(errors[0], dict) else None
 
 
 def _list_of(value: object) -> list[object]:
@@ -181,7 +181,7 @@ def _letters(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED_CHARACTER.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal

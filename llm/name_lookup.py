@@ -67,11 +67,11 @@ class NameLookup:
         lookup = self._lookup((name, 0 if numeric_port else port, family, type, proto, flags))
         try:
             async with asyncio.timeout(self._timeout_s - (time.monotonic() - lookup.began_s)):
-                found = await asyncio.wrap_future(lookup.addresses)
+                addresses = await asyncio.wrap_future(lookup.addresses)
         except TimeoutError:
             why = f"no answer from the name server within {self._timeout_s:g} s"
             raise socket.gaierror(socket.EAI_AGAIN, why) from None
-        return [(*entry[:4], (entry[4][0], port, *entry[4][2:])) for entry in found] if numeric_port else found
+        return [(*entry[:4], (entry[4][0], port, *entry[4][2:])) for entry in addresses] if numeric_port else addresses
 
     def _lookup(self, key: _Key) -> _Lookup:
         """Returns the running look-up, or starts one."""
@@ -93,13 +93,13 @@ class NameLookup:
 
     def _run(self, key: _Key, lookup: _Lookup) -> None:
         try:
-            found = socket.getaddrinfo(*key)
+            addresses = socket.getaddrinfo(*key)
         except Exception as error:  # noqa: BLE001 - passed on to the waiting callers
             self._remove(key)
             lookup.addresses.set_exception(error)
         else:
             self._remove(key)
-            lookup.addresses.set_result(found)
+            lookup.addresses.set_result(addresses)
 
     def _remove(self, key: _Key) -> None:
         with self._lock:

@@ -90,8 +90,8 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
         elif re.fullmatch(r"\d+(?:\.\d+)?", value):
             wait_s = float(value)
         else:
-            at = parsedate_to_datetime(value)
-            wait_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
+            retry_time = parsedate_to_datetime(value)
+            wait_s = ((retry_time if retry_time.tzinfo else retry_time.replace(tzinfo=UTC)) - now).total_seconds()
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(0.0, wait_s), MAX_RETRY_AFTER_S) if wait_s == wait_s else None  # noqa: PLR0124 - not a number
@@ -99,6 +99,6 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def _first(patterns: tuple[str, ...], text: str) -> int | None:
     for pattern in patterns:
-        if found := re.search(pattern, text[:4000], re.IGNORECASE):
-            return int(found[1][:9])
+        if match := re.search(pattern, text[:4000], re.IGNORECASE):
+            return int(match[1][:9])
     return None

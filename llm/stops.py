@@ -36,9 +36,9 @@ class StopSequenceFilter:
         if self.stopped or self._stop is None:
             return "" if self.stopped else text
         text, self._held = self._held + text, ""
-        if found := self._stop.search(text):
+        if match := self._stop.search(text):
             self.stopped = True
-            return text[: found.start()]
+            return text[: match.start()]
         held_chars = self._beginning_of_a_stop(text)
         self._held = text[len(text) - held_chars :]
         return text[: len(text) - held_chars]

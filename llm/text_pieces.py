@@ -39,8 +39,8 @@ class MoreText:
 
 def pieces_of(text: str) -> Iterator[str]:
     """Yields the pieces of a text."""
-    for at in range(0, len(text), PIECE_CHARS):
-        yield text[at : at + PIECE_CHARS]
+    for start in range(0, len(text), PIECE_CHARS):
+        yield text[start : start + PIECE_CHARS]
 
 
 def pause_after(piece: str) -> Iterator[MoreText]:

@@ -113,7 +113,9 @@ def api_routes(
     )
     transcriptions = Transcriptions(
         engine_loader.background_recognizer,
-        lambda: next((one.name for one in state.engine_pool.state() if one.stage == "stt"), ""),
+        lambda: next(
+            (engine_state.name for engine_state in state.engine_pool.state() if engine_state.stage == "stt"), ""
+        ),
         lambda: engine_loader.settings.assistant.language,
         bodies,
         slots,

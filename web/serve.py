@@ -103,8 +103,8 @@ async def serve(
     descriptors.raise_limit()
     with contextlib.ExitStack() as closing:
         sockets = listen(section.host, section.port, loopback_only=token is None and not insecure)
-        for one in sockets:
-            closing.enter_context(one)
+        for listener in sockets:
+            closing.enter_context(listener)
         port = sockets[0].getsockname()[1]
         access_control = AccessControl(
             section.host,
@@ -224,12 +224,12 @@ def proxies_of(environ: Mapping[str, str]) -> str:
     Raises ConfigError for an invalid address: uvicorn would treat it as a name, which never matches a proxy.
     """
     given = environ.get(PROXIES_VARIABLE) or THIS_MACHINE
-    for one in (part.strip() for part in given.split(",")):
+    for part_ in (part.strip() for part in given.split(",")):
         try:
-            if one and one != "*":
-                ipaddress.ip_network(one)
+            if part_ and part_ != "*":
+                ipaddress.ip_network(part_)
         except ValueError as error:
-            problem = f"environment {PROXIES_VARIABLE}: {one!r} is not the address of a proxy ({error})"
+            problem = f"environment {PROXIES_VARIABLE}: {part_!r} is not the address of a proxy ({error})"
             raise ConfigError([f"{problem}; write proxies as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 
@@ -293,12 +293,12 @@ class Server(uvicorn.Server):
         hangup = getattr(signal, "SIGHUP", None)  # not every system has it
         if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:  # nohup
             numbers.append(hangup)
-        before = {one: signal.signal(one, self.handle_exit) for one in numbers}
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for signal_number, handler in before.items():
+                signal.signal(signal_number, handler)
 
     def restart(self) -> None:
         """Ends as after SIGTERM, and lets the process start again with the same arguments."""
@@ -330,7 +330,8 @@ class Server(uvicorn.Server):
             sys.exit(STARTUP_FAILURE)
         connections = self.server_state.connections
         acceptors = [
-            Acceptor(one, self._protocol, lambda: close_oldest_idle(connections), self._tls) for one in sockets
+            Acceptor(listener, self._protocol, lambda: close_oldest_idle(connections), self._tls)
+            for listener in sockets
         ]
         self.servers = acceptors  # type: ignore[assignment] # uvicorn uses only close and wait_closed
         self.started = True

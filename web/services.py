@@ -76,7 +76,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
     handovers = handovers_of(settings.server, environ, metrics)
     connections = Connections(engine_pool, metrics, version("repartee"), conversations, handovers)
-    connections.settles = tuple(one.settle for one in (timers, lists) if one is not None)
+    connections.settles = tuple(keeper.settle for keeper in (timers, lists) if keeper is not None)
     services = Services(
         engine_pool,
         connections,

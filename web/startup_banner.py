@@ -48,10 +48,12 @@ class StartupBanner:
 
     def _certificate(self, host: str, port: int, tls: ServerTls) -> None:
         """Prints how others recognize the certificate, and where they reach the server."""
-        found = tls.certificate
-        whose = "the server's own, made by itself: browsers warn once" if tls.self_signed else str(found.cert_file)
-        self._row("TLS", Text(f"{whose}; expires {found.expires:%Y-%m-%d}"))
-        self._row("SHA-256", Text(found.fingerprint))
+        certificate = tls.certificate
+        whose = (
+            "the server's own, made by itself: browsers warn once" if tls.self_signed else str(certificate.cert_file)
+        )
+        self._row("TLS", Text(f"{whose}; expires {certificate.expires:%Y-%m-%d}"))
+        self._row("SHA-256", Text(certificate.fingerprint))
         if is_loopback(host):
             return
         address = next(iter(lan_addresses()), "") if is_unspecified(host) else host

@@ -27,17 +27,23 @@ def certificate_finding(section: ServerSection, environ: Mapping[str, str]) -> C
             return CheckResult("info", name, "none: `repartee serve` answers at http:// and ws:// only")
         if files.self_signed and not files.cert_file.exists():
             return CheckResult("ok", name, f"{files.cert_file}, made at the first start of `repartee serve`")
-        found = read_certificate(files.cert_file, files.key_file)
+        certificate = read_certificate(files.cert_file, files.key_file)
     except CertificateError as error:
         text, _, remedy = str(error).partition("; ")
         return CheckResult("fail", name, text, remedy=remedy)
-    left = found.days_left(datetime.now(UTC))
-    text = f"{found.cert_file} expires in {left} days ({found.expires:%Y-%m-%d})"
-    facts: dict[str, Fact] = {"days_left": left, "fingerprint": found.fingerprint, "self_signed": files.self_signed}
+    left = certificate.days_left(datetime.now(UTC))
+    text = f"{certificate.cert_file} expires in {left} days ({certificate.expires:%Y-%m-%d})"
+    facts: dict[str, Fact] = {
+        "days_left": left,
+        "fingerprint": certificate.fingerprint,
+        "self_signed": files.self_signed,
+    }
     if left < WARN_DAYS and not files.self_signed:
         remedy = "renew it: the server loads the new file without a restart"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
-    return CheckResult("ok", name, f"{text}, for {', '.join([*found.host_names, *found.addresses])}", facts=facts)
+    return CheckResult(
+        "ok", name, f"{text}, for {', '.join([*certificate.host_names, *certificate.addresses])}", facts=facts
+    )
 
 
 def trace_finding(folder: Path) -> CheckResult:

@@ -23,10 +23,10 @@ def build(args: Mapping[str, str]) -> Any:
         ConfigError: The configuration cannot be read.
         EngineLoadError: Ray is not installed.
     """
-    wanted = args["service"]
+    service_name = args["service"]
     for service in get_args(Service):
-        if service == wanted:
+        if service == service_name:
             _, serve = import_ray()
             settings = load_settings(Path(args["config"]), os.environ, []).settings
             return application.built(serve, settings, service)
-    raise ValueError(f"service {wanted!r}: must be one of {', '.join(get_args(Service))}")
+    raise ValueError(f"service {service_name!r}: must be one of {', '.join(get_args(Service))}")

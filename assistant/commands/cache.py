@@ -111,7 +111,7 @@ def purge(config: Config = None, overrides: Overrides = None) -> None:
 
 def _is_named(entry: "CacheEntry", which: list[str]) -> bool:
     return any(
-        (len(one) >= ID_CHARS and entry.id.startswith(one)) or one.lower() in entry.request.lower() for one in which
+        (len(name) >= ID_CHARS and entry.id.startswith(name)) or name.lower() in entry.request.lower() for name in which
     )
 
 

@@ -56,16 +56,18 @@ def conversations_group(context: typer.Context) -> None:
 def list_all() -> None:
     """List the kept conversations, the newest first."""
     file = _file()
-    found = [(owner, one) for owner in file.owners() for one in file.summaries(owner, MAX_LISTED)]
-    _print_summaries(found, "no conversation is kept; to keep those of `talk`: repartee talk --set talk.remember=true")
+    summaries = [(owner, summary) for owner in file.owners() for summary in file.summaries(owner, MAX_LISTED)]
+    _print_summaries(
+        summaries, "no conversation is kept; to keep those of `talk`: repartee talk --set talk.remember=true"
+    )
 
 
 @conversations.command()
 def search(words: Annotated[str, typer.Argument(metavar="WORDS", help="Words that all occur in one message.")]) -> None:
     """List the conversations in which these words were said."""
     file = _file()
-    found = [(owner, one) for owner in file.owners() for one in file.search(owner, words, MAX_LISTED)]
-    _print_summaries(found, "no conversation with these words is kept")
+    summaries = [(owner, summary) for owner in file.owners() for summary in file.search(owner, words, MAX_LISTED)]
+    _print_summaries(summaries, "no conversation with these words is kept")
 
 
 @conversations.command()
@@ -77,8 +79,8 @@ def show(name: Name) -> None:
     for message in message_objects(_loaded(name)):
         who = "you" if message["role"] == "user" else "repartee"
         cut = "" if message["complete"] else "  (interrupted)"
-        for at, line in enumerate(str(message.get("markup", message["text"])).splitlines()):
-            label = (f"{who if at == 0 else '':>9}  ", "dim")
+        for index, line in enumerate(str(message.get("markup", message["text"])).splitlines()):
+            label = (f"{who if index == 0 else '':>9}  ", "dim")
             console.print(Text.assemble(label, line, (cut, "dim")), soft_wrap=True)
 
 
@@ -121,8 +123,8 @@ def delete(
         deleted = file.delete(owner, name)
     except ConversationFileError as error:
         raise ConfigError([f"{error.text}: nothing was deleted"]) from error
-    for one in deleted:
-        delete_imported(file, one)
+    for conversation_id in deleted:
+        delete_imported(file, conversation_id)
     typer.echo("1 conversation deleted" if len(deleted) == 1 else f"{len(deleted)} conversations deleted")
 
 
@@ -144,21 +146,21 @@ def _loaded(name: str) -> "KeptConversation":
     return kept
 
 
-def _print_summaries(found: "Iterable[tuple[str, Summary]]", none: str) -> None:
+def _print_summaries(summaries: "Iterable[tuple[str, Summary]]", none: str) -> None:
     from rich.table import Table
 
     from assistant.storage.conversation_file import TERMINAL
 
-    found, console = sorted(found, key=lambda one: one[1].changed_s, reverse=True), terminal()
+    summaries, console = sorted(summaries, key=lambda pair: pair[1].changed_s, reverse=True), terminal()
     if not console.is_terminal:
         console = terminal(width=PIPE_COLUMNS)
-    if not found:
+    if not summaries:
         console.print(none, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for at in range(4):
-        table.add_column(no_wrap=at < 3, justify="right" if at == 1 else "left", overflow="fold")
-    for owner, one in found:
-        turns = f"{one.turns} turn{'' if one.turns == 1 else 's'}"
-        table.add_row(*map(Text, (one.id, turns, "talk" if owner == TERMINAL else "page", one.title)))
+    for index in range(4):
+        table.add_column(no_wrap=index < 3, justify="right" if index == 1 else "left", overflow="fold")
+    for owner, pair in summaries:
+        turns = f"{pair.turns} turn{'' if pair.turns == 1 else 's'}"
+        table.add_row(*map(Text, (pair.id, turns, "talk" if owner == TERMINAL else "page", pair.title)))
     console.print(table)

@@ -163,12 +163,12 @@ async def demo(
     screen = Screen(console)
     loader.export = build.span_export(choice.settings, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):
-        async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
+        async with beside(ports, enabled=llm is None and not loaded.settings.llm.endpoints) as servers:
             engines = await loader.engines()
     if recording is None:
         recording = await _spoken_requests(loader, engines, out)
         _headline(console, recording)
-    _show_llm_choice(console, choice, loader, mention(loaded.settings, llm, found))
+    _show_llm_choice(console, choice, loader, mention(loaded.settings, llm, servers))
     trace = TraceFile(
         loaded.settings.trace.dir,
         new_session.conversation_name(),

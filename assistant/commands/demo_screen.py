@@ -149,12 +149,12 @@ def waterfall(record: TurnRecord, max_cells: int, *, below: int = 0) -> Text:
     if not below:
         return line.append("  ").append_tokens(shares)
     column = below
-    for said, colour in shares:
-        if column + len(said.rstrip()) > below:
+    for text, colour in shares:
+        if column + len(text.rstrip()) > below:
             line.append(f"\n{INDENT}")
             column = len(INDENT)
-        line.append(said, style=colour)
-        column += len(said)
+        line.append(text, style=colour)
+        column += len(text)
     return line
 
 
@@ -181,9 +181,9 @@ def summary(
             language model's was shown before the conversation.
     """
     records = list(records)
-    found = latency_summary(map(TurnLatency.of, records))
+    summary = latency_summary(map(TurnLatency.of, records))
     refused = sum(record.refused and not record.failed for record in records)
-    if (latencies := found.answered) is not None:
+    if (latencies := summary.answered) is not None:
         turns = "turn" if latencies.turns == 1 else "turns"
         console.print(
             Text.assemble(
@@ -192,7 +192,7 @@ def summary(
                 f"  over {latencies.turns} {turns}, {latencies.within} of them within 200–500 ms",
                 f" (p95 {verdict(latencies.p95_ms)})" if latencies.within < latencies.turns else "",
                 f"; {refused} of them refused" if refused else "",
-                f"; {found.failed} more failed" if found.failed else "",
+                f"; {summary.failed} more failed" if summary.failed else "",
             ),
             soft_wrap=True,
         )
@@ -212,7 +212,7 @@ def summary(
     else:
         of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
-    if (apologies := found.apologies) is not None:
+    if (apologies := summary.apologies) is not None:
         p50, p95 = apologies.p50_ms, apologies.p95_ms
         times = f"p50 {p50:.0f} ms  p95 {p95:.0f} ms" if apologies.turns > 1 else f"after {p50:.0f} ms"
         console.print(f"failed turns      apology {times}, not counted above", highlight=False)

@@ -51,32 +51,32 @@ class DevicesOptions:
     as_json: bool = False
 
 
-def devices(wanted: DevicesOptions, console: Console) -> int:
+def devices(options: DevicesOptions, console: Console) -> int:
     """Runs the command. Returns the exit status: 1 if there is no device.
 
     Raises DeviceError if the library is missing, or a requested device does not exist or cannot be opened.
     """
     with hushed():
-        found = list_devices()
-        reported: dict[str, object] = {"devices": [asdict(device) for device in found]}
-        seen = Console(quiet=True) if wanted.as_json else console
-        show(found, seen)
-        if found and wanted.input:
-            pick(found, wanted.input, "input")
-        if found and wanted.output:
-            pick(found, wanted.output, "output")
-        if found and wanted.meter_s is not None:
-            reported["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
-        if found and wanted.tone:
-            reported["tone"] = asyncio.run(_play_tone(wanted.output, seen))
-        if wanted.as_json:
+        devices = list_devices()
+        reported: dict[str, object] = {"devices": [asdict(device) for device in devices]}
+        seen = Console(quiet=True) if options.as_json else console
+        show(devices, seen)
+        if devices and options.input:
+            pick(devices, options.input, "input")
+        if devices and options.output:
+            pick(devices, options.output, "output")
+        if devices and options.meter_s is not None:
+            reported["meter"] = asyncio.run(_meter(options.input, options.meter_s, seen))
+        if devices and options.tone:
+            reported["tone"] = asyncio.run(_play_tone(options.output, seen))
+        if options.as_json:
             console.print_json(json.dumps(reported), ensure_ascii=True)
-    return 0 if found else 1
+    return 0 if devices else 1
 
 
-def show(found: Sequence[Device], console: Console) -> None:
+def show(devices: Sequence[Device], console: Console) -> None:
     """Prints the tables of both directions."""
-    if not found:
+    if not devices:
         console.print(
             "no device: no microphone and no loudspeaker was found. Plug one in, or start the sound server "
             "(PulseAudio or PipeWire). The demo and the web page work without them.",
@@ -84,15 +84,15 @@ def show(found: Sequence[Device], console: Console) -> None:
         )
         return
     for direction in ("input", "output"):
-        console.print(_table(found, direction))
+        console.print(_table(devices, direction))
         console.print()
 
 
-def _table(found: Sequence[Device], direction: Direction) -> Table:
+def _table(devices: Sequence[Device], direction: Direction) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in (f"{noun(direction)}s", "", "host API", "channels", "rate", "latency"):
         table.add_column(heading, overflow="fold")
-    able = [device for device in found if device.channels(direction) > 0]
+    able = [device for device in devices if device.channels(direction) > 0]
     for device in able:
         latency_s = device.low_input_latency_s if direction == "input" else device.low_output_latency_s
         table.add_row(
@@ -108,10 +108,10 @@ def _table(found: Sequence[Device], direction: Direction) -> Table:
     return table
 
 
-async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
+async def _meter(device_name: str, seconds: float, console: Console) -> dict[str, object]:
     """Shows the level for some seconds and prints the verdict. Returns the results for JSON."""
     troubles = _Reports(console)
-    microphone = CardMicrophone(wanted, report=troubles.add_line)
+    microphone = CardMicrophone(device_name, report=troubles.add_line)
     loop = asyncio.get_running_loop()
     loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -126,13 +126,13 @@ async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, obj
                 loudest_dbfs = max(loudest_dbfs, microphone.level_dbfs)
                 opened = opened if microphone.opened is None else microphone.opened.device
                 live.update(Text(f"{meter(microphone.level_dbfs)}  {opened}"), refresh=True)
-    said = verdict(loudest_dbfs, microphone.overflows)
-    console.print(said, soft_wrap=True)
+    message = verdict(loudest_dbfs, microphone.overflows)
+    console.print(message, soft_wrap=True)
     return {
         "device": opened,
         "loudest_dbfs": None if loudest_dbfs == -math.inf else round(loudest_dbfs, 1),
         "overflows": microphone.overflows,
-        "verdict": said,
+        "verdict": message,
         "troubles": troubles.reported,
     }
 
@@ -158,10 +158,10 @@ def verdict(loudest_dbfs: float, overflows: int) -> str:
     return f"Loudest: {loudest_dbfs:.0f} dBFS. That is fine.{lost}"
 
 
-async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
+async def _play_tone(device_name: str, console: Console) -> dict[str, object]:
     """Plays two notes to the last sample and names the device. Returns the results for JSON."""
     troubles = _Reports(console)
-    speaker = CardSpeaker(wanted, report=troubles.add_line)
+    speaker = CardSpeaker(device_name, report=troubles.add_line)
     ended, sound_id = asyncio.Event(), NamedSound("note")
 
     def played(_sound: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
@@ -179,17 +179,17 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
             opened = speaker.opened
             await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)
         card.cancel()
-    said = "The loudspeaker was disconnected before the notes were played."
+    message = "The loudspeaker was disconnected before the notes were played."
     if opened is not None:
-        said = (
+        message = (
             f'Two notes were played on "{opened.device}" ({opened.host_api}, {opened.rate_hz} Hz, '
             f"{speaker.latency_s * 1000:.0f} ms). If you heard none, its volume is too low, or it is the wrong one "
             "(choose with --output)."
         )
-    console.print(said, soft_wrap=True)
+    console.print(message, soft_wrap=True)
     return {
         "device": "" if opened is None else opened.device,
-        "verdict": said,
+        "verdict": message,
         "troubles": troubles.reported,
     }
 

@@ -33,12 +33,12 @@ def engines(
         table.add_column(heading, overflow="fold")
     for heading in ("quality", "misheard", "CPU s", "first ms"):
         table.add_column(heading, justify="right")
-    found = listed_voices("" if everything else settings.assistant.language)
-    for voice in found:
+    voices = listed_voices("" if everything else settings.assistant.language)
+    for voice in voices:
         style = "dim" if voice.lacking else None
         table.add_row(voice.name, voice.engine, voice.language or "all", *voice.figures, style=style)
     console.print(table)
-    lacking = "\n".join(f"{voice.name} is not installed: {voice.lacking}" for voice in found if voice.lacking)
+    lacking = "\n".join(f"{voice.name} is not installed: {voice.lacking}" for voice in voices if voice.lacking)
     note = (
         "quality: DNSMOS, 1 to 5. misheard: English words that a recognizer does not understand. CPU s: processor time "
         f"for a second of speech. first ms: to the first sound of 25 letters. To choose one: tts.voice.\n{lacking}"

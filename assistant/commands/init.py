@@ -219,15 +219,15 @@ class _Setup:
             self._say(
                 f"More voices: repartee models pull {more[0]}" + (f", or {', '.join(more[1:])}" if more[1:] else "")
             )
-        at = voices.index(current)
-        while typed := prompts.ask(f"Voice [{at + 1}]"):
+        position = voices.index(current)
+        while typed := prompts.ask(f"Voice [{position + 1}]"):
             chosen = int(typed) - 1 if typed.isdecimal() and len(typed) < 4 else -1
             if chosen in range(len(voices)):
-                at = chosen
-                self._let_hear(voices[at], language)
+                position = chosen
+                self._let_hear(voices[position], language)
             else:
                 self._say(f"Type a number from 1 to {len(voices)}, or Enter.")
-        return voices[at]
+        return voices[position]
 
     def _let_hear(self, voice: VoiceOption, language: str) -> None:
         try:
@@ -265,11 +265,11 @@ class _Setup:
             self._say(f"not checked: {error}", "yellow")
             self._say("Without a microphone, type in `repartee talk`, or use the page of `repartee serve`.")
             return True
-        found = judge(loudest_dbfs)
-        self._say(found.text, "green" if found.verdict == "fine" else "yellow")
-        if found.verdict != "fine":
+        verdict = judge(loudest_dbfs)
+        self._say(verdict.text, "green" if verdict.verdict == "fine" else "yellow")
+        if verdict.verdict != "fine":
             self._say("`repartee devices` lists the microphones; audio.input in the configuration chooses one.")
-        return found.verdict == "fine"
+        return verdict.verdict == "fine"
 
     # ---- 3 and 4: who answers, conversations ----
 
@@ -310,8 +310,8 @@ class _Setup:
 
     def _next(self, change: Change) -> None:
         settings = change.applied_to(self.loaded.settings)
-        for one in missing_models(settings):
-            self._say(f"still missing: {one.purpose}: {one.remedy}", "yellow")
+        for model in missing_models(settings):
+            self._say(f"still missing: {model.purpose}: {model.remedy}", "yellow")
         more = config_option(self.config)
         self._say(f"next: repartee talk{more}, or repartee serve{more} for the page")
 
@@ -352,9 +352,9 @@ def _language_option(typed: str) -> str:
 
 
 def _voice_named(name: str, voices: Sequence[VoiceOption], language: str) -> VoiceOption:
-    found = next((voice for voice in voices if voice.name == name), None)
-    if found is None:
+    voice = next((voice for voice in voices if voice.name == name), None)
+    if voice is None:
         known = ", ".join(voice.name for voice in voices)
         pulled = f", or fetch it: repartee models pull {name}" if name in more_voices(language) else ""
         raise ConfigError([f'--voice "{name}": the voices of {language} on this machine are {known}{pulled}'])
-    return found
+    return voice

@@ -65,7 +65,7 @@ def export(
     """Print all lists and notes as Markdown, or write them to a file."""
     from assistant.skills.lists.items import titled_lists
 
-    parts = [f"# {title}\n\n" + "".join(f"- {one.text}\n" for one in of) for title, of in titled_lists(_exchange({}))]
+    parts = [f"# {title}\n\n" + "".join(f"- {item.text}\n" for item in of) for title, of in titled_lists(_exchange({}))]
     text = "\n".join(parts)
     if out is None:
         typer.echo(text, nl=False)
@@ -81,11 +81,11 @@ def clear(
     from assistant.skills.lists.items import items_of, list_names
 
     items = _exchange({})
-    wanted = name.casefold().removesuffix(" list")
-    known = {one.casefold().removesuffix(" list"): one for one in list_names(items)}
-    if wanted not in known:
-        names = ", ".join(f'"{one}"' for one in list_names(items)) or "none"
+    list_name = name.casefold().removesuffix(" list")
+    known = {name.casefold().removesuffix(" list"): name for name in list_names(items)}
+    if list_name not in known:
+        names = ", ".join(f'"{name}"' for name in list_names(items)) or "none"
         raise ConfigError([f"{name}: there is no such list; those with items: {names}"])
-    removed = items_of(items, known[wanted])
-    _exchange({one.key: None for one in removed})
+    removed = items_of(items, known[list_name])
+    _exchange({item.key: None for item in removed})
     typer.echo("1 item removed" if len(removed) == 1 else f"{len(removed)} items removed")

@@ -32,18 +32,18 @@ def list_models(
 
     settings = settings_of(config, overrides).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    found = rows(needs(settings), everything=everything)
+    model_rows = rows(needs(settings), everything=everything)
     console = terminal()
     # Names are meant to be copied, so they are not wrapped, unless a path or a narrow window needs the room.
-    unwrapped = max(len(row.name) for row in found) <= min(MAX_NAME_CHARS, console.width // 3)
+    unwrapped = max(len(row.name) for row in model_rows) <= min(MAX_NAME_CHARS, console.width // 3)
     table.add_column("model", overflow="fold", no_wrap=unwrapped)
     for heading in ("for", "size", "licence"):
         table.add_column(heading, overflow="fold")
     # A path that would be wrapped stands below the table, so that it can be copied.
-    beside = max((len(row.where) for row in found if row.at_hand), default=0) <= console.width // 3
+    beside = max((len(row.where) for row in model_rows if row.at_hand), default=0) <= console.width // 3
     table.add_column("where", overflow="fold")
     remedies, places = [], []
-    for row in found:
+    for row in model_rows:
         style = None if row.at_hand else "yellow" if row.needed else "dim"
         where = "missing" if row.needed else "not downloaded"
         if row.at_hand:

@@ -260,10 +260,10 @@ def _with_value(text: str, dotted: str, toml: str) -> str:
     number = lines_of_keys(text).get(dotted)
     if number is not None:
         line = lines[number - 1].removesuffix("\r")
-        found = _ASSIGNMENT.fullmatch(line)
-        if found is None:
+        match = _ASSIGNMENT.fullmatch(line)
+        if match is None:
             raise ValueError(f"the value of {dotted} is not on one line")
-        lines[number - 1] = found["before"] + toml + found["after"] + lines[number - 1][len(line) :]
+        lines[number - 1] = match["before"] + toml + match["after"] + lines[number - 1][len(line) :]
         return "\n".join(lines)
     section, _, name = dotted.rpartition(".")
     added = f"{name} = {toml}"

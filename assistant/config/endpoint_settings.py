@@ -180,9 +180,9 @@ class EndpointSection(ConfigSection):
         assert isinstance(self.own, self.protocol.settings), "the kind and its own keys belong together"
         check_section(self.own)
         keys = endpoint_keys(self.kind)
-        for one in fields(self):
-            if one.name != "own" and one.name not in keys and getattr(self, one.name) != one.default:
-                raise ValueError(f"{one.name}: {key_not_accepted(self.kind)}")
+        for setting in fields(self):
+            if setting.name != "own" and setting.name not in keys and getattr(self, setting.name) != setting.default:
+                raise ValueError(f"{setting.name}: {key_not_accepted(self.kind)}")
         for key in needed_keys(self.kind):
             if not getattr(self, key):
                 raise ValueError(f"{key} {key_missing(self.kind)}")
@@ -226,7 +226,7 @@ def values_of(endpoint: EndpointSection) -> dict[str, Any]:
 def defaults_of(kind: str) -> dict[str, object]:
     """Returns the default of each key of a kind that has one."""
     declared = (*fields(EndpointSection), *fields(protocol_of(kind).settings))
-    defaults = {one.name: one.default for one in declared if one.default is not MISSING}
+    defaults = {setting.name: setting.default for setting in declared if setting.default is not MISSING}
     return {**defaults, "kind": default_kind()}
 
 
@@ -237,7 +237,9 @@ def needed_keys(kind: str) -> tuple[str, ...]:
 
 def problem_with_key(kind: str, name: str) -> str:
     """Returns why a kind does not accept a key that others have; "" if no kind has it, or this one does."""
-    known = name in CHOSEN_KEYS or any(key.name == name for one in PROTOCOLS.all() for key in keys_of(one.settings))
+    known = name in CHOSEN_KEYS or any(
+        key.name == name for protocol in PROTOCOLS.all() for key in keys_of(protocol.settings)
+    )
     return key_not_accepted(kind) if known and name not in endpoint_keys(kind) else ""
 
 

@@ -49,7 +49,9 @@ def sections_of_broken_engines() -> frozenset[str]:
     """Returns the names of sections that cannot be checked, because their engines cannot be loaded."""
     for engines in STAGES.values():
         _declarations(engines)
-    return frozenset(f"{stage}.{one.name}" for stage, engines in STAGES.items() for one in engines.broken_so_far())
+    return frozenset(
+        f"{stage}.{engine.name}" for stage, engines in STAGES.items() for engine in engines.broken_so_far()
+    )
 
 
 def _sections() -> Iterator[tuple[str, object]]:

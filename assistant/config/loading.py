@@ -127,7 +127,7 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
             if name == "api_key_env" and text:
                 value += " (set)" if text in loaded.available_keys else " (not set)"
             if name == "headers" and text != "{}":
-                lacking = [one for one in endpoint.headers.variables if one not in loaded.available_keys]
+                lacking = [variable for variable in endpoint.headers.variables if variable not in loaded.available_keys]
                 value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
             rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))
     return rows
@@ -143,7 +143,7 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
             text = str(getattr(server, name))
             value = spelled_without_secret(getattr(server, name))
             if name in {"env", "token_env"} and text:
-                lacking = [one for one in text.split() if one not in loaded.available_keys]
+                lacking = [name for name in text.split() if name not in loaded.available_keys]
                 value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
             if name == "command" and text:  # Arguments may contain a secret, although `env` is meant for it.
                 value = spelled(server.argv[0] + " …" * (len(server.argv) > 1))
@@ -155,10 +155,10 @@ def _default(dotted: str) -> object:
     return DEFAULTS.value(dotted)
 
 
-def _values_or_error(found: SourceReading) -> list[SourceValue]:
-    if found.problems:
-        raise ConfigError(found.problems)
-    return found.given
+def _values_or_error(reading: SourceReading) -> list[SourceValue]:
+    if reading.problems:
+        raise ConfigError(reading.problems)
+    return reading.given
 
 
 def _merged(given: Sequence[SourceValue]) -> Settings:

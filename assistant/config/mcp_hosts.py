@@ -52,14 +52,14 @@ class McpHosts:
         A name must resolve to a public address, unless the address is listed, too. "localhost" may be this machine.
         """
         try:
-            found = ipaddress.ip_address(address.partition("%")[0])
+            ip_address = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
             return False
-        if any(listed == str(found) for listed, _ in self.entries):
+        if any(listed == str(ip_address) for listed, _ in self.entries):
             return True
-        if host.rstrip(".").lower() == LOCALHOST and found.is_loopback:
+        if host.rstrip(".").lower() == LOCALHOST and ip_address.is_loopback:
             return any(listed == LOCALHOST for listed, _ in self.entries)
-        return all(one.is_global and not one.is_multicast for one in _with_inner(found))
+        return all(address.is_global and not address.is_multicast for address in _with_inner(ip_address))
 
 
 NO_HOSTS = McpHosts()
@@ -86,4 +86,4 @@ def _with_inner(address: _Address) -> list[_Address]:
         inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     if address.ipv4_mapped is not None:
         return [address.ipv4_mapped]
-    return [address, *(one for one in inner if one is not None)]
+    return [address, *(inner_address for inner_address in inner if inner_address is not None)]

@@ -259,8 +259,8 @@ class Settings:
     def value(self, dotted: str) -> object:
         """Returns the value of a key by its dotted name."""
         section, _, name = dotted.rpartition(".")
-        found: object = getattr(self.section(section), name)
-        return found
+        value: object = getattr(self.section(section), name)
+        return value
 
     def changed(self, section: str, values: Mapping[str, Any]) -> "Settings":
         """Returns the settings with other values in a section. Raises ValueError for one that is not allowed."""

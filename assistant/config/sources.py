@@ -96,11 +96,11 @@ class SourceReading:
 
 def from_environment(environ: Mapping[str, str]) -> SourceReading:
     """Reads the REPARTEE_ variables. `unknown_variables` reports variables that are not settings."""
-    found = SourceReading()
+    reading = SourceReading()
     for name, dotted in _VARIABLES.items():
         if name in environ:
-            _read(dotted, environ[name], f"environment {name}", name, found)
-    return found
+            _read(dotted, environ[name], f"environment {name}", name, reading)
+    return reading
 
 
 def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[str]:
@@ -131,41 +131,41 @@ def unknown_key(dotted: str) -> str:
 
 def from_overrides(overrides: Sequence[str]) -> SourceReading:
     """Reads the --set flags, each "section.key=value"."""
-    found = SourceReading()
+    reading = SourceReading()
     for override in overrides:
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
         if not equals or not dotted:
-            found.problems.append("--set: must be section.key=value, as in --set turn.profile=eager")
+            reading.problems.append("--set: must be section.key=value, as in --set turn.profile=eager")
         elif dotted not in _EVERY_KEY:
-            found.problems.append(f"--set {dotted}: {unknown_key(dotted)}")
+            reading.problems.append(f"--set {dotted}: {unknown_key(dotted)}")
         else:
-            _read(dotted, text, "--set", f"--set {dotted}", found)
-    return found
+            _read(dotted, text, "--set", f"--set {dotted}", reading)
+    return reading
 
 
 def from_options(options: Iterable[Option]) -> SourceReading:
     """Reads options that stand for a key. Problems name the option, because that is what the user typed."""
-    found = SourceReading()
+    reading = SourceReading()
     for option in options:
         if option.text is None:
             continue
         try:
-            found.given.append(SourceValue(option.key, option.flag, KEYS[option.key].read(option.text)))
+            reading.given.append(SourceValue(option.key, option.flag, KEYS[option.key].read(option.text)))
         except ValueError as error:
-            found.problems.append(f"{option.flag} {shown(option.text)}: {error}")
-    return found
+            reading.problems.append(f"{option.flag} {shown(option.text)}: {error}")
+    return reading
 
 
-def _read(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
-    """Parses `text` and adds the value or the problem to `found`."""
+def _read(dotted: str, text: str, origin: str, shown_as: str, reading: SourceReading) -> None:
+    """Parses `text` and adds the value or the problem to `reading`."""
     if dotted in LISTS:
-        _read_list(dotted, text, origin, shown_as, found)
+        _read_list(dotted, text, origin, shown_as, reading)
         return
     try:
-        found.given.append(SourceValue(dotted, origin, KEYS[dotted].read(_unquoted(text))))
+        reading.given.append(SourceValue(dotted, origin, KEYS[dotted].read(_unquoted(text))))
     except ValueError as error:
-        found.problems.append(f"{shown_as} = {shown(text)}: {error}")
+        reading.problems.append(f"{shown_as} = {shown(text)}: {error}")
 
 
 def _unquoted(text: str) -> str:
@@ -181,13 +181,13 @@ def _unquoted(text: str) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
-def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
+def _read_list(dotted: str, text: str, origin: str, shown_as: str, reading: SourceReading) -> None:
     try:
         raw: object = tomllib.loads(f"list = {text}").get("list")
     except (ValueError, RecursionError):  # The text may contain a secret, so it is not repeated.
-        found.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
+        reading.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
         return
-    reader = _Reader(origin, shown_as, {}, found)
+    reader = _Reader(origin, shown_as, {}, reading)
     reader.read_key(dotted, raw)
 
 
@@ -204,29 +204,29 @@ def from_file(file: Path) -> SourceReading:
 
 def from_content(data: bytes, file: Path) -> SourceReading:
     """Reads the content of a TOML file."""
-    found = SourceReading()
+    reading = SourceReading()
     if len(data) > _FILE_LIMIT_BYTES:
         what = "larger than 1 MiB, so it is not a configuration file; name another file with --config"
-        found.problems.append(f"{file}: {what}")
-        return found
+        reading.problems.append(f"{file}: {what}")
+        return reading
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
         table = tomllib.loads(text)
     except RecursionError:
-        found.problems.append(f"{file}: not valid TOML: nested too deeply")
+        reading.problems.append(f"{file}: not valid TOML: nested too deeply")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found.problems.append(f"{file}:{line}: not UTF-8; save the file as UTF-8")
+        reading.problems.append(f"{file}:{line}: not UTF-8; save the file as UTF-8")
     except ValueError as error:
-        found.problems.append(_syntax_problem(file, str(error)))
+        reading.problems.append(_syntax_problem(file, str(error)))
     else:
-        _Reader(str(file), str(file), lines_of_keys(text), found).read_document(table)
-    return found
+        _Reader(str(file), str(file), lines_of_keys(text), reading).read_document(table)
+    return reading
 
 
 def _syntax_problem(file: Path, what: str) -> str:
     what = re.sub(r"Cannot declare \((.*?),?\) twice", _declared_twice, what)
-    what = re.sub(r"Cannot overwrite a value|Invalid value(?= \()", lambda found: _IN_OTHER_WORDS[found[0]], what)
+    what = re.sub(r"Cannot overwrite a value|Invalid value(?= \()", lambda match: _IN_OTHER_WORDS[match[0]], what)
     if place := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", what, re.DOTALL):
         return f"{file}:{place[2]}: not valid TOML: {place[1]} (column {place[3]})"
     return f"{file}: not valid TOML: {what}"
@@ -239,20 +239,20 @@ _IN_OTHER_WORDS = {
 """Replacements for the parser's texts about the most frequent mistakes."""
 
 
-def _declared_twice(found: re.Match[str]) -> str:
-    names = ".".join(name.strip(" '") for name in found[1].split(","))
+def _declared_twice(match: re.Match[str]) -> str:
+    names = ".".join(name.strip(" '") for name in match[1].split(","))
     return f"[{names}] is declared a second time; put its keys under the first"
 
 
 class _Reader:
     """Turns parsed TOML into checked values."""
 
-    def __init__(self, origin: str, source: str, lines: Mapping[str, int], found: SourceReading) -> None:
-        """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `found`: the results."""
+    def __init__(self, origin: str, source: str, lines: Mapping[str, int], reading: SourceReading) -> None:
+        """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `reading`: the results."""
         self._origin = origin
         self._source = source
         self._lines = lines
-        self._reading = found
+        self._reading = reading
 
     def read_document(self, table: Mapping[str, object]) -> None:
         """Reads a whole file."""
@@ -262,7 +262,7 @@ class _Reader:
             elif section in SECTIONS:
                 self._problem(section, f"must be a table that begins with the line [{section}]")
             elif isinstance(content, dict | list):
-                self._problem(f"[{section}]", unknown(section, SECTIONS, "no such section"), at=section)
+                self._problem(f"[{section}]", unknown(section, SECTIONS, "no such section"), location=section)
             else:
                 self._problem(section, unknown(section, _EVERY_KEY))
 
@@ -288,7 +288,7 @@ class _Reader:
             try:
                 self._add_value(dotted, KEYS[dotted].check(raw))
             except ValueError as error:
-                self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
+                self._problem(f"{dotted} = {shown(raw)}", str(error), location=dotted)
 
     def _read_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
         """Reads a list of tables. `read` makes a section of each, or records what is wrong with it."""
@@ -301,7 +301,7 @@ class _Reader:
             if section is not None and section.name in sections:
                 name = f"{dotted}[{index}].name"
                 problem = f"already used; each {noun} needs its own name"
-                self._problem(f"{name} = {shown(section.name)}", problem, at=name)
+                self._problem(f"{name} = {shown(section.name)}", problem, location=name)
             elif section is not None:
                 sections[section.name] = section
         self._add_value(dotted, tuple(sections.values()))
@@ -319,7 +319,7 @@ class _Reader:
         endpoint = self._section(dotted, raw, lambda **values: endpoint_of(values), keys, needed, refused)
         if endpoint is not None and endpoint.name in RESERVED:
             problem = "reserved for --llm; give the endpoint another name"
-            self._problem(f"{dotted}.name = {shown(endpoint.name)}", problem, at=f"{dotted}.name")
+            self._problem(f"{dotted}.name = {shown(endpoint.name)}", problem, location=f"{dotted}.name")
         return endpoint
 
     def _tool_server(self, dotted: str, raw: object) -> ToolServerSection | None:
@@ -358,10 +358,10 @@ class _Reader:
                 values[name] = keys[name].check(value)
             except ValueError as error:
                 seen = "" if keys[name].about.private else f" = {shown(value)}"
-                self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
+                self._problem(f"{dotted}.{name}{seen}", str(error), location=f"{dotted}.{name}")
         for name, problem in needed.items():
             if name not in table:
-                self._problem(f"{dotted}.{name}", problem, at=dotted)
+                self._problem(f"{dotted}.{name}", problem, location=dotted)
         if len(self._reading.problems) > problems:
             return None
         try:
@@ -376,8 +376,8 @@ class _Reader:
         line = self._lines.get(dotted)
         self._reading.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 
-    def _problem(self, key: str, what: str, at: str = "") -> None:
-        line = self._lines.get(at or key)
+    def _problem(self, key: str, what: str, location: str = "") -> None:
+        line = self._lines.get(location or key)
         self._reading.problems.append(
             f"{self._source}:{line}: {key}: {what}" if line else f"{self._source}: {key}: {what}"
         )

@@ -14,7 +14,7 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
     `a.b[n]`,
     counted from 0.
     """
-    found: dict[str, int] = {}
+    lines_by_key: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = ""
     for number, line in _outside_strings(text):
@@ -23,18 +23,18 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
             if header[1] == "[[":
                 index = counts.get(table, 0)
                 counts[table] = index + 1
-                found.setdefault(table, number)
+                lines_by_key.setdefault(table, number)
                 table = f"{table}[{index}]"
-            found.setdefault(table, number)
+            lines_by_key.setdefault(table, number)
         elif assignment := _ASSIGNMENT.match(line):
-            found.setdefault(f"{table}.{assignment[1]}".removeprefix("."), number)
-    return found
+            lines_by_key.setdefault(f"{table}.{assignment[1]}".removeprefix("."), number)
+    return lines_by_key
 
 
 def lines_of_tables(text: str) -> Sequence[tuple[int, str]]:
     """Returns each table's line (from 1) and its header without spaces: "[turn]", "[[llm.endpoints]]"."""
     headers = ((number, _HEADER.match(line)) for number, line in _outside_strings(text))
-    return [(number, f"{found[1]}{found[2]}{']' * len(found[1])}") for number, found in headers if found]
+    return [(number, f"{match[1]}{match[2]}{']' * len(match[1])}") for number, match in headers if match]
 
 
 def _outside_strings(text: str) -> Iterator[tuple[int, str]]:

@@ -121,11 +121,11 @@ class Headers(TomlTable):
     def expanded(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Returns the headers as they are sent. Raises KeyError for a variable that is not set or empty."""
 
-        def value_of(found: re.Match[str]) -> str:
+        def value_of(match: re.Match[str]) -> str:
             # A value read from a file or a shell often ends in a newline.
-            if value := environ.get(found[1], "").strip():
+            if value := environ.get(match[1], "").strip():
                 return value
-            raise KeyError(found[1])
+            raise KeyError(match[1])
 
         return {name: _VARIABLE.sub(value_of, str(value)) for name, value in self.values.items()}
 
@@ -152,14 +152,14 @@ class Lexicon(TomlTable):
 
     @classmethod
     def _check(cls, raw: Mapping[str, object]) -> None:
-        for word, said in raw.items():
-            if wrong := problem(word, said):
+        for word, spelling in raw.items():
+            if wrong := problem(word, spelling):
                 raise ValueError(f'is wrong at "{word}", which {wrong}')
 
     @property
     def entries(self) -> dict[str, str]:
         """The text that is spoken for each word."""
-        return {word: str(said) for word, said in self.values.items()}
+        return {word: str(spelling) for word, spelling in self.values.items()}
 
 
 NO_LEXICON = Lexicon()
@@ -177,7 +177,9 @@ def _is_json(value: object, depth: int) -> bool:
 
 def _inline(value: object) -> str:
     if isinstance(value, dict):
-        pairs = [f"{name if _BARE.fullmatch(name) else _quoted(name)} = {_inline(one)}" for name, one in value.items()]
+        pairs = [
+            f"{name if _BARE.fullmatch(name) else _quoted(name)} = {_inline(item)}" for name, item in value.items()
+        ]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_inline, value))}]"

@@ -22,15 +22,15 @@ def spelled(value: object) -> str:
     if isinstance(value, TomlTable):
         return str(value)
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", text) + '"'
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\u{ord(match[0]):04x}", text) + '"'
 
 
 def spelled_without_secret(value: object) -> str:
     """Returns a value as TOML, an address without its user name, password and query, which may hold a key."""
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return spelled(value)
-    scheme, user, rest = found.groups()
+    scheme, user, rest = match.groups()
     rest, query, _ = rest.partition("?")
     return spelled(f"{scheme}{'…@' if user else ''}{rest}{'?…' if query else ''}")
 

@@ -53,19 +53,21 @@ def select(parts: Sequence[Part], limits: ReadingLimits) -> Selection:
     """Returns the parts within the limits: the first part of every document before the second of any, and so on."""
     chosen: set[int] = set()
     price = 0.0
-    for at in sorted(range(len(parts)), key=lambda at: (parts[at].number, at)):
-        more = limits.price(parts[at])
+    for index in sorted(range(len(parts)), key=lambda position: (parts[position].number, position)):
+        more = limits.price(parts[index])
         if len(chosen) >= limits.max_parts or (limits.max_price and price + more > limits.max_price):
             break
-        chosen.add(at)
+        chosen.add(index)
         price += more
     return Selection(
-        _parts_at(parts, sorted(chosen)), _parts_at(parts, (at for at in range(len(parts)) if at not in chosen)), price
+        _parts_at(parts, sorted(chosen)),
+        _parts_at(parts, (index for index in range(len(parts)) if index not in chosen)),
+        price,
     )
 
 
 def _parts_at(parts: Sequence[Part], places: Iterable[int]) -> tuple[Part, ...]:
-    return tuple(parts[at] for at in places)
+    return tuple(parts[index] for index in places)
 
 
 def shared(parts: Sequence[Part], max_chars: int) -> tuple[str, ...]:
@@ -75,8 +77,8 @@ def shared(parts: Sequence[Part], max_chars: int) -> tuple[str, ...]:
     """
     lengths = sorted(len(part.text) for part in parts)
     left, share = max_chars, 0
-    for at, length in enumerate(lengths):
-        share = left // (len(lengths) - at)
+    for index, length in enumerate(lengths):
+        share = left // (len(lengths) - index)
         if length > share:
             break
         left -= length

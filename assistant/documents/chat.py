@@ -75,7 +75,7 @@ class ReadingChat:
 
     def _heard(self, messages: Sequence[Message]) -> str | None:
         """Returns what was heard of the reading if these messages ask for it, "" for nothing yet; else None."""
-        asked = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
+        asked = max((index for index, message in enumerate(messages) if message.role == "user"), default=-1)
         if asked < 0 or messages[asked].content != self.request:
             return None
         return " ".join(message.content for message in messages[asked + 1 :] if message.role == "assistant")

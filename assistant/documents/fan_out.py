@@ -79,7 +79,7 @@ class _FanOut:
     """
 
     def __init__(self, answers: Answers, model: ChatModel, language: str) -> None:
-        self.waiting = deque(at for at in range(len(answers.parts)) if at not in answers.texts)
+        self.waiting = deque(index for index in range(len(answers.parts)) if index not in answers.texts)
         self._answers = answers
         self._model = model
         self._language = language
@@ -88,9 +88,9 @@ class _FanOut:
         self._tokens: list[Finished] = []
         self._changed = asyncio.Event()
         self._failures = 0
-        for at, text in answers.texts.items():
-            self._ordered.add_text(at, text)
-            self._ordered.end(at)
+        for index, text in answers.texts.items():
+            self._ordered.add_text(index, text)
+            self._ordered.end(index)
 
     async def events(self) -> AsyncGenerator[FanOutEvent]:
         """Yields what is known, in order, until everything is."""
@@ -107,19 +107,19 @@ class _FanOut:
 
     def finished(self) -> Finished:
         """Returns the sums of the tokens; None where an endpoint did not count."""
-        prompt = [one.prompt_tokens for one in self._tokens]
-        completion = [one.completion_tokens for one in self._tokens]
+        prompt = [token.prompt_tokens for token in self._tokens]
+        completion = [token.completion_tokens for token in self._tokens]
         return Finished("stop", _sum(prompt), _sum(completion))
 
     async def work(self) -> None:
         """Asks one part after another."""
         while self.waiting:
-            at = self.waiting.popleft()
-            failure = await self._ask(at)
-            self._ordered.end(at, failure)
-            text = self._ordered.text_of(at)
+            index = self.waiting.popleft()
+            failure = await self._ask(index)
+            self._ordered.end(index, failure)
+            text = self._ordered.text_of(index)
             if text is not None:
-                self._answers.texts[at] = text
+                self._answers.texts[index] = text
             else:
                 self._failures += 1
                 if self._failures >= MAX_FAILURES and not self._answers.texts:
@@ -130,26 +130,26 @@ class _FanOut:
         while self.waiting:
             self._ordered.end(self.waiting.popleft(), failure)
 
-    async def _ask(self, at: int) -> str | None:
+    async def _ask(self, position: int) -> str | None:
         """Asks one part, at most `MAX_REQUESTS` times. Returns why it failed, as one spoken sentence, or None."""
         loop = asyncio.get_running_loop()
         asked_s, request, failure = loop.time(), _Request(self._model.name), None
         for number in range(1, MAX_REQUESTS + 1):
-            failure = await self._request(at, request)
-            if failure is None or number == MAX_REQUESTS or not self._ordered.restart(at):
+            failure = await self._request(position, request)
+            if failure is None or number == MAX_REQUESTS or not self._ordered.restart(position):
                 break
         self._ended.append(
             PartAnswered(
-                at + 1, request.by, asked_s, request.first_token_s, loop.time(), number, request.chars,
+                position + 1, request.by, asked_s, request.first_token_s, loop.time(), number, request.chars,
                 failed=failure is not None,
             )
         )  # fmt: skip
         return failure
 
-    async def _request(self, at: int, request: "_Request") -> str | None:
+    async def _request(self, position: int, request: "_Request") -> str | None:
         loop = asyncio.get_running_loop()
         request.chars = 0
-        messages = part_messages(self._answers.parts[at], self._language)
+        messages = part_messages(self._answers.parts[position], self._language)
         try:
             async with aclosing(self._model.stream(messages, PART_OPTIONS)) as events:
                 async for event in events:
@@ -157,7 +157,7 @@ class _FanOut:
                         case Token():
                             request.first_token_s = request.first_token_s or loop.time()
                             request.chars += len(event.text)
-                            self._ordered.add_text(at, event.text)
+                            self._ordered.add_text(position, event.text)
                             self._changed.set()
                         case AnsweringEndpoint():
                             request.by = event.by
@@ -171,7 +171,7 @@ class _FanOut:
             return failure_sentence(error.spoken, self._language)
         except Exception:  # noqa: BLE001 - a client's programming error fails this part, not the reading
             return failure_sentence(INTERNAL_ERROR, self._language)
-        return failure_sentence(SPOKEN_EMPTY, self._language) if self._ordered.is_blank(at) else None
+        return failure_sentence(SPOKEN_EMPTY, self._language) if self._ordered.is_blank(position) else None
 
 
 @dataclass(slots=True)

@@ -31,20 +31,20 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0)
 _FILE = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def find(folders: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Path, str]]:
+def find(folders: Sequence[Path], names: Sequence[str]) -> list[tuple[Path, str]]:
     """Returns the files that names or patterns mean, each once: its allowed folder, and its path below it.
 
     Raises DocumentError with what may be named, if something is not found or not allowed.
     """
     listed = list(listing(folders))
     files: list[tuple[Path, str]] = []
-    for name in wanted:
+    for name in names:
         _check(name)
-        matches = [one for one in listed if _matches(one[1], name)]
+        matches = [entry for entry in listed if _matches(entry[1], name)]
         if not matches:
             some = ", ".join(path for _, path in listed[:20]) or "none"
             raise DocumentError(f"there is no such document in the allowed folders; there are: {some}")
-        files += [one for one in matches if one not in files]
+        files += [entry for entry in matches if entry not in files]
     if len(files) > MAX_MATCHES:
         raise DocumentError(f"{len(files)} documents match: name at most {MAX_MATCHES} at a time")
     return files
@@ -76,16 +76,18 @@ def _check(name: str) -> None:
         raise DocumentError("a document is named by its path in the allowed folders, as in notes/today.md")
 
 
-def _matches(path: str, wanted: str) -> bool:
+def _matches(path: str, name: str) -> bool:
     """Returns whether a pattern means a path. Without a slash it may mean the file name alone. Case does not count."""
-    path, wanted = path.casefold(), wanted.casefold()
-    return fnmatchcase(path, wanted) or ("/" not in wanted and fnmatchcase(path.rpartition("/")[2], wanted))
+    path, name = path.casefold(), name.casefold()
+    return fnmatchcase(path, name) or ("/" not in name and fnmatchcase(path.rpartition("/")[2], name))
 
 
 def _below(folder: Path, parts: tuple[str, ...], left: int) -> Iterator[str]:
     try:
         with os.scandir(folder.joinpath(*parts)) as entries:
-            visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda one: one.name)
+            visible = sorted(
+                (entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name
+            )
     except OSError:
         return
     for entry in visible:
@@ -94,9 +96,9 @@ def _below(folder: Path, parts: tuple[str, ...], left: int) -> Iterator[str]:
             continue
         if entry.is_dir(follow_symlinks=False):
             if len(path) <= MAX_DEPTH:
-                for one in _below(folder, path, left):
+                for child in _below(folder, path, left):
                     left -= 1
-                    yield one
+                    yield child
         elif entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in SUFFIXES and left > 0:
             left -= 1
             yield "/".join(path)
@@ -110,15 +112,15 @@ def _open(folder: Path, parts: Sequence[str]) -> int:
         if any(step.is_symlink() for step in steps) or not path.resolve().is_relative_to(folder.resolve()):
             raise PermissionError(str(path))
         return os.open(path, _FILE)
-    at = os.open(folder, os.O_RDONLY | _FOLDER)
+    folder_descriptor = os.open(folder, os.O_RDONLY | _FOLDER)
     try:
         for part in parts[:-1]:
-            below = os.open(part, os.O_RDONLY | _FOLDER | _NO_FOLLOW, dir_fd=at)
-            os.close(at)
-            at = below
-        descriptor = os.open(parts[-1], _FILE, dir_fd=at)
+            below = os.open(part, os.O_RDONLY | _FOLDER | _NO_FOLLOW, dir_fd=folder_descriptor)
+            os.close(folder_descriptor)
+            folder_descriptor = below
+        descriptor = os.open(parts[-1], _FILE, dir_fd=folder_descriptor)
     finally:
-        os.close(at)
+        os.close(folder_descriptor)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise PermissionError(parts[-1])

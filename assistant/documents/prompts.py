@@ -59,19 +59,19 @@ def context(parts: Sequence[Part], max_chars: int) -> str:
     return "\n\n".join([_CONTEXT, *pieces])
 
 
-def with_context(messages: Sequence[Message], said: str) -> tuple[Message, ...]:
-    """Returns the messages with `said` before the first one after the instructions, as words of the user.
+def with_context(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
+    """Returns the messages with `text` before the first one after the instructions, as words of the user.
 
     It is joined with a user message there, because some services take no two in a row. The last message stays as it
     is: skills compare it as a whole.
     """
-    at = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
-    if not said:
+    index = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+    if not text:
         return tuple(messages)
-    if at < len(messages) - 1 and messages[at].role == "user":
-        joined = replace(messages[at], content=f"{said}\n\n{messages[at].content}")
-        return (*messages[:at], joined, *messages[at + 1 :])
-    return (*messages[:at], Message("user", said), *messages[at:])
+    if index < len(messages) - 1 and messages[index].role == "user":
+        joined = replace(messages[index], content=f"{text}\n\n{messages[index].content}")
+        return (*messages[:index], joined, *messages[index + 1 :])
+    return (*messages[:index], Message("user", text), *messages[index:])
 
 
 def _marked(text: str) -> str:

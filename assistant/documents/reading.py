@@ -134,10 +134,10 @@ class _Told:
         """Returns the last text."""
         return self._missing_sentence()
 
-    def _lead(self, at: int, part: Part) -> str:
-        if at == self._begun:
+    def _lead(self, position: int, part: Part) -> str:
+        if position == self._begun:
             return ""
-        self._begun = at
+        self._begun = position
         lead = self._missing_sentence() + self._document_lead(part)
         if sentence := part_lead(part, self._words):
             lead += sentence + END
@@ -169,7 +169,7 @@ def reading_of(documents: Sequence[SplitDocument], settings: Settings, *, max_pa
     limits = limits_of(settings)
     if max_parts is not None:
         limits = replace(limits, max_parts=min(max_parts, limits.max_parts))
-    parts = [replace(part, document=at) for at, document in enumerate(documents) for part in document.parts]
+    parts = [replace(part, document=index) for index, document in enumerate(documents) for part in document.parts]
     names = [document.name for document in documents]
     return Reading(names, select(parts, limits), settings.assistant.language, _parallel(settings, section))
 

@@ -94,7 +94,8 @@ def _fitting(blocks: Iterator[Block], max_chars: int) -> Iterator[Block]:
             yield block
         else:
             yield from (
-                Block(piece, block.heading if not at else "") for at, piece in enumerate(_cut(block.text, max_chars))
+                Block(piece, block.heading if not index else "")
+                for index, piece in enumerate(_cut(block.text, max_chars))
             )
 
 
@@ -126,12 +127,12 @@ def _packed(blocks: Sequence[Block], max_chars: int) -> list[tuple[str, str]]:
         full = chars + added > max_chars + 2
         if not parts or full or (block.heading and chars >= MIN_SHARE * max_chars):
             kept = _trailing_headings(parts[-1]) if parts and full and not block.heading else []
-            if kept and sum(len(one.text) + 2 for one in kept) + added <= max_chars + 2:
+            if kept and sum(len(block.text) + 2 for block in kept) + added <= max_chars + 2:
                 del parts[-1][-len(kept) :]  # a heading stays with the text under it
             else:
                 kept = []
             parts.append(kept)
-            chars = sum(len(one.text) + 2 for one in kept)
+            chars = sum(len(block.text) + 2 for block in kept)
         parts[-1].append(block)
         chars += added
     return _with_headings([part for part in parts if part])

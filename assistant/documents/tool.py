@@ -87,7 +87,7 @@ class DocumentTools:
     async def _documents(self, names: Sequence[str], max_parts: int) -> list[SplitDocument]:
         section = self._settings.documents
         limits = ReadLimits(section.part_chars, max_parts)
-        files = await asyncio.to_thread(lambda: find([_resolved(one) for one in section.allowed_folders], names))
+        files = await asyncio.to_thread(lambda: find([_resolved(folder) for folder in section.allowed_folders], names))
         return [
             await read_document(open_document(folder, path), path, PurePosixPath(path).name, limits)
             for folder, path in files

@@ -135,11 +135,11 @@ def named(parts: Sequence[Part], words: Wording) -> str:
     for _, group in groupby(parts, lambda part: part.document):
         of_document = list(group)
         since = 0
-        for at, part in enumerate(of_document):
-            if at + 1 < len(of_document) and of_document[at + 1].number == part.number + 1:
+        for index, part in enumerate(of_document):
+            if index + 1 < len(of_document) and of_document[index + 1].number == part.number + 1:
                 continue
             names.append(_range(of_document[since], part, words))
-            since = at + 1
+            since = index + 1
     return listed(names, words)
 
 

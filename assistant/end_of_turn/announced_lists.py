@@ -38,30 +38,30 @@ def _announced_count(plain: str) -> re.Match[str] | None:
     return None if is_request(words_of(plain)) else _COUNTED_THINGS.search(plain)
 
 
-def list_state(said: DictatedText) -> ValueState:
-    plain, counted = said.plain, _announced_count(said.plain)
-    wanted = _COUNTED[counted[1]] if counted else said.question.count
+def list_state(speech: DictatedText) -> ValueState:
+    plain, counted = speech.plain, _announced_count(speech.plain)
+    count = _COUNTED[counted[1]] if counted else speech.question.count
     body = plain[counted.end() :] if counted else plain
-    if re.search(r"\b(?:and|or|und|et|y|first|second|third|then|next|also|finally)$", body) or said.goes_on:
+    if re.search(r"\b(?:and|or|und|et|y|first|second|third|then|next|also|finally)$", body) or speech.goes_on:
         return "incomplete"
     place, rest = _last_place(body)
     if place and len(rest.split()) < _MIN_ITEM_WORDS - 1:
         return "incomplete"
     if place:
-        done = place >= wanted if wanted else bool(_NEXT.search(body))
-        return ("complete" if wanted else "unknown") if done or _LAST.search(body) else "incomplete"
+        done = place >= count if count else bool(_NEXT.search(body))
+        return ("complete" if count else "unknown") if done or _LAST.search(body) else "incomplete"
     items = [item for item in re.split(r",(?: and)?|\band\b|\bund\b|\bet\b|\by\b|[.;]", body) if words_of(item)]
-    if wanted:
-        return "complete" if len(items) >= wanted else "incomplete"
+    if count:
+        return "complete" if len(items) >= count else "incomplete"
     return "complete" if re.search(r",.*\b(?:and|und|et|y)\b \S", body) else "unknown"
 
 
 def _last_place(body: str) -> tuple[int, str]:
     """Returns the highest place that was named, and the text after it."""
-    found = (0, "")
+    last = (0, "")
     for place, names in enumerate(_PLACES, 1):
         for name in names:
-            at = body.rfind(name)
-            if at >= 0:
-                found = (place, body[at + len(name) :].strip(" ,.:"))
-    return found
+            position = body.rfind(name)
+            if position >= 0:
+                last = (place, body[position + len(name) :].strip(" ,.:"))
+    return last

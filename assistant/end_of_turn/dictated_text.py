@@ -53,8 +53,8 @@ class DictatedText:
     @property
     def is_one_number(self) -> bool:
         """Whether the digits are those of one number: "two thousand and six", "three point one"."""
-        found = set(words_of(self.plain))
-        return bool(found & (self.words.hundreds.keys() | DECIMAL_POINTS))
+        words = set(words_of(self.plain))
+        return bool(words & (self.words.hundreds.keys() | DECIMAL_POINTS))
 
     @property
     def last_digits(self) -> str:
@@ -71,10 +71,10 @@ def dictated_text(text: str, words: DictationWords, question: Question, region: 
 
 def _introduced(text: str, plain: str, words: DictationWords) -> tuple[DictatedKind, tuple[Token, ...]] | None:
     """Returns the kind and the tokens of a value that a phrase introduces, if it has begun."""
-    found = [(match.end(), kind) for kind, pattern in words.introductions.items() for match in pattern.finditer(plain)]
-    if not found or is_request(words_of(text)):
+    kinds = [(match.end(), kind) for kind, pattern in words.introductions.items() for match in pattern.finditer(plain)]
+    if not kinds or is_request(words_of(text)):
         return None
-    end, kind = max(found)
+    end, kind = max(kinds)
     value = tokens_of(plain[end:], words)
     if kind == "spelling":
         has_begun = bool(value) and value[-1].kind == "letter"

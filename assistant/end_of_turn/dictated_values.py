@@ -22,63 +22,63 @@ SHORTEST_SPELT = 2
 """Fewer letters are no name."""
 
 
-def value_state(kind: DictatedKind, said: DictatedText) -> ValueState:
+def value_state(kind: DictatedKind, speech: DictatedText) -> ValueState:
     """Says whether the value of this kind is complete."""
-    return _STATES[kind](said)
+    return _STATES[kind](speech)
 
 
-def _digits_state(said: DictatedText) -> ValueState:
-    state = _phone_state(said)
+def _digits_state(speech: DictatedText) -> ValueState:
+    state = _phone_state(speech)
     if (
         state == "incomplete"
-        and not said.goes_on
-        and (len(said.last_digits) == 1 or said.question.expected != "anything")
+        and not speech.goes_on
+        and (len(speech.last_digits) == 1 or speech.question.expected != "anything")
     ):
         return "unknown"  # one digit, and a few after a question for something else, may be all that is said
     return state
 
 
-def _phone_state(said: DictatedText) -> ValueState:
-    digits = digits_of(said.tokens) if said.question.expected == "a phone number" else said.last_digits
-    if said.goes_on:
+def _phone_state(speech: DictatedText) -> ValueState:
+    digits = digits_of(speech.tokens) if speech.question.expected == "a phone number" else speech.last_digits
+    if speech.goes_on:
         return "incomplete"
-    if not digits or (said.question.expected != "a phone number" and _ONE_NUMBER.fullmatch(said.text)):
+    if not digits or (speech.question.expected != "a phone number" and _ONE_NUMBER.fullmatch(speech.text)):
         return "unknown"
-    international = any(token.text in ("+", "plus") for token in said.tokens)
-    return phone_completeness(digits, plan_of(said.region), international=international)
+    international = any(token.text in ("+", "plus") for token in speech.tokens)
+    return phone_completeness(digits, plan_of(speech.region), international=international)
 
 
-def _card_state(said: DictatedText) -> ValueState:
-    digits, wanted = said.last_digits, said.question.count
+def _card_state(speech: DictatedText) -> ValueState:
+    digits, count = speech.last_digits, speech.question.count
     if not digits:
         return "unknown"
-    length = wanted or (15 if digits.startswith(("34", "37")) else 16)
-    return _counted(len(digits), length) if not said.goes_on else "incomplete"
+    length = count or (15 if digits.startswith(("34", "37")) else 16)
+    return _counted(len(digits), length) if not speech.goes_on else "incomplete"
 
 
-def _code_state(said: DictatedText) -> ValueState:
-    if said.goes_on:
+def _code_state(speech: DictatedText) -> ValueState:
+    if speech.goes_on:
         return "incomplete"
-    marks = "".join(token.text for token in said.tokens if token.kind in ("digits", "letter"))
-    if said.question.count and marks:
-        return _counted(len(marks), said.question.count)
+    marks = "".join(token.text for token in speech.tokens if token.kind in ("digits", "letter"))
+    if speech.question.count and marks:
+        return _counted(len(marks), speech.question.count)
     return "incomplete" if 0 < len(marks) < SHORTEST_DICTATED else "unknown"
 
 
-def _number_state(said: DictatedText) -> ValueState:
-    if said.goes_on:
+def _number_state(speech: DictatedText) -> ValueState:
+    if speech.goes_on:
         return "incomplete"
-    digits = [token.text for token in said.tokens if token.kind == "digits"]
-    if said.question.count and digits:
-        return _counted(len("".join(digits)), said.question.count)
+    digits = [token.text for token in speech.tokens if token.kind == "digits"]
+    if speech.question.count and digits:
+        return _counted(len("".join(digits)), speech.question.count)
     return "complete" if len(digits) == 1 and len(digits[0]) <= SHORTEST_DICTATED else "unknown"
 
 
-def _spelling_state(said: DictatedText) -> ValueState:
-    if said.goes_on:
+def _spelling_state(speech: DictatedText) -> ValueState:
+    if speech.goes_on:
         return "incomplete"
-    letters = "".join(token.text for token in said.value if token.kind == "letter")
-    names = [token.text for token in said.value if token.kind == "word" and len(token.text) > 1]
+    letters = "".join(token.text for token in speech.value if token.kind == "letter")
+    names = [token.text for token in speech.value if token.kind == "word" and len(token.text) > 1]
     if letters and names:
         wholes = {"".join(names[start:]) for start in range(len(names))} | set(names)
         if letters in {names[-1], "".join(names), "".join(names[-2:])}:
@@ -87,8 +87,8 @@ def _spelling_state(said: DictatedText) -> ValueState:
             return "incomplete"
     if (
         len(letters) == 1
-        and len(said.tokens) == len(words_of(said.text)) == 1
-        and said.question.expected != "a spelling"
+        and len(speech.tokens) == len(words_of(speech.text)) == 1
+        and speech.question.expected != "a spelling"
     ):
         return "unknown"  # one letter may be all that is said
     return "incomplete" if letters and len(letters) <= SHORTEST_SPELT and not names else "unknown"
@@ -105,22 +105,22 @@ _STATE = re.compile(
 )
 
 
-def _address_state(said: DictatedText) -> ValueState:
-    if said.goes_on or said.tokens[-1].text in UNITS_OF_BUILDINGS | NUMBER_SIGNS:
+def _address_state(speech: DictatedText) -> ValueState:
+    if speech.goes_on or speech.tokens[-1].text in UNITS_OF_BUILDINGS | NUMBER_SIGNS:
         return "incomplete"
     named = [
-        token for token in said.value if token.kind == "word" and token.text not in UNITS_OF_BUILDINGS | NUMBER_SIGNS
+        token for token in speech.value if token.kind == "word" and token.text not in UNITS_OF_BUILDINGS | NUMBER_SIGNS
     ]
-    letters = sum(token.kind == "letter" for token in said.value)
+    letters = sum(token.kind == "letter" for token in speech.value)
     if not named and letters > SHORTEST_SPELT:
         return "unknown"  # an address that is spelt
     if not named:
         return "incomplete"  # only the number of the house so far
-    has_unit = any(token.text in UNITS_OF_BUILDINGS for token in said.tokens)  # no street need follow a flat's number
-    has_street = has_unit or any(said.words.suffixes.fullmatch(token.text) for token in named)
-    if has_street and (_POSTCODE.search(said.plain) or _STATE.search(said.plain)):
+    has_unit = any(token.text in UNITS_OF_BUILDINGS for token in speech.tokens)  # no street need follow a flat's number
+    has_street = has_unit or any(speech.words.suffixes.fullmatch(token.text) for token in named)
+    if has_street and (_POSTCODE.search(speech.plain) or _STATE.search(speech.plain)):
         return "complete"
-    begins = said.value[0].kind == "digits" and said.tokens[-1].kind != "digits"
+    begins = speech.value[0].kind == "digits" and speech.tokens[-1].kind != "digits"
     return "incomplete" if begins and not has_street else "unknown"
 
 
@@ -145,13 +145,13 @@ _ORDINAL = re.compile(
 _YEAR_DIGITS = 4
 
 
-def _date_state(said: DictatedText) -> ValueState:
-    if _DAY.search(said.plain) and not said.question.with_year:
+def _date_state(speech: DictatedText) -> ValueState:
+    if _DAY.search(speech.plain) and not speech.question.with_year:
         return "complete"
-    if said.plain.endswith((" of", " the", " on", " de", " le", " el", " der", " am")) or said.goes_on:
+    if speech.plain.endswith((" of", " the", " on", " de", " le", " el", " der", " am")) or speech.goes_on:
         return "incomplete"
-    digits = [token.text for token in said.tokens if token.kind == "digits"]
-    has_month, has_day = bool(_MONTH.search(said.plain)), bool(_ORDINAL.search(said.plain) or digits)
+    digits = [token.text for token in speech.tokens if token.kind == "digits"]
+    has_month, has_day = bool(_MONTH.search(speech.plain)), bool(_ORDINAL.search(speech.plain) or digits)
     year = "".join(digits[-2:]) if digits else ""
     has_year = (
         len(digits[-1]) == _YEAR_DIGITS or (len(year) == _YEAR_DIGITS and year[:2] in ("19", "20")) if digits else False
@@ -159,7 +159,7 @@ def _date_state(said: DictatedText) -> ValueState:
     if has_month and has_year:
         return "complete" if has_day else "unknown"
     if has_month:
-        return "incomplete" if not has_day or said.question.with_year else "complete"
+        return "incomplete" if not has_day or speech.question.with_year else "complete"
     return "complete" if has_year and len(digits) > 1 else "unknown"
 
 
@@ -172,11 +172,11 @@ _TIME_WHOLE = re.compile(
 )
 
 
-def _time_state(said: DictatedText) -> ValueState:
-    if _TIME_OPEN.search(said.plain):
+def _time_state(speech: DictatedText) -> ValueState:
+    if _TIME_OPEN.search(speech.plain):
         return "incomplete"
-    digits = [token for token in said.tokens if token.kind == "digits"]
-    return "complete" if _TIME_WHOLE.search(said.plain) or len(digits) > 1 else "unknown"
+    digits = [token for token in speech.tokens if token.kind == "digits"]
+    return "complete" if _TIME_WHOLE.search(speech.plain) or len(digits) > 1 else "unknown"
 
 
 _MAIL_WHOLE = re.compile(
@@ -185,14 +185,14 @@ _MAIL_WHOLE = re.compile(
 )
 
 
-def _mail_state(said: DictatedText) -> ValueState:
-    return "complete" if _MAIL_WHOLE.search(said.plain) and not said.plain.endswith("dot") else "incomplete"
+def _mail_state(speech: DictatedText) -> ValueState:
+    return "complete" if _MAIL_WHOLE.search(speech.plain) and not speech.plain.endswith("dot") else "incomplete"
 
 
-def _counted(said: int, wanted: int) -> ValueState:
-    if said == wanted:
+def _counted(count: int, expected: int) -> ValueState:
+    if count == expected:
         return "complete"
-    return "incomplete" if said < wanted else "unknown"
+    return "incomplete" if count < expected else "unknown"
 
 
 _STATES: Mapping[DictatedKind, Callable[[DictatedText], ValueState]] = MappingProxyType(

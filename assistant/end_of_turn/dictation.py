@@ -131,8 +131,8 @@ class DictationRules:
             earlier: The result in the pause before. A value that has begun goes on even if the recognizer now writes it
                 as ordinary words.
         """
-        found = self._dictation_in(text, question)
-        return Dictation(earlier.kind) if found == NOTHING and earlier.kind in OPEN_ENDED else found
+        dictation = self._dictation_in(text, question)
+        return Dictation(earlier.kind) if dictation == NOTHING and earlier.kind in OPEN_ENDED else dictation
 
     def _dictation_in(self, text: str, question: Question) -> Dictation:
         words = dictation_words(self.language)
@@ -144,28 +144,28 @@ class DictationRules:
         if announces_more(text, words):
             return Dictation("announcement", "incomplete")
         region = self.region or REGION_OF_LANGUAGE.get(self.language.partition("-")[0], "")
-        said = dictated_text(" ".join(text.split()[-_MOST_WORDS:]), words, question, region)
-        kind = _kind_of(said)
-        return NOTHING if kind is None else Dictation(kind, value_state(kind, said))
+        speech = dictated_text(" ".join(text.split()[-_MOST_WORDS:]), words, question, region)
+        kind = _kind_of(speech)
+        return NOTHING if kind is None else Dictation(kind, value_state(kind, speech))
 
 
 # ---- what is dictated ----
 
 
-def _kind_of(said: DictatedText) -> DictatedKind | None:
+def _kind_of(speech: DictatedText) -> DictatedKind | None:
     """Returns what is dictated; None if nothing is."""
-    asked = _ASKED.get(said.question.expected)
-    if _MAIL.search(said.plain) and asked in (None, "e-mail address"):
+    asked = _ASKED.get(speech.question.expected)
+    if _MAIL.search(speech.plain) and asked in (None, "e-mail address"):
         return "e-mail address"
-    if announces_list(said.plain, asked=asked is not None):
+    if announces_list(speech.plain, asked=asked is not None):
         return "list"
-    if said.introduced is not None and asked in (None, "number"):
-        return said.introduced
+    if speech.introduced is not None and asked in (None, "number"):
+        return speech.introduced
     if asked is None:
-        return _kind_by_shape(said)
-    if _DECLINES.match(said.plain) or is_request(words_of(said.text)):
+        return _kind_by_shape(speech)
+    if _DECLINES.match(speech.plain) or is_request(words_of(speech.text)):
         return None
-    return asked if _fits(said, asked) or _has_hardly_begun(said.text) else _kind_by_shape(said)
+    return asked if _fits(speech, asked) or _has_hardly_begun(speech.text) else _kind_by_shape(speech)
 
 
 def _has_hardly_begun(text: str) -> bool:
@@ -174,43 +174,43 @@ def _has_hardly_begun(text: str) -> bool:
     return len(words) <= _MISHEARD_WORDS and not is_short_answer(words)
 
 
-def _fits(said: DictatedText, asked: DictatedKind) -> bool:
+def _fits(speech: DictatedText, asked: DictatedKind) -> bool:
     """Returns whether the text can be the value that was asked for."""
-    kinds = {token.kind for token in said.tokens}
+    kinds = {token.kind for token in speech.tokens}
     if asked in ("phone number", "card number", "number"):
         return "digits" in kinds
     if asked == "code":
         return bool({"digits", "letter"} & kinds)
     if asked == "spelling":
-        return len(said.tokens) == 1 or "letter" in kinds
+        return len(speech.tokens) == 1 or "letter" in kinds
     if asked == "address":
-        return "digits" in kinds or any(said.words.suffixes.fullmatch(token.text) for token in said.tokens)
+        return "digits" in kinds or any(speech.words.suffixes.fullmatch(token.text) for token in speech.tokens)
     return True
 
 
-def _kind_by_shape(said: DictatedText) -> DictatedKind | None:
+def _kind_by_shape(speech: DictatedText) -> DictatedKind | None:
     """Returns what the form of the whole text shows, where nothing was asked for or introduced."""
-    tokens, again = said.tokens, said.words.repeats
+    tokens, again = speech.tokens, speech.words.repeats
     if not tokens:
         return None
     if all(separates(token) or token.kind == "digits" or token.text in again for token in tokens):
-        begins = len(tokens) == 1 and len(tokens[0].text) == 1 and said.question.expected == "anything"
-        return "digits" if begins or _is_dictated(said) else None
-    if said.is_one_number or is_request(words_of(said.text)):
+        begins = len(tokens) == 1 and len(tokens[0].text) == 1 and speech.question.expected == "anything"
+        return "digits" if begins or _is_dictated(speech) else None
+    if speech.is_one_number or is_request(words_of(speech.text)):
         return None
-    if _looks_like_address(tokens, said.words):
+    if _looks_like_address(tokens, speech.words):
         return "address"
     single = [token for token in tokens if len(token.text) == 1 and token.kind != "sign" and not token.capital]
-    if _spells(said) or len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
+    if _spells(speech) or len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
         return "spelling"
     mixed = all(token.kind in ("digits", "letter") or separates(token) for token in tokens)
     return "code" if mixed and len(tokens) > 1 else None
 
 
-def _spells(said: DictatedText) -> bool:
+def _spells(speech: DictatedText) -> bool:
     """Returns whether the text ends with letters, after a name at most: "Sam S A M", but not "turn on the T V"."""
-    tokens, asks_for_letter = said.tokens, False
-    for example in (*said.words.as_in, *((word,) for word in said.words.repeats)):
+    tokens, asks_for_letter = speech.tokens, False
+    for example in (*speech.words.as_in, *((word,) for word in speech.words.repeats)):
         if ends_with(tokens, example):
             tokens, asks_for_letter = tokens[: -len(example)], True
     letters = trailing(tokens, "letter")
@@ -222,15 +222,15 @@ def _spells(said: DictatedText) -> bool:
     if len(before) > 1 and all(token.capital for token in letters):
         return False  # "I work at NASA"
     count = sum(token.kind == "letter" for token in letters)
-    alone = not before and said.question.expected == "anything"  # after a question, one letter may be the answer
+    alone = not before and speech.question.expected == "anything"  # after a question, one letter may be the answer
     return count >= SHORTEST_SPELT or (count == 1 and (asks_for_letter or alone))
 
 
-def _is_dictated(said: DictatedText) -> bool:
+def _is_dictated(speech: DictatedText) -> bool:
     """Returns whether digits are dictated: not "twenty five", "two plus two", "seven thirty" or "nineteen ninety"."""
-    digits = [token.text for token in said.tokens if token.kind == "digits"]
-    inner = [token.text for token in said.tokens[1:-1] if token.kind == "word"]
-    if said.is_one_number or not said.words.repeats.keys() | GROUP_SEPARATORS >= set(inner):
+    digits = [token.text for token in speech.tokens if token.kind == "digits"]
+    inner = [token.text for token in speech.tokens[1:-1] if token.kind == "word"]
+    if speech.is_one_number or not speech.words.repeats.keys() | GROUP_SEPARATORS >= set(inner):
         return False
     if len(digits) == len(("seven", "thirty")):
         is_year = "".join(digits)[:2] in ("19", "20")

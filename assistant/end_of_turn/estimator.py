@@ -277,12 +277,12 @@ def turn_end_of(weights: Mapping[str, object]) -> FusedEstimator:
     models, reference_ms = weights["models"], weights["reference_ms"]
     if not isinstance(models, dict) or not isinstance(reference_ms, int | float):
         raise TypeError("the weights hold no models: python -m bench.end_of_turn.evaluation fit writes them")
-    return FusedEstimator({name: _model(found) for name, found in models.items()}, float(reference_ms))
+    return FusedEstimator({name: _model(model) for name, model in models.items()}, float(reference_ms))
 
 
-def _model(found: Mapping[str, list[str] | list[float] | float]) -> LinearModel:
-    names, bias = found["names"], found["bias"]
-    rows = [found[name] for name in ("mean", "deviation", "weights")]
+def _model(table: Mapping[str, list[str] | list[float] | float]) -> LinearModel:
+    names, bias = table["names"], table["bias"]
+    rows = [table[name] for name in ("mean", "deviation", "weights")]
     if not isinstance(names, list) or not isinstance(bias, int | float):
         raise TypeError(
             "a model of the weights has no names or no bias: python -m bench.end_of_turn.evaluation fit writes them"

@@ -166,18 +166,18 @@ def question_of(assistant_said: str) -> Question:
     "Shall I?" asks for yes or no, "Which room?" for a phrase, "Please tell me your phone number." for a phone number.
     Kinds of values are known in English, German, French and Spanish, the first two kinds in English.
     """
-    said = assistant_said[-_LONGEST_SENTENCE:].strip().replace("’", "'")
-    found = _QUESTION.search(said)
-    last = found or _LAST_SENTENCE.search(said)
+    text = assistant_said[-_LONGEST_SENTENCE:].strip().replace("’", "'")
+    match = _QUESTION.search(text)
+    last = match or _LAST_SENTENCE.search(text)
     sentence = last.group().strip().lower() if last else ""
-    if not found and not _REQUEST.match(sentence):
+    if not match and not _REQUEST.match(sentence):
         return NO_QUESTION
     kind: Expected | None = next((kind for kind, pattern in _KINDS if pattern.search(sentence)), None)
     if kind is not None and not _only_confirms(sentence):
         counted = _COUNT.search(sentence) if kind in ("a code", "a list", "a number", "a card number") else None
         count = _COUNTS[counted[1]] if counted else 0
         return Question(kind, count, kind == "a date" and bool(_WITH_YEAR.search(sentence)))
-    if not found:
+    if not match:
         return NO_QUESTION
     words = words_of(sentence)
     while words and words[0] in _WORDS_BEFORE:

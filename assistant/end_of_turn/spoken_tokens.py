@@ -79,26 +79,26 @@ def tokens_of(text: str, words: DictationWords) -> tuple[Token, ...]:
         text: The transcript, with or without punctuation.
         words: The number words of the language.
     """
-    raw = [found for found in _RAW.findall(text) if found.lower() not in FILLERS]
+    raw = [raw for raw in _RAW.findall(text) if raw.lower() not in FILLERS]
     tokens: list[Token] = []
-    at = 0
-    while at < len(raw):
-        at = _read(raw, at, tokens, words)
+    position = 0
+    while position < len(raw):
+        position = _read(raw, position, tokens, words)
     return tuple(_without_articles(tokens))
 
 
-def _read(raw: Sequence[str], at: int, tokens: list[Token], words: DictationWords) -> int:
-    """Adds the token at `at` to `tokens`. Returns where the next one begins."""
-    word = raw[at].lower().replace("’", "'")
-    following = raw[at + 1].lower() if at + 1 < len(raw) else ""
+def _read(raw: Sequence[str], position: int, tokens: list[Token], words: DictationWords) -> int:
+    """Adds the token at `position` to `tokens`. Returns where the next one begins."""
+    word = raw[position].lower().replace("’", "'")
+    following = raw[position + 1].lower() if position + 1 < len(raw) else ""
     if word.isdecimal():
         tokens.append(Token("digits", word))
     elif word in words.repeats and (again := _repeated(following, words)) is not None:
         tokens += [again] * (words.repeats[word] if again.kind == "letter" else 1)
         if again.kind == "digits":
             tokens[-1] = Token("digits", again.text * words.repeats[word])
-        return at + 2
-    elif (number := _number(raw, at, words)) is not None:
+        return position + 2
+    elif (number := _number(raw, position, words)) is not None:
         digits, end = number
         tokens.append(Token("digits", digits))
         return end
@@ -111,39 +111,39 @@ def _read(raw: Sequence[str], at: int, tokens: list[Token], words: DictationWord
     elif word in ("+", "@"):
         tokens.append(Token("sign", word))
     else:
-        return _read_letters(raw, at, tokens, words)
-    return at + 1
+        return _read_letters(raw, position, tokens, words)
+    return position + 1
 
 
-def _read_letters(raw: Sequence[str], at: int, tokens: list[Token], words: DictationWords) -> int:
+def _read_letters(raw: Sequence[str], position: int, tokens: list[Token], words: DictationWords) -> int:
     """Adds a spelt letter, several of them, or a word."""
-    word, lower = raw[at], raw[at].lower().replace("’", "'")
+    word, lower = raw[position], raw[position].lower().replace("’", "'")
     after_letter = bool(tokens) and tokens[-1].kind == "letter"
-    near = [raw[place].lower() for place in (at - 1, at + 1) if 0 <= place < len(raw)]
+    near = [raw[place].lower() for place in (position - 1, position + 1) if 0 <= place < len(raw)]
     if len(word) == 1:
         tokens.append(Token("letter", lower))
-        return _after_example(raw, at + 1, lower, words)
+        return _after_example(raw, position + 1, lower, words)
     if lower in NATO and (after_letter or any(other in NATO for other in near)):
         tokens.append(Token("letter", NATO[lower]))
     elif word.isupper() and word not in _ACRONYMS and len(word) <= _LONGEST_SPELT and word.isalpha():
         tokens += [Token("letter", letter, capital=True) for letter in lower]
-    elif lower in _LETTER_NAMES and after_letter and (len(lower) > 2 or len(raw[min(at + 1, len(raw) - 1)]) == 1):
+    elif lower in _LETTER_NAMES and after_letter and (len(lower) > 2 or len(raw[min(position + 1, len(raw) - 1)]) == 1):
         tokens.append(Token("letter", _LETTER_NAMES[lower]))
     else:
         tokens.append(Token("word", lower, word[0].isupper()))
-    return at + 1
+    return position + 1
 
 
-def _after_example(raw: Sequence[str], at: int, letter: str, words: DictationWords) -> int:
+def _after_example(raw: Sequence[str], position: int, letter: str, words: DictationWords) -> int:
     """Returns where the text goes on after the example word of a letter: "as in Sam", "for sugar"."""
-    following = [word.lower() for word in raw[at : at + 3]]
+    following = [word.lower() for word in raw[position : position + 3]]
     for example in words.as_in:
         count = len(example)
         if tuple(following[:count]) == example and len(following) > count:
-            return at + count + 1
+            return position + count + 1
     if len(following) > 1 and following[0] in _FOR_EXAMPLE and following[1][0] == letter and len(following[1]) > 1:
-        return at + 2
-    return at
+        return position + 2
+    return position
 
 
 def _repeated(following: str, words: DictationWords) -> Token | None:
@@ -155,35 +155,35 @@ def _repeated(following: str, words: DictationWords) -> Token | None:
     return None if digits is None else Token("digits", digits)
 
 
-def _number(raw: Sequence[str], at: int, words: DictationWords) -> tuple[str, int] | None:
-    """Returns the digits of the number words that begin at `at`, and their end; None if there are none."""
-    word = raw[at].lower()
+def _number(raw: Sequence[str], position: int, words: DictationWords) -> tuple[str, int] | None:
+    """Returns the digits of the number words that begin at `position`, and their end; None if there are none."""
+    word = raw[position].lower()
     if (pair := _GERMAN_PAIR.fullmatch(word)) and "zwanzig" in words.tens:
-        return words.tens[pair[2].replace("dreissig", "dreißig")] + words.digits[pair[1]], at + 1
+        return words.tens[pair[2].replace("dreissig", "dreißig")] + words.digits[pair[1]], position + 1
     if word in words.digits:
-        return words.digits[word], at + 1
+        return words.digits[word], position + 1
     if word in words.teens:
-        return words.teens[word], at + 1
+        return words.teens[word], position + 1
     if word not in words.tens:
         return None
-    tens, at = words.tens[word], at + 1
-    if at + 1 < len(raw) and raw[at].lower() in JOINING_WORDS and raw[at + 1].lower() in words.digits:
-        at += 1
-    unit = words.digits.get(raw[at].lower()) if at < len(raw) else None
-    return (f"{tens}{unit}", at + 1) if unit not in (None, "0") else (f"{tens}0", at)
+    tens, position = words.tens[word], position + 1
+    if position + 1 < len(raw) and raw[position].lower() in JOINING_WORDS and raw[position + 1].lower() in words.digits:
+        position += 1
+    unit = words.digits.get(raw[position].lower()) if position < len(raw) else None
+    return (f"{tens}{unit}", position + 1) if unit not in (None, "0") else (f"{tens}0", position)
 
 
-def _is_digits(tokens: Sequence[Token], at: int) -> bool:
-    return bool(tokens) and tokens[at].kind == "digits"
+def _is_digits(tokens: Sequence[Token], position: int) -> bool:
+    return bool(tokens) and tokens[position].kind == "digits"
 
 
 def _without_articles(tokens: Sequence[Token]) -> list[Token]:
     """Turns "a" and "I" into words, unless they stand beside another letter or a digit."""
-    found = []
-    for at, token in enumerate(tokens):
-        beside = [tokens[place].kind for place in (at - 1, at + 1) if 0 <= place < len(tokens)]
+    rest = []
+    for index, token in enumerate(tokens):
+        beside = [tokens[place].kind for place in (index - 1, index + 1) if 0 <= place < len(tokens)]
         if token.kind == "letter" and token.text in "aiyoà" and not {"letter", "digits"} & set(beside):
-            found.append(Token("word", token.text))
+            rest.append(Token("word", token.text))
         else:
-            found.append(token)
-    return found
+            rest.append(token)
+    return rest

@@ -40,8 +40,8 @@ class SentenceEnds:
 @cache
 def english() -> SentenceEnds:
     """Returns the shipped table, from a language model of spoken English. It is read once."""
-    found = json.loads((resources.files("assistant.end_of_turn") / _TABLE).read_text(encoding="utf-8"))
-    return SentenceEnds(found["words"], found["pairs"], found["other"])
+    table = json.loads((resources.files("assistant.end_of_turn") / _TABLE).read_text(encoding="utf-8"))
+    return SentenceEnds(table["words"], table["pairs"], table["other"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,13 +54,13 @@ class LlmChoice:
 def choose(
     settings: Settings,
     llm: str | None,
-    found: Sequence[FoundServer],
+    servers: Sequence[FoundServer],
     ports: Sequence[int] = PORTS,
     local_endpoint: LocalEndpoint = build.local_endpoint,
 ) -> LlmChoice:
     """Interprets `--llm`: None (not given), "auto", "skills", "local", or an endpoint's name.
 
-    "auto": the first of `found`, or the model on this machine. `local_endpoint`: returns that model.
+    "auto": the first of `servers`, or the model on this machine. `local_endpoint`: returns that model.
 
     Raises ConfigError for an unknown name, and if nothing would be left to answer.
     """
@@ -68,15 +68,15 @@ def choose(
     if llm is None:
         return LlmChoice(settings)
     if llm == AUTO:
-        return _auto(settings, found, ports, local_endpoint)
+        return _auto(settings, servers, ports, local_endpoint)
     if llm == SKILLS:
-        said = "no language model, as requested: the built-in skills answer"
+        message = "no language model, as requested: the built-in skills answer"
         settings = replace(settings, llm=replace(settings.llm, local_model="off"))
-        return LlmChoice(_asking(settings, ()), said, f"--llm {SKILLS}")
+        return LlmChoice(_asking(settings, ()), message, f"--llm {SKILLS}")
     for endpoint in endpoints:
         if endpoint.name == llm:
-            said = f"language model: {llm}, {endpoint.model}, for this run"
-            return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
+            message = f"language model: {llm}, {endpoint.model}, for this run"
+            return LlmChoice(_asking(settings, (endpoint,)), message, f"--llm {llm}")
     if llm == LOCAL:
         return _local(settings, local_endpoint)
     names = [endpoint.name for endpoint in endpoints]
@@ -87,16 +87,16 @@ def choose(
 
 
 def _auto(
-    settings: Settings, found: Sequence[FoundServer], ports: Sequence[int], local_endpoint: LocalEndpoint
+    settings: Settings, servers: Sequence[FoundServer], ports: Sequence[int], local_endpoint: LocalEndpoint
 ) -> LlmChoice:
-    server = next((server for server in found if server.usable), None)
+    server = next((server for server in servers if server.usable), None)
     if server is not None:
         return _taken(settings, server)
     local, _ = local_endpoint(settings)
     if local is None:
-        return _none_found(settings, found, ports)
-    said = f"{nothing_found(found, ports)}; language model: {_on_this_machine(local)}, for this run"
-    return LlmChoice(_asking(settings, (local,)), said, f"--llm {AUTO}: its model is downloaded")
+        return _none_found(settings, servers, ports)
+    message = f"{nothing_found(servers, ports)}; language model: {_on_this_machine(local)}, for this run"
+    return LlmChoice(_asking(settings, (local,)), message, f"--llm {AUTO}: its model is downloaded")
 
 
 def _local(settings: Settings, local_endpoint: LocalEndpoint) -> LlmChoice:
@@ -107,17 +107,17 @@ def _local(settings: Settings, local_endpoint: LocalEndpoint) -> LlmChoice:
     if local is None:
         problem = reason or f"no language model is downloaded; get one with `repartee models pull {SUGGESTED}`"
         raise ConfigError([f'--llm "{LOCAL}": {problem}'])
-    said = f"language model: {_on_this_machine(local)}, for this run"
-    return LlmChoice(_asking(settings, (local,)), said, f"--llm {LOCAL}")
+    message = f"language model: {_on_this_machine(local)}, for this run"
+    return LlmChoice(_asking(settings, (local,)), message, f"--llm {LOCAL}")
 
 
 def _on_this_machine(endpoint: EndpointSection) -> str:
     return f"{endpoint.model} on this machine"
 
 
-def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:
+def mention(settings: Settings, llm: str | None, servers: Sequence[FoundServer]) -> str:
     """Returns a line about unused servers; empty if endpoints are configured or `--llm` was given."""
-    usable = [server for server in found if server.usable]
+    usable = [server for server in servers if server.usable]
     if llm is not None or settings.llm.endpoints or not usable:
         return ""
     seen = ", ".join(described(server) for server in usable)
@@ -126,11 +126,11 @@ def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -
     return f"found: {seen}; use the first with --llm {AUTO}, or one of them with `repartee endpoints add NAME`"
 
 
-def handles(found: Sequence[FoundServer]) -> dict[str, FoundServer]:
+def handles(servers: Sequence[FoundServer]) -> dict[str, FoundServer]:
     """Maps default endpoint names to the servers: the product's name, with the port if it is ambiguous."""
-    products = [server.name for server in found]
+    products = [server.name for server in servers]
     named: dict[str, FoundServer] = {}
-    for server in found:
+    for server in servers:
         handle = HANDLES.get(server.name, LOCAL)
         if handle == LOCAL or products.count(server.name) > 1:
             port = port_here(server.url)
@@ -166,9 +166,9 @@ def shortened(models: Sequence[str], max_shown: int = SHOWN_MODELS) -> str:
     return ", ".join(models[:max_shown]) + (f" and {more} more" if more > 0 else "")
 
 
-def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:
+def nothing_found(servers: Sequence[FoundServer], ports: Sequence[int]) -> str:
     """Returns "no language model was found on localhost (ports 8080, 8000)", and what was found instead."""
-    seen = "".join(f"; {described(server)}" for server in found)
+    seen = "".join(f"; {described(server)}" for server in servers)
     return f"no language model was found on localhost (ports {', '.join(map(str, ports))}){seen}"
 
 
@@ -177,16 +177,16 @@ def _taken(settings: Settings, server: FoundServer) -> LlmChoice:
     model = server.models[0]
     several = f", the first of its {len(server.models)} models" if len(server.models) > 1 else ""
     endpoint = EndpointSection(name=handle, url=server.url, model=model)
-    said = f"language model: {server.name} at {server.url}, {model}{several}, for this run"
-    return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {AUTO}: found on localhost")
+    message = f"language model: {server.name} at {server.url}, {model}{several}, for this run"
+    return LlmChoice(_asking(settings, (endpoint,)), message, f"--llm {AUTO}: found on localhost")
 
 
-def _none_found(settings: Settings, found: Sequence[FoundServer], ports: Sequence[int]) -> LlmChoice:
-    nothing = nothing_found(found, ports)
+def _none_found(settings: Settings, servers: Sequence[FoundServer], ports: Sequence[int]) -> LlmChoice:
+    nothing = nothing_found(servers, ports)
     names = [endpoint.name for endpoint in settings.llm.endpoints]
     if names:
-        said = f"{nothing}; the configured endpoints answer ({shortened(names)})"
-        return LlmChoice(settings, said, f"instead of a model on localhost, because {nothing}", fallback=True)
+        message = f"{nothing}; the configured endpoints answer ({shortened(names)})"
+        return LlmChoice(settings, message, f"instead of a model on localhost, because {nothing}", fallback=True)
     why = f"instead of a language model, because {nothing}"
     return LlmChoice(_asking(settings, ()), f"{nothing}; the built-in skills answer", why, fallback=True)
 

@@ -48,14 +48,14 @@ async def measure_endpoint(
     `requests`: number of short answers, one after another; 0: none, which costs nothing. `handshakes`: number of new
     connections.
     """
-    found = await _check_before_question(endpoint, environ, asked=requests > 0)
-    if found.problem or not (found.address or endpoint.is_on_this_machine):
-        return found
-    if found.address:
-        found = await _with_handshakes(found, endpoint, handshakes)
-    made = found.handshake
+    measurement = await _check_before_question(endpoint, environ, asked=requests > 0)
+    if measurement.problem or not (measurement.address or endpoint.is_on_this_machine):
+        return measurement
+    if measurement.address:
+        measurement = await _with_handshakes(measurement, endpoint, handshakes)
+    made = measurement.handshake
     if not requests:
-        return found if made is None or made.proxy or made.connect_ms is not None else _unreachable(found)
+        return measurement if made is None or made.proxy or made.connect_ms is not None else _unreachable(measurement)
     answers: list[ProbeAnswer] = []
     try:
         model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
@@ -69,22 +69,26 @@ async def measure_endpoint(
             await model.aclose()
     except (LlmError, ValueError) as error:
         state = f"{len(answers)} of {requests} answers" if answers else "no answer"
-        return replace(found, state=state, problem=str(error), answers=tuple(answers))
-    state = found.state if endpoint.protocol.list_models is not None else f"answers; {found.state}"
-    return replace(found, state=state, answers=tuple(answers))
+        return replace(measurement, state=state, problem=str(error), answers=tuple(answers))
+    state = measurement.state if endpoint.protocol.list_models is not None else f"answers; {measurement.state}"
+    return replace(measurement, state=state, answers=tuple(answers))
 
 
-async def _with_handshakes(found: EndpointMeasurement, endpoint: EndpointSection, count: int) -> EndpointMeasurement:
+async def _with_handshakes(
+    measurement: EndpointMeasurement, endpoint: EndpointSection, count: int
+) -> EndpointMeasurement:
     """Measures new connections, one after another, until one fails."""
     first: Handshake | None = None
     connects_ms: list[float] = []
     for _ in range(count):
-        made = await measure_handshake(found.address, endpoint.protocol.scheme_of(found.address), endpoint.ca_file)
+        made = await measure_handshake(
+            measurement.address, endpoint.protocol.scheme_of(measurement.address), endpoint.ca_file
+        )
         first = first or made
         if made.connect_ms is None:
             break
         connects_ms.append(made.connect_ms)
-    return replace(found, handshake=first, connects_ms=tuple(connects_ms))
+    return replace(measurement, handshake=first, connects_ms=tuple(connects_ms))
 
 
 async def _check_before_question(
@@ -134,9 +138,10 @@ async def _listed(
     return EndpointMeasurement(endpoint, f"{answers}, lacks this model", problem, address)
 
 
-def _unreachable(found: EndpointMeasurement) -> EndpointMeasurement:
-    problem = f"{found.endpoint.name}: {found.shown_address} accepts no connection: start the server, or check its url"
-    return replace(found, state="no connection", problem=problem)
+def _unreachable(measurement: EndpointMeasurement) -> EndpointMeasurement:
+    name, address = measurement.endpoint.name, measurement.shown_address
+    problem = f"{name}: {address} accepts no connection: start the server, or check its url"
+    return replace(measurement, state="no connection", problem=problem)
 
 
 async def _answer(model: ChatModel) -> ProbeAnswer:

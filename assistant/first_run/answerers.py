@@ -75,7 +75,7 @@ LocalEndpoint = Callable[[Settings], tuple[EndpointSection | None, str]]
 
 def answerers(
     settings: Settings,
-    found: Sequence[FoundServer],
+    servers: Sequence[FoundServer],
     environ: Mapping[str, str],
     local_endpoint: LocalEndpoint = build.local_endpoint,
 ) -> list[Answerer]:
@@ -83,16 +83,16 @@ def answerers(
 
     Args:
         settings: The settings in effect.
-        found: The servers that were found on this machine.
+        servers: The servers that were found on this machine.
         environ: Environment variables: which keys are set.
         local_endpoint: Returns the model on this machine.
     """
     possible: list[Answerer] = []
     configured = settings.llm.endpoints
     if configured:
-        names = shortened([f"{one.name} ({one.model})" for one in configured])
+        names = shortened([f"{section.name} ({section.model})" for section in configured])
         possible.append(Answerer("keep", "keep", f"As configured: {names}"))
-    for name, server in handles(found).items():
+    for name, server in handles(servers).items():
         if server.usable:
             label = f"{server.name} on this machine ({offers(server)})"
             possible.append(Answerer("server", name, label, server.url, server.models))
@@ -111,7 +111,7 @@ def answerers(
 def default_of(possible: Sequence[Answerer]) -> Answerer:
     """Returns the answer that is suggested: nothing new has to be downloaded, bought or typed for it."""
     for kind in ("keep", "server", "local", "skills"):
-        if (first := next((one for one in possible if one.kind == kind), None)) is not None:
+        if (first := next((answerer for answerer in possible if answerer.kind == kind), None)) is not None:
             return first
     return possible[0]
 

@@ -75,7 +75,7 @@ class Change:
                 raise ConfigError([f"{section}.{error}"]) from error
             settings = replace(settings, **changed)
         if self.endpoint is not None:
-            others = tuple(one for one in settings.llm.endpoints if one.name != self.endpoint.name)
+            others = tuple(endpoint for endpoint in settings.llm.endpoints if endpoint.name != self.endpoint.name)
             settings = replace(settings, llm=replace(settings.llm, endpoints=(*others, self.endpoint)))
         return settings
 
@@ -121,7 +121,7 @@ def change_of(
             values["llm.local_model"] = "auto"
     known = [own] if in_effect is None else [own, in_effect]
     change = Change(
-        {key: value for key, value in values.items() if all(value != _value(one, key) for one in known)},
+        {key: value for key, value in values.items() if all(value != _value(settings, key) for settings in known)},
         None if endpoint in own.llm.endpoints else endpoint,
         bool(answers.key),
     )
@@ -183,8 +183,8 @@ def missing_models(settings: Settings) -> list[MissingModel]:
 def overridden(values: Mapping[str, Value], origin: Mapping[str, str]) -> list[str]:
     """Returns the environment variables that replace changed values."""
     prefix = "environment "
-    found = [origin.get(key, "") for key in values]
-    return [one.removeprefix(prefix) for one in found if one.startswith(prefix)]
+    names = [origin.get(key, "") for key in values]
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
 
 def _host(url: str) -> str:
@@ -197,12 +197,12 @@ def _host(url: str) -> str:
 
 def _free_name(name: str, own: Settings, url: str) -> str:
     """Returns a name that no other endpoint has. An endpoint with the same address keeps its name."""
-    taken = {one.name: one.url for one in own.llm.endpoints}
-    wanted, number = name, 1
-    while wanted in RESERVED or taken.get(wanted, url) != url:
+    taken = {endpoint.name: endpoint.url for endpoint in own.llm.endpoints}
+    base_name, number = name, 1
+    while base_name in RESERVED or taken.get(base_name, url) != url:
         number += 1
-        wanted = f"{name}-{number}"
-    return wanted
+        base_name = f"{name}-{number}"
+    return base_name
 
 
 def _section(**values: Any) -> EndpointSection:
@@ -225,8 +225,9 @@ def shown_values(change: Change) -> Sequence[str]:
     """Returns the new values for display, without secrets."""
     lines = [f"{key} = {spelled(value)}" for key, value in change.values.items()]
     if change.endpoint is not None:
-        one = change.endpoint
+        section = change.endpoint
         lines.append(
-            f"LLM endpoint {one.name}: {one.model}" + (f" at {one.shown_url}" if one.url else " on this machine")
+            f"LLM endpoint {section.name}: {section.model}"
+            + (f" at {section.shown_url}" if section.url else " on this machine")
         )
     return lines

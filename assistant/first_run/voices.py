@@ -77,11 +77,13 @@ def voice_options(language: str) -> list[VoiceOption]:
     """Returns the voices for a language, the best first. The last one, of the last resort, is part of the program."""
     base = base_of(language)
     *voices, spare = installed_voices(base)
-    found = [
-        VoiceOption(one.name, one.engine.name, one.label, is_first and one.name == one.engine.default_voice(language))
-        for one, is_first in zip(voices[:_MAX_VOICES], (True, *[False] * _MAX_VOICES), strict=False)
+    options = [
+        VoiceOption(
+            voice.name, voice.engine.name, voice.label, is_first and voice.name == voice.engine.default_voice(language)
+        )
+        for voice, is_first in zip(voices[:_MAX_VOICES], (True, *[False] * _MAX_VOICES), strict=False)
     ]
-    return [*found, VoiceOption(spare.name, spare.engine.name, spare.label, not voices)]
+    return [*options, VoiceOption(spare.name, spare.engine.name, spare.label, not voices)]
 
 
 def default_voice(language: str) -> str:
@@ -103,8 +105,8 @@ def current_voice(settings: Settings, language: str, voices: Sequence[VoiceOptio
     """Returns the voice that the settings would use for a language."""
     tts = settings.tts
     of_engine = [voice for voice in voices if tts.engine in {AUTO, voice.engine}] or voices
-    wanted = tts.voice or default_voice(language)
-    return next((voice for voice in of_engine if voice.name == wanted), of_engine[0])
+    voice_name = tts.voice or default_voice(language)
+    return next((voice for voice in of_engine if voice.name == voice_name), of_engine[0])
 
 
 def sample_text(language: str) -> str:

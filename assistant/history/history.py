@@ -173,7 +173,7 @@ class History:
 
     def find(self, item: ItemId) -> Item | None:
         """Returns the item with this id, or None."""
-        return next((one for one in self._items if one.id == item), None)
+        return next((candidate for candidate in self._items if candidate.id == item), None)
 
     def reply_of(self, item: ItemId) -> ReplyId | None:
         """Returns the reply whose message this item is, or None."""
@@ -187,34 +187,34 @@ class History:
 
     def messages(
         self,
-        said: str = "",
+        text: str = "",
         *,
         continues: bool = False,
         instructions: str | None = None,
         context: Sequence[Item] | None = None,
     ) -> tuple[Message, ...]:
-        """Returns the LLM messages for a reply to `said`; "": for a reply to the history as it is.
+        """Returns the LLM messages for a reply to `text`; "": for a reply to the history as it is.
 
         Args:
-            said: A user message that is not added to the history.
-            continues: `said` continues the last user message.
+            text: A user message that is not added to the history.
+            continues: `text` continues the last user message.
             instructions: Replaces the conversation's own instructions.
             context: Replaces the items of the history.
         """
         items = self._in_prompt() if context is None else list(context)
         remembered = self._items if context is None else [*context, *_other_halves(context, self._items)]
-        if said:
-            items.append(UserMessage(ItemId(""), said, spoken=True, continues=continues))
+        if text:
+            items.append(UserMessage(ItemId(""), text, spoken=True, continues=continues))
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
         summary = () if self._summary is None or context is not None else (self._summary.message,)
         return (*system, *summary, *_messages_of(items, remembered))
 
-    def excess(self, said: str) -> str | None:
-        """Returns why the prompt of a reply to `said` is too long; None if it is not, or is truncated."""
+    def excess(self, text: str) -> str | None:
+        """Returns why the prompt of a reply to `text` is too long; None if it is not, or is truncated."""
         if self.truncates:
             return None
-        items = [*self._in_prompt(), UserMessage(ItemId(""), said, spoken=True)]
+        items = [*self._in_prompt(), UserMessage(ItemId(""), text, spoken=True)]
         tokens = sum(tokens_of(item) for item in items if not isinstance(item, SystemMessage))
         return None if tokens <= self.max_tokens else f"{tokens} tokens; allowed: {self.max_tokens}"
 
@@ -252,9 +252,9 @@ class History:
 
         Without text, the client ended the turn, or its transcript was lost.
         """
-        said = UserMessage(self._announced or self.reserve(), text, spoken=True, continues=continues)
-        self._add_item(said)
-        return said
+        message = UserMessage(self._announced or self.reserve(), text, spoken=True, continues=continues)
+        self._add_item(message)
+        return message
 
     def add_reply(self, reply_id: ReplyId, transcript: SpokenTranscript) -> ItemId:
         """Adds an empty message for a committed reply. `set_heard` fills it."""
@@ -292,9 +292,9 @@ class History:
     def drop_unheard(self, reply_id: ReplyId | None) -> None:
         """Notes that what was not heard of the reply follows as a reply of its own."""
         item = None if reply_id is None else self._replies.get(reply_id)
-        found = None if item is None else self.find(item)
-        if isinstance(found, AssistantMessage):
-            self._replace(found.id, replace(found, unheard=""))
+        message = None if item is None else self.find(item)
+        if isinstance(message, AssistantMessage):
+            self._replace(message.id, replace(message, unheard=""))
 
     def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
         """Cuts the message permanently to the words before `audio_end`. Returns them; None if the reply is unknown."""
@@ -334,12 +334,12 @@ class History:
     def add_function_call(self, call: FunctionCall) -> FunctionCallItem:
         """Adds the LLM's call of a client's function."""
         item = self.reserve()
-        taken = {one.call_id for one in self._items if isinstance(one, FunctionCallItem)}
+        taken = {item.call_id for item in self._items if isinstance(item, FunctionCallItem)}
         taken |= {
             tool_use.call.call_id
-            for one in self._items
-            if isinstance(one, AssistantMessage)
-            for tool_use in one.tool_uses
+            for item in self._items
+            if isinstance(item, AssistantMessage)
+            for tool_use in item.tool_uses
         }
         # Some services give the first call of every response the same id.
         call_id = f"call_{item}" if call.call_id in taken else call.call_id
@@ -361,15 +361,15 @@ class History:
 
     def insert(self, item: Item, after: ItemId | None = None) -> bool:
         """Inserts an item at the end or after another one (ROOT: at the beginning). Returns False if it is unknown."""
-        at = len(self._items)
+        place = len(self._items)
         if after == ROOT:
-            at = 0
+            place = 0
         elif after is not None:
-            found = [place for place, one in enumerate(self._items) if one.id == after]
-            if not found:
+            places = [place for place, item in enumerate(self._items) if item.id == after]
+            if not places:
                 return False
-            at = found[0] + 1
-        self._items.insert(at, item)
+            place = places[0] + 1
+        self._items.insert(place, item)
         if isinstance(item, UserMessage) and item.images:
             self._items = with_newest_images(self._items)
         self._apply_limits(item.id)
@@ -397,10 +397,10 @@ class History:
 
     def _remove_tool_use(self, call_id: str) -> None:
         """Removes a call of a tool from the reply that made it."""
-        for one in self._items:
-            if isinstance(one, AssistantMessage) and any(used.call.call_id == call_id for used in one.tool_uses):
-                kept = tuple(used for used in one.tool_uses if used.call.call_id != call_id)
-                self._replace(one.id, replace(one, tool_uses=kept))
+        for item in self._items:
+            if isinstance(item, AssistantMessage) and any(used.call.call_id == call_id for used in item.tool_uses):
+                kept = tuple(used for used in item.tool_uses if used.call.call_id != call_id)
+                self._replace(item.id, replace(item, tool_uses=kept))
 
     def _add_item(self, item: Item) -> None:
         self._items.append(item)
@@ -409,7 +409,7 @@ class History:
         self._apply_limits(item.id)
 
     def _replace(self, item: ItemId, by: Item) -> None:
-        self._items = [by if one.id == item else one for one in self._items]
+        self._items = [by if known.id == item else known for known in self._items]
 
     def _apply_limits(self, newest: ItemId | None = None) -> None:
         """Updates which turns are in the prompt, and removes items if the history is far too long."""
@@ -450,10 +450,10 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
     returned = {item.call_id: item for item in remembered if isinstance(item, FunctionOutput)}
     seen = {item.id for item in items}
     calls_outside_prompt = {
-        one.call_id: one for one in remembered if isinstance(one, FunctionCallItem) and one.id not in seen
+        call.call_id: call for call in remembered if isinstance(call, FunctionCallItem) and call.id not in seen
     }
     messages: list[Message] = []
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         last = messages[-1] if messages else None
         match item:
             case UserMessage():
@@ -468,8 +468,10 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case AssistantMessage():
                 messages += answer_messages(item.written, item.tool_uses)
             case FunctionCallItem():
-                if not at or not isinstance(items[at - 1], FunctionCallItem):  # else added with the call before it
-                    messages += _called_messages(_calls_from(items[at:]), returned)
+                if not index or not isinstance(
+                    items[index - 1], FunctionCallItem
+                ):  # else added with the call before it
+                    messages += _called_messages(_calls_from(items[index:]), returned)
             case FunctionOutput():
                 if item.call_id in calls_outside_prompt and returned[item.call_id] is item:  # else added with its call
                     messages += _called_messages([calls_outside_prompt[item.call_id]], returned)
@@ -490,5 +492,5 @@ def _calls_from(items: Sequence[Item]) -> list[FunctionCallItem]:
 
 
 def _called_messages(called: Sequence[FunctionCallItem], returned: Mapping[str, FunctionOutput]) -> list[Message]:
-    calls = [FunctionCall(one.call_id, one.name, one.arguments, one.extra) for one in called]
+    calls = [FunctionCall(item.call_id, item.name, item.arguments, item.extra) for item in called]
     return call_messages("", [(call, returned[call.call_id].output) for call in calls if call.call_id in returned])

@@ -165,15 +165,15 @@ def answer_messages(text: str, used: tuple[ToolUse, ...]) -> tuple[Message, ...]
     """
     messages: list[Message] = []
     since = 0
-    for (_, at), group in groupby(used, lambda one: (one.round, one.at)):
-        said, since = text[since:at].strip(), max(since, at)
-        called = sorted(group, key=lambda one: one.number)
-        messages += call_messages(said, [(one.call, one.output) for one in called])
+    for (_, position), group in groupby(used, lambda use: (use.round, use.at)):
+        words, since = text[since:position].strip(), max(since, position)
+        called = sorted(group, key=lambda use: use.number)
+        messages += call_messages(words, [(use.call, use.output) for use in called])
     rest = text[since:].strip()
     return (*messages, Message("assistant", rest)) if rest else tuple(messages)
 
 
-def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list[Message]:
+def call_messages(text: str, called: Sequence[tuple[FunctionCall, str]]) -> list[Message]:
     """Returns the text of a response, then each call directly followed by its output: some chat templates need that.
 
     If a service attached extra data to a call, all calls come before all outputs, as in its response. Gemini signs only
@@ -181,11 +181,11 @@ def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list
     """
     if any(call.extra is not None for call, _ in called):
         results = [Message("tool", bounded_output(output), call_id=call.call_id) for call, output in called]
-        return [Message("assistant", said, tuple(call for call, _ in called)), *results]
+        return [Message("assistant", text, tuple(call for call, _ in called)), *results]
     messages: list[Message] = []
     for call, output in called:
-        messages += [Message("assistant", said, (call,)), Message("tool", bounded_output(output), call_id=call.call_id)]
-        said = ""
+        messages += [Message("assistant", text, (call,)), Message("tool", bounded_output(output), call_id=call.call_id)]
+        text = ""
     return messages
 
 

@@ -105,11 +105,11 @@ def called(item: McpItem, remembered: Sequence[object]) -> list[tuple[FunctionCa
             output = item.output if item.failure is None else f"error: {item.failure.message}"
             return [(_call(item, item.call_id), as_data(client_source(item.server_label), output or ""))]
         case McpApprovalResponse(approve=False):
-            requests = (one for one in remembered if isinstance(one, McpApprovalRequest))
-            request = next((one for one in requests if one.id == item.request_id), None)
+            requests = (other for other in remembered if isinstance(other, McpApprovalRequest))
+            request = next((other for other in requests if other.id == item.request_id), None)
             if request is not None:
-                said = f"{NOT_APPROVED}: {item.reason}" if item.reason else NOT_APPROVED
-                return [(_call(request, ""), said)]
+                text = f"{NOT_APPROVED}: {item.reason}" if item.reason else NOT_APPROVED
+                return [(_call(request, ""), text)]
     return []
 
 

@@ -100,13 +100,15 @@ def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
 
     A turn begins with a user message that continues nothing.
     """
-    turn_starts = [at for at, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
+    turn_starts = [index for index, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
     first = 0
     if len(turn_starts) > limits.turns:
         first = turn_starts[-max(1, limits.turns // 2)]
     sizes = [tokens_of(item) for item in items]
     if sum(sizes[first:]) > limits.tokens:
-        fitting = [at for at in turn_starts if at > first and sum(sizes[at:]) <= limits.tokens * limits.kept]
+        fitting = [
+            start for start in turn_starts if start > first and sum(sizes[start:]) <= limits.tokens * limits.kept
+        ]
         first = max(first, fitting[0] if fitting else turn_starts[-1] if turn_starts else 0)
     return max(first, len(items) - limits.turns * MAX_ITEMS_PER_TURN)
 
@@ -119,7 +121,7 @@ def tokens_of(item: Item) -> int:
         case UserMessage() | SystemMessage():
             return _tokens(item.text)
         case AssistantMessage():
-            used = sum(_tokens(one.call.name + one.call.arguments) + _tokens(one.output) for one in item.tool_uses)
+            used = sum(_tokens(use.call.name + use.call.arguments) + _tokens(use.output) for use in item.tool_uses)
             return used + _tokens(item.written)
         case FunctionCallItem():
             return _tokens(item.name + item.arguments)

@@ -68,11 +68,17 @@ def items_to_summarize(in_prompt: Sequence[Item], limits: HistoryLimits) -> tupl
     return tuple(seen[: first_kept(seen, near)])
 
 
-def summary_request(items: tuple[Item, ...], said: Sequence[Message], before: Summary | None) -> SummaryRequest | None:
-    """Returns the request for a summary of items, whose messages are `said`; None without words."""
+def summary_request(
+    items: tuple[Item, ...], messages: Sequence[Message], before: Summary | None
+) -> SummaryRequest | None:
+    """Returns the request for a summary of items, whose messages are `messages`; None without words."""
     lines = [] if before is None else [f"Summary of what came before: {before.text}"]
-    lines += [f"{_NAMES[one.role]}: {one.content[:MAX_CHARS_PER_MESSAGE]}" for one in said if one.content.strip()]
-    if not said or not lines:
+    lines += [
+        f"{_NAMES[message.role]}: {message.content[:MAX_CHARS_PER_MESSAGE]}"
+        for message in messages
+        if message.content.strip()
+    ]
+    if not messages or not lines:
         return None
     covers = frozenset(item.id for item in items) | (before.covers if before is not None else frozenset())
     return SummaryRequest(items, (Message("system", _REQUEST), Message("user", "\n".join(lines))), covers)

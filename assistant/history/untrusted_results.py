@@ -24,5 +24,5 @@ def client_source(label: str) -> str:
 
 def sources_of(messages: Iterable[Message]) -> frozenset[str]:
     """Returns the servers and tools whose results among the messages are not trusted."""
-    found = (_SHAPE.match(message.content) for message in messages if message.role == "tool")
-    return frozenset(match[1] for match in found if match is not None)
+    matches = (_SHAPE.match(message.content) for message in messages if message.role == "tool")
+    return frozenset(match[1] for match in matches if match is not None)

@@ -79,7 +79,7 @@ class WrittenReply:
         parts = [part for part in self._parts if part.text.strip()]
         for number, part in enumerate(parts):
             if not rest.left:
-                later = _joined([one.text for one in parts[number:] if not one.own])
+                later = _joined([part.text for part in parts[number:] if not part.own])
                 gap = "\n\n" if later and (kept or unheard) else ""
                 unheard = unheard.rstrip() + gap + later
                 break
@@ -90,10 +90,10 @@ class WrittenReply:
                     continue  # a notice, which the history leaves out
                 # It broke off, or was withdrawn: an apology is spoken after some of its words.
                 after = parts[number + 1 : number + 2]
-                found = rest.place_of(_letters_of(after[0].text), matching) if after and after[0].own else None
-                if found is None:
+                place = rest.place_of(_letters_of(after[0].text), matching) if after and after[0].own else None
+                if place is None:
                     return "", ""
-                matching = found
+                matching = place
             heard, unheard = spoken.split(matching, rest.words_until(matching))
             kept.append(heard)
             rest.skip(matching)
@@ -110,8 +110,8 @@ class _Letters:
     _start: int = 0
 
     def __post_init__(self) -> None:
-        self._places = [at for at, char in enumerate(self.words) if char.isalnum()]
-        self._letters = "".join(self.words[at] for at in self._places)
+        self._places = [index for index, char in enumerate(self.words) if char.isalnum()]
+        self._letters = "".join(self.words[place] for place in self._places)
 
     @property
     def left(self) -> int:
@@ -198,28 +198,32 @@ class _Spoken:
 
     def _read(self, pieces: re.Pattern[str]) -> tuple[list[int], list[int], str]:
         """Converts the text piece by piece. Returns letters spoken and place reached after each, and all letters."""
-        kept = [at for at, char in enumerate(self.written) if visible(char)]  # what `Speakable` counts
+        kept = [index for index, char in enumerate(self.written) if visible(char)]  # what `Speakable` counts
         kept.append(len(self.written))
         speakable, fed, letters = Speakable(self.notes), 0, 0
         counts, places, spoken = [0], [0], []
         for piece in pieces.findall(self.written):
-            said = _letters_of(speakable.feed(piece))
+            spoken_letters = _letters_of(speakable.feed(piece))
             fed += len(visible(piece))
-            letters += len(said)
-            spoken.append(said)
+            letters += len(spoken_letters)
+            spoken.append(spoken_letters)
             counts.append(letters)
             places.append(kept[fed - speakable.pending])
-        said = _letters_of(speakable.finish())
-        return [*counts, letters + len(said)], [*places, len(self.written)], "".join([*spoken, said])
+        spoken_letters = _letters_of(speakable.finish())
+        return (
+            [*counts, letters + len(spoken_letters)],
+            [*places, len(self.written)],
+            "".join([*spoken, spoken_letters]),
+        )
 
 
 def _letters_of(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-def _rest_of_word(text: str, at: int) -> int:
-    rest = _REST_OF_WORD.match(text, at)
-    return rest.end() if rest else at
+def _rest_of_word(text: str, position: int) -> int:
+    rest = _REST_OF_WORD.match(text, position)
+    return rest.end() if rest else position
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -74,16 +74,16 @@ class HomeConnection:
         try:
             if self._places_read_s is None or now_s - self._places_read_s >= AREAS_EVERY_S:
                 await self._read_places(now_s)
-            found = await self._read_states()
+            states = await self._read_states()
         except ServiceFault as fault:
             if fault.kind != self.fault:
                 log.warning("the home %s", fault)
             self.fault, self.fault_text = fault.kind, str(fault)
             return
-        await asyncio.to_thread(self.on_state, found)
+        await asyncio.to_thread(self.on_state, states)
         if self.fault is not None:
             log.warning("the home answers again")
-        self.state, self.fault, self.fault_text = found, None, ""
+        self.state, self.fault, self.fault_text = states, None, ""
 
     def act(
         self, calls: Sequence[ServiceCall], after: "asyncio.Task[HomeFault | None] | None" = None
@@ -115,10 +115,10 @@ class HomeConnection:
 
     async def _read_states(self) -> HomeState:
         answer = await self.http.get("/api/states")
-        found = home_state(answer, self._places, self.settings.used_kinds, self.settings.used_areas)
-        if found is None:
+        state = home_state(answer, self._places, self.settings.used_kinds, self.settings.used_areas)
+        if state is None:
             raise ServiceFault("broken", "answers in an unknown form; is it Home Assistant?")
-        return found
+        return state
 
     async def _read_places(self, now_s: float) -> None:
         """Reads areas and floors. Only an administrator's token may; without one, devices have names only."""
@@ -150,10 +150,10 @@ class HomeConnection:
 
     def _merge(self, changed: object) -> None:
         """Takes over the states that a call has returned."""
-        found = home_state(changed, None, self.settings.used_kinds)
-        if found is None or not found.devices or self.state is None:
+        state = home_state(changed, None, self.settings.used_kinds)
+        if state is None or not state.devices or self.state is None:
             return
-        new = {device.id: device for device in found.devices}
+        new = {device.id: device for device in state.devices}
         self.state = replace(self.state, devices=tuple(_updated(device, new) for device in self.state.devices))
 
 

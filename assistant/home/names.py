@@ -154,10 +154,10 @@ class HomeIndex:
         here = [n for n in allowed if place is None or place in (n.device.area, n.device.floor)]
         every = every or (not others and bool(rest) and not meant)  # "turn off the house"
         if not others and (place is not None or meant or every):
-            wanted = meant & set(kinds) if meant else set((everything if every else ()) or default)
-            group = self._of_sort(rest, [named for named in here if named.device.kind in wanted])
-            one = place is None and not every and not together
-            if group and one and not any(word in self.words.plural for word in rest):
+            kinds_asked = meant & set(kinds) if meant else set((everything if every else ()) or default)
+            group = self._of_sort(rest, [named for named in here if named.device.kind in kinds_asked])
+            is_single = place is None and not every and not together
+            if group and is_single and not any(word in self.words.plural for word in rest):
                 return Found(group, by_name=True) if len(group) == 1 else Unclear(_names(group))
             if group:
                 return Found(group, by_name=False)
@@ -165,7 +165,9 @@ class HomeIndex:
             return None
         if not is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
             partly = self._by_part(words, meant, allowed)
-            return Unclear(_names([one.device for one in partly])) if partly else None  # "the three": the 3D printer?
+            return (
+                Unclear(_names([candidate.device for candidate in partly])) if partly else None
+            )  # "the three": the 3D printer?
         named = self._by_part(rest, meant, here) if others else []
         if not named and place is not None:
             named = self._by_part(words, meant, allowed)
@@ -201,9 +203,9 @@ class HomeIndex:
 
     def _of_sort(self, words: Words, among: Sequence[_Named]) -> tuple[Device, ...]:
         """Returns the devices of the sort that is named, such as the TV among the players; all if none is named."""
-        wanted = {word for sort in self.words.sorts if sort & set(words) for word in sort}
-        found = [named for named in among if wanted & {*named.words, named.device.attributes.get("device_class")}]
-        return tuple(named.device for named in found or among)
+        sort_words = {word for sort in self.words.sorts if sort & set(words) for word in sort}
+        matches = [named for named in among if sort_words & {*named.words, named.device.attributes.get("device_class")}]
+        return tuple(named.device for named in matches or among)
 
     def _name(self, device: Device, beside: Words) -> _Named:
         words = self._plain(device.name)
@@ -221,28 +223,28 @@ class HomeIndex:
         for names, place in self._places.items():
             joined = "".join(names)
             for length in range(max(1, len(names) - 1), len(names) + 2):
-                for at in range(len(words) - length + 1):
-                    window = words[at : at + length]
+                for index in range(len(words) - length + 1):
+                    window = words[index : index + length]
                     alike = likeness("".join(window), joined)
                     key = (alike, len(joined))
                     if alike >= _CLOSE and (best is None or key > best[:2]):
-                        best = (*key, place, words[:at] + words[at + length :])
+                        best = (*key, place, words[:index] + words[index + length :])
         return (None, words) if best is None else (best[2], best[3])
 
     def _by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
         """Returns the devices whose name, area and kind explain all words: the best of them, several if equal."""
         alike = {word: self._alike(word) for word in words}
         kinds = {word: self._kind(word) for word in words}
-        best, found = 0.0, []
+        best, matches = 0.0, []
         for named in among:
             if meant and named.device.kind not in meant and not named.has_kind:
                 continue
             score = self._score(named, alike, kinds)
             if score > best + 1e-6:
-                best, found = score, [named]
+                best, matches = score, [named]
             elif score and score > best - 1e-6:
-                found.append(named)
-        return found
+                matches.append(named)
+        return matches
 
     def _score(
         self, named: _Named, alike: Mapping[str, Mapping[str, float]], kinds: Mapping[str, Kind | None]
@@ -268,20 +270,20 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
         return []
     if exact := [named for named in among if named.joined == joined]:
         return exact
-    best, found = 0.88, []
+    best, matches = 0.88, []
     for named in among:
         if abs(len(named.joined) - len(joined)) > _MAX_LONGER:
             continue
         alike = likeness(joined, named.joined)
         if alike > best + 1e-6:
-            best, found = alike, [named]
-        elif found and alike > best - 1e-6:
-            found.append(named)
-    return found
+            best, matches = alike, [named]
+        elif matches and alike > best - 1e-6:
+            matches.append(named)
+    return matches
 
 
 def _one_of(named: Sequence[_Named]) -> Found | Unclear:
-    devices = tuple(one.device for one in named)
+    devices = tuple(candidate.device for candidate in named)
     return Found(devices, by_name=True) if len(devices) == 1 else Unclear(_names(devices))
 
 
@@ -301,31 +303,31 @@ def folded(text: str) -> str:
 
 
 @lru_cache(maxsize=20000)
-def likeness(one: str, other: str) -> float:
+def likeness(word: str, other: str) -> float:
     """Returns how alike two folded words are, from 0 to 1: 1 for the same word or another number of it."""
-    if one == other:
+    if word == other:
         return 1.0
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((word, other), key=len)
     if len(short) >= 3 and any(long == short + ending for ending in _ENDINGS):
         return 0.95
     allowed = 1 if len(long) < 8 else 2
-    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > allowed or not _NO_DIGIT.fullmatch(one + other):
+    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > allowed or not _NO_DIGIT.fullmatch(word + other):
         return 0.0
-    if len(set(one) ^ set(other)) > 2 * allowed:  # each change concerns two letters at most
+    if len(set(word) ^ set(other)) > 2 * allowed:  # each change concerns two letters at most
         return 0.0
-    distance = _distance(one, other, allowed)
+    distance = _distance(word, other, allowed)
     return 0.0 if distance > allowed else 1 - distance / len(long)
 
 
-def _distance(one: str, other: str, most: int) -> int:
+def _distance(word: str, other: str, most: int) -> int:
     """Returns how many letters are inserted, left out, replaced or swapped; more than `most` if many."""
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for at, sign in enumerate(one, 1):
-        earlier, before, row = before, row, [at]
-        for to, wanted in enumerate(other, 1):
-            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (sign != wanted))
-            if at > 1 and to > 1 and sign == other[to - 2] and one[at - 2] == wanted:
+    for index, sign in enumerate(word, 1):
+        earlier, before, row = before, row, [index]
+        for to, letter in enumerate(other, 1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (sign != letter))
+            if index > 1 and to > 1 and sign == other[to - 2] and word[index - 2] == letter:
                 cost = min(cost, earlier[to - 2] + 1)
             row.append(cost)
         if min(row) > most:

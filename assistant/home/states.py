@@ -47,13 +47,13 @@ def home_state(
     if not isinstance(states, list):
         return None
     area_of, floor_of, areas, floors = _places(places)
-    wanted = {name.casefold() for name in wanted_areas}
+    area_names = {name.casefold() for name in wanted_areas}
     devices: list[Device] = []
     for entry in states:
         device = _device(entry, area_of, floor_of)
         if device is None or device.kind not in kinds:
             continue
-        if wanted and not wanted & {device.area.casefold(), device.floor.casefold()}:
+        if area_names and not area_names & {device.area.casefold(), device.floor.casefold()}:
             continue
         devices.append(device)
         if len(devices) >= MAX_DEVICES:
@@ -99,14 +99,14 @@ def _attribute(value: object) -> float | str | None:
 
 def _places(places: object) -> tuple[dict[str, str], dict[str, str], tuple[str, ...], tuple[str, ...]]:
     """Returns the area of each entity, the floor of each area, and the names of areas and floors."""
-    found = cast("dict[str, object]", places) if isinstance(places, dict) else {}
+    fields = cast("dict[str, object]", places) if isinstance(places, dict) else {}
     area_of: dict[str, str] = {}
     floor_of: dict[str, str] = {}
     areas, floors = [], []
-    for name, entities in _named_lists(found.get("areas"), "entities"):
+    for name, entities in _named_lists(fields.get("areas"), "entities"):
         areas.append(name)
         area_of |= dict.fromkeys(entities, name)
-    for name, on_floor in _named_lists(found.get("floors"), "areas"):
+    for name, on_floor in _named_lists(fields.get("floors"), "areas"):
         floors.append(name)
         floor_of |= dict.fromkeys(map(_clean, on_floor), name)
     return area_of, floor_of, tuple(areas), tuple(floors)
@@ -117,7 +117,7 @@ def _named_lists(entries: object, key: str) -> list[tuple[str, list[str]]]:
     for entry in entries[:MAX_PLACES] if isinstance(entries, list) else ():
         if isinstance(entry, dict) and (name := _clean(entry.get("name"))):
             members = entry.get(key)
-            listed = [one for one in members if isinstance(one, str)] if isinstance(members, list) else []
+            listed = [member for member in members if isinstance(member, str)] if isinstance(members, list) else []
             named.append((name, listed[:MAX_DEVICES]))
     return named
 

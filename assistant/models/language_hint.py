@@ -29,8 +29,8 @@ def language_hint(settings: Settings, language: str) -> str:
         return notice("other_language", name=name, configured=configured, language=language)
     spoken = NAMES.get(configured.partition("-")[0], configured)
     name, fetch = _multilingual(settings)
-    wanted = "--set assistant.language=de" + ("" if settings.stt.model == AUTO else f" --set stt.model={name}")
-    return notice("improbable_words", name=spoken, command=f"{wanted} (de is German)", fetch=fetch)
+    option = "--set assistant.language=de" + ("" if settings.stt.model == AUTO else f" --set stt.model={name}")
+    return notice("improbable_words", name=spoken, command=f"{option} (de is German)", fetch=fetch)
 
 
 def _multilingual(settings: Settings) -> tuple[str, str]:

@@ -62,16 +62,16 @@ def model_choice(
     if settings.stt.model != AUTO:
         return ModelChoice(settings.stt.model)
     language, engine = settings.assistant.language, measured_recognizer()
-    found = candidates(language)
-    if len(found) < 2:
+    names = candidates(language)
+    if len(names) < 2:
         default = engine.default_model(language)
-        return ModelChoice(found[0], f"auto: {found[0]} is the only one here") if found else ModelChoice(default)
-    costs, in_use = read_costs(settings, found)
-    for name in found:
+        return ModelChoice(names[0], f"auto: {names[0]} is the only one here") if names else ModelChoice(default)
+    costs, in_use = read_costs(settings, names)
+    for name in names:
         if costs[name].decode is None:
             costs[name] = replace(costs[name], decode=measured.get(name))
     equals = engine.measured.equals if engine.measured is not None else {}
-    chosen = {one: choose(costs, in_use.get(one, ""), one, equals.get(one, {})) for one in LINES}
+    chosen = {line: choose(costs, in_use.get(line, ""), line, equals.get(line, {})) for line in LINES}
     choice, by_telephone = chosen[line], chosen["telephone"].name
     other = "" if by_telephone == choice.name else f"; {by_telephone} on telephone lines"
     return ModelChoice(choice.name, choice.why + other, choice.unmeasured, choice.doubtful)

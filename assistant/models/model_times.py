@@ -83,11 +83,11 @@ def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
 
     def add_time(entry: Content) -> None:
         old = entry.get("measured_ms", [entry["decode_p95_ms"]] if "decode_p95_ms" in entry else [])
-        earlier = [float(one) for one in old] if isinstance(old, list) else []
+        earlier = [float(time_ms) for time_ms in old] if isinstance(old, list) else []
         measured, busy = merged(earlier, bool(entry.get("busy")), time)
         entry |= {
             "decode_p95_ms": round(agreed_ms(measured), 1),
-            "measured_ms": [round(one, 1) for one in measured],
+            "measured_ms": [round(time_ms, 1) for time_ms in measured],
             "busy": busy,
             "problem": time.problem,
             "machine": _processor(),
@@ -102,7 +102,7 @@ def keep_turns(settings: Settings, turns_ms: Mapping[str, Sequence[float]]) -> N
 
     def adding(latest: Sequence[float]) -> Callable[[Content], None]:
         def add_times(entry: Content) -> None:
-            entry["turns_ms"] = [*_valid_turns(entry), *(round(one, 1) for one in latest)][-MAX_TURNS:]
+            entry["turns_ms"] = [*_valid_turns(entry), *(round(time_ms, 1) for time_ms in latest)][-MAX_TURNS:]
             entry["turns_at"] = datetime.now(UTC).isoformat(timespec="seconds")
 
         return add_times
@@ -116,7 +116,7 @@ def keep_choice(settings: Settings, names: Sequence[str], line: Line, chosen: st
     def marking(name: str) -> Callable[[Content], None]:
         def mark(entry: Content) -> None:
             lines = entry.get("lines")
-            others = [one for one in lines if one != line] if isinstance(lines, list) else []
+            others = [other for other in lines if other != line] if isinstance(lines, list) else []
             entry["lines"] = [*others, line] if name == chosen else others
 
         return mark
@@ -127,15 +127,15 @@ def keep_choice(settings: Settings, names: Sequence[str], line: Line, chosen: st
 
 def time_key(settings: Settings, name: str) -> str:
     """Returns a hash of all that the time of a decode depends on: model, settings, machine and library version."""
-    engine, found, model = measured_recognizer(), cores(), MODELS[name]
+    engine, core_count, model = measured_recognizer(), cores(), MODELS[name]
     parts = (
         _METHOD,
         name,
         _content_of(model),
         repr(settings.engines.of("stt", engine.name)),
-        engine_threads(settings.stt.threads, found, engine.most_threads),
+        engine_threads(settings.stt.threads, core_count, engine.most_threads),
         _processor(),
-        found.whole,
+        core_count.whole,
         sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*")),
         _version(_measured().library),
         _version("repartee"),
@@ -186,7 +186,7 @@ def _valid_time(entry: Any, wait_share: float) -> DecodeTime | None:
 def _valid_turns(entry: Any) -> tuple[float, ...]:
     """Returns the turns of an entry; none if they are damaged or too old."""
     try:
-        turns = tuple(float(one) for one in entry["turns_ms"])
+        turns = tuple(float(time_ms) for time_ms in entry["turns_ms"])
         age = datetime.now(UTC) - datetime.fromisoformat(entry["turns_at"])
     except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
         return ()
@@ -199,8 +199,8 @@ def _content_of(model: Model) -> str:
     if folder is None:
         return ""
     weights = (folder / _measured().weights).resolve()
-    found = weights.stat()
-    return weights.name if weights.parent.name == "blobs" else f"{found.st_size} {found.st_mtime_ns}"
+    result = weights.stat()
+    return weights.name if weights.parent.name == "blobs" else f"{result.st_size} {result.st_mtime_ns}"
 
 
 @cache

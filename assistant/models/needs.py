@@ -159,7 +159,7 @@ def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[st
         (stt_model, Need(stt_model, kind_of_recognizer(), "", "stt.model")),
         (local_model, Need(local_model, CHAT.name, "", LOCAL_MODEL)),
     )
-    found = {
+    problems = {
         need.key: missing(need).removeprefix("missing: ")
         for name, need in names
         if name not in _OTHER_VALUES[need.key] and not is_path(name) and need.model is None
@@ -169,8 +169,8 @@ def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[st
             voices = [model.name for model in engine.models.catalogue]
             problem = unknown(voice, voices, f"tts.voice = {voice!r} is not known", dotted=False)
             if problem.endswith("?"):
-                found["tts.voice"] = problem
-    return found
+                problems["tts.voice"] = problem
+    return problems
 
 
 def other_voice(engine: VoiceEngine, language: str) -> Need | None:
@@ -366,8 +366,8 @@ def _missing_file(path: Path, kind: str) -> str:
     """Returns the file that a path lacks for a kind of model; "" if none."""
     if KINDS[kind].is_folder:
         return KINDS[kind].missing_file(path)
-    wanted = [path, *(path.with_name(f"{path.name}{suffix}") for suffix in KINDS[kind].beside)]
-    return next((file.name for file in wanted if not _is_complete_file(file, None)), "")
+    paths = [path, *(path.with_name(f"{path.name}{suffix}") for suffix in KINDS[kind].beside)]
+    return next((file.name for file in paths if not _is_complete_file(file, None)), "")
 
 
 def without_language(language: str) -> str:

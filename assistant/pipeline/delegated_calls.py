@@ -69,13 +69,13 @@ class DelegatedCalls:
     @property
     def running(self) -> bool:
         """Whether any call has no result yet."""
-        return any(one.delivery is None for one in self._calls)
+        return any(call.delivery is None for call in self._calls)
 
     # ---- the beginning and the end of a call ----
 
     def start(self, call: FunctionCall) -> str:
         """Starts a call. Returns what the model is told. Raises ToolError."""
-        running = sum(one.delivery is None for one in self._calls)
+        running = sum(call.delivery is None for call in self._calls)
         if running >= self.context.settings.tools.max_background:
             raise ToolError(f"not started: {running} tasks are running; wait until one has ended")
         begun = _Call(next(self._numbers), call, _now_s())
@@ -102,7 +102,7 @@ class DelegatedCalls:
             self._deliver()
             raise
         output = f"result of task {begun.number}: {output}"
-        function = next((one for one in tools.functions if one.name == begun.call.name), None)
+        function = next((function for function in tools.functions if function.name == begun.call.name), None)
         if function is not None and outcome == "returned":
             output = marked(output, function)
         self._end(begun, outcome, output)
@@ -112,7 +112,7 @@ class DelegatedCalls:
         output = shortened(output, self.context.settings.tools.max_result_chars)
         took_s = _now_s() - begun.began_s
         begun.delivery = Delivery(ToolUse(begun.call, output, 0, -1), outcome, took_s)
-        waiting = [one for one in self._calls if one.delivery is not None]
+        waiting = [call for call in self._calls if call.delivery is not None]
         for oldest in waiting[:-MAX_WAITING]:
             self._calls.remove(oldest)
 
@@ -121,9 +121,9 @@ class DelegatedCalls:
 
         The model learns it with the next user turn.
         """
-        running = [one for one in self._calls if one.delivery is None]
-        for one in running:
-            self._cancel(one)
+        running = [call for call in self._calls if call.delivery is None]
+        for call in running:
+            self._cancel(call)
         return bool(running)
 
     def _cancel(self, begun: _Call) -> None:
@@ -148,30 +148,30 @@ class DelegatedCalls:
             return ()
         now_s = _now_s()
         if text and self.context.settings.tools.cancels(text) and self.running:
-            found = [
-                one.delivery
+            deliveries = [
+                call.delivery
                 or Delivery(
-                    ToolUse(one.call, CANCELLED.format(number=one.number), 0, -1), "cancelled", now_s - one.began_s
+                    ToolUse(call.call, CANCELLED.format(number=call.number), 0, -1), "cancelled", now_s - call.began_s
                 )
-                for one in self._calls
+                for call in self._calls
             ]
         elif text and is_command(text):
             return ()
         else:
-            found = [one.delivery for one in self._calls if one.delivery is not None]
-        calls = with_unique_ids([one.use.call for one in found], messages)
+            deliveries = [call.delivery for call in self._calls if call.delivery is not None]
+        calls = with_unique_ids([delivery.use.call for delivery in deliveries], messages)
         return tuple(
-            replace(one, use=replace(one.use, call=call, number=number), task=one.use.call)
-            for number, (one, call) in enumerate(zip(found, calls, strict=True))
+            replace(delivery, use=replace(delivery.use, call=call, number=number), task=delivery.use.call)
+            for number, (delivery, call) in enumerate(zip(deliveries, calls, strict=True))
         )
 
     def delivered(self, deliveries: Sequence[Delivery]) -> None:
         """Notes that a reply with these results is committed. Calls whose cancellation it tells are cancelled."""
-        told = [one.task for one in deliveries]
-        for one in [one for one in self._calls if any(one.call is call for call in told)]:
-            if one.delivery is None and one.task is not None:
-                one.task.cancel()
-            self._calls.remove(one)
+        told = [delivery.task for delivery in deliveries]
+        for candidate in [candidate for candidate in self._calls if any(candidate.call is call for call in told)]:
+            if candidate.delivery is None and candidate.task is not None:
+                candidate.task.cancel()
+            self._calls.remove(candidate)
 
     def _deliver(self) -> None:
         """Tells the results at the next opening, unless the reply to a user turn has them before."""
@@ -182,7 +182,7 @@ class DelegatedCalls:
     async def _wait_for_opening(self) -> None:
         quiet_since_s: float | None = None
         try:
-            while any(one.delivery is not None and one.urgent for one in self._calls):
+            while any(call.delivery is not None and call.urgent for call in self._calls):
                 if not self.is_opening():
                     quiet_since_s = None
                 elif quiet_since_s is None:

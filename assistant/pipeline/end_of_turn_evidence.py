@@ -220,10 +220,10 @@ class EvidenceCollector:
         if silence.new_transcript is not None:
             (text, punctuation), silence.new_transcript = silence.new_transcript, None
             known = self.is_known_sentence(text)
-            said, expected = (text, punctuation) if self.knows_grammar else (None, None)
+            words, expected = (text, punctuation) if self.knows_grammar else (None, None)
             dictation = NOTHING if known else self._dictation_of(text, silence.question)
             silence.evidence = replace(
-                silence.evidence, text=said, punctuation=expected, known_sentence=known, dictation=dictation
+                silence.evidence, text=words, punctuation=expected, known_sentence=known, dictation=dictation
             )
         silence_ms = ms_of_samples(self._position - silence.end)
         self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=silence_ms)))

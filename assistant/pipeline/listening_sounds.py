@@ -95,7 +95,7 @@ class ListeningSounds:
         if self.sound is None:
             return text
         since = segment - samples_of_s(ECHO_S)
-        sounds = sum(at > since for at in self._played_at)
+        sounds = sum(position > since for position in self._played_at)
         return without_hums(text, self.sound.text, sounds) if sounds else text
 
 

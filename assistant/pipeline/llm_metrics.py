@@ -210,9 +210,9 @@ class LlmMetrics:
         self._timing.tools_returned(returned.waits, now_s)
 
     def _results_delivered(self, event: ResultsDelivered, now_s: float) -> None:
-        for one in event.deliveries:
-            took = f"{one.outcome} after {one.took_s * 1000:.0f} ms, {len(one.use.output)} characters"
-            self._event("delivered", now_s, f"{one.use.call.name}: {took}")
+        for delivery in event.deliveries:
+            took = f"{delivery.outcome} after {delivery.took_s * 1000:.0f} ms, {len(delivery.use.output)} characters"
+            self._event("delivered", now_s, f"{delivery.use.call.name}: {took}")
 
     def _part_answered(self, part: PartAnswered) -> None:
         """Records a part of a document that was summarized, as an event and as a span."""

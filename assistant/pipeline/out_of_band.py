@@ -277,8 +277,8 @@ class _Answer:
     async def _speak_chunk(self, chunk: str) -> None:
         effects = self.engines.skill_effects
         voice, is_audible = self.engines.voice, False
-        said = self.engines.normalize_text(chunk)
-        async with aclosing(voice.speak(said, self.options.speed * effects.speed)) as audio_chunks:
+        spoken_text = self.engines.normalize_text(chunk)
+        async with aclosing(voice.speak(spoken_text, self.options.speed * effects.speed)) as audio_chunks:
             while True:
                 try:
                     async with engine_time_limit(voice, self.settings.voice_timeout_s):

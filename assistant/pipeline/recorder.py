@@ -227,8 +227,8 @@ class Recorder:
         """Returns the wall clock at the first sample of the microphone."""
         if self.started_s is None:
             return self.started_at
-        at = datetime.fromisoformat(self.started_at) + timedelta(seconds=zero_s - self.started_s)
-        return at.isoformat(timespec="milliseconds")
+        wall_clock = datetime.fromisoformat(self.started_at) + timedelta(seconds=zero_s - self.started_s)
+        return wall_clock.isoformat(timespec="milliseconds")
 
     def _trace(self, turn: int) -> TurnTrace:
         return self._turns.setdefault(turn, TurnTrace(turn))

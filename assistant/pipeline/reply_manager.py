@@ -419,11 +419,13 @@ class ReplyManager:
     @property
     def trailing_replies(self) -> tuple[ReplyId, ...]:
         """The trailing replies, in order."""
-        return tuple(reply_id for reply_id, one in self._replies.items() if one.state is ReplyState.TRAILING)
+        return tuple(
+            reply_id for reply_id, production in self._replies.items() if production.state is ReplyState.TRAILING
+        )
 
     def heard_so_far(self) -> tuple[HeardReply, ...]:
         """Returns how much was heard of each reply that is being prepared or played."""
-        return tuple(HeardReply(one.reply_id, one.played, tuple(one.unheard)) for one in self._replies.values())
+        return tuple(HeardReply(reply.reply_id, reply.played, tuple(reply.unheard)) for reply in self._replies.values())
 
     def is_without_words(self, reply_id: ReplyId | None) -> bool:
         """Returns whether the reply only says that no words were recognized."""

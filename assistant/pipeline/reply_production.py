@@ -319,7 +319,7 @@ class ReplyProduction:
             metrics.failed(loop.time())
             await self._break_off()
             sentences = (ANSWER_BROKE_OFF, error.spoken) if self._text_chunks else (error.spoken,)
-            await self._apologize(" ".join(failure_sentence(one, self.language) for one in sentences))
+            await self._apologize(" ".join(failure_sentence(sentence, self.language) for sentence in sentences))
         await self._chunks.put(None)
 
     async def _read_text(self, text: str) -> None:
@@ -335,7 +335,7 @@ class ReplyProduction:
         if not self.spoken:
             return
         remaining = self._chunker.finish()
-        complete = max((at for at, chunk in enumerate(remaining, 1) if ends_sentence(chunk.text)), default=0)
+        complete = max((index for index, chunk in enumerate(remaining, 1) if ends_sentence(chunk.text)), default=0)
         for chunk in remaining[:complete]:
             await self._queue_chunk(chunk)
         if complete:
@@ -377,8 +377,8 @@ class ReplyProduction:
             case Finished():
                 self.finished = event
             case ToolsCalled():
-                said, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
-                return said
+                chunks, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
+                return chunks
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
             case Token() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
@@ -439,7 +439,7 @@ class ReplyProduction:
     async def _ring(self, ring: RingSound) -> None:
         """Plays the tone, and says the sentences between its phrases again and again, until the reply is stopped."""
         await self.gate.wait()
-        said: list[TextChunk] = []
+        chunks: list[TextChunk] = []
         phrases = 0
         while await self._play_tone(ring.phrase()):
             phrases += 1
@@ -448,7 +448,7 @@ class ReplyProduction:
             while not self._chunks.empty():
                 if (chunk := self._chunks.get_nowait()) is None:
                     return
-                said.append(chunk)
+                chunks.append(chunk)
                 phrases = 0
                 if ring.speaks:
                     await self._synthesize_chunk(chunk)
@@ -456,7 +456,7 @@ class ReplyProduction:
                     self.on_event(ChunkSpoken(self.reply_id, chunk.text))
             if ring.speaks and phrases >= _PHRASES_BETWEEN_SENTENCES:
                 phrases = 0
-                for chunk in said[-_MAX_REPEATED_SENTENCES:]:
+                for chunk in chunks[-_MAX_REPEATED_SENTENCES:]:
                     await self._play_announcement(chunk)
 
     async def play_failure(self) -> None:
@@ -494,13 +494,13 @@ class ReplyProduction:
         # Only a word that is longer than a chunk is cut within, and its parts have no blank.
         self._word_s = 0.0 if chunk.ends_sentence or any(map(str.isspace, chunk.text)) else word_s
         self.shortened = self.shortened or text != chunk.text
-        said = self.normalize_text(text)
+        spoken_text = self.normalize_text(text)
         ahead_s = max(0, self.spoken_transcript.samples - self.played) / REPLY_RATE_HZ
-        async with aclosing(self.voice.speak(said, self.speed(), ahead_s)) as audio_chunks:
+        async with aclosing(self.voice.speak(spoken_text, self.speed(), ahead_s)) as audio_chunks:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
                 if not is_audible:
                     self._record_first_audio()
-                    written = align(chunk.text, said).written
+                    written = align(chunk.text, spoken_text).written
                     self.spoken_transcript.begin_chunk(chunk.text, written, is_notice=chunk.is_notice)
                     await self.gate.wait()
                     if self.pending is not None and await self._tells_fault(self.pending):
@@ -518,7 +518,7 @@ class ReplyProduction:
                     self.on_event(ChunkSpoken(self.reply_id, chunk.text))
                 if words:
                     self.on_event(WordsTimed(self.reply_id, words))
-        if unspoken := speakable(said, self.language).unspoken:
+        if unspoken := speakable(spoken_text, self.language).unspoken:
             is_first, self.unspoken_scripts = not self.unspoken_scripts, self.unspoken_scripts | dict.fromkeys(unspoken)
             if is_first and not is_audible:
                 await self._say_unspeakable()

@@ -83,8 +83,8 @@ class ReplySource:
         written = production.spoken_transcript.written
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply_id))
         client = self._client_calls(production, reply_options)
-        said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
-        deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
+        user_text = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
+        deliveries = self.delegated.for_reply(user_text, messages, engines.is_known_sentence)
         if deliveries:
             self._deliveries[production.reply_id] = deliveries
         if engines.tools is None and client is None and not sources_of(messages):
@@ -111,8 +111,8 @@ class ReplySource:
     def committed(self, reply_id: ReplyId) -> None:
         """Adds the results that this reply tells to the history, before anything else of the reply."""
         deliveries = self._deliveries.pop(reply_id, ())
-        for one in deliveries:
-            self.history.add_tool_call(reply_id, one.use)
+        for delivery in deliveries:
+            self.history.add_tool_call(reply_id, delivery.use)
         self.delegated.delivered(deliveries)
         self._deliveries.clear()  # those of other attempts are told by no reply
 

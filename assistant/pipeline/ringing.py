@@ -175,10 +175,10 @@ class RingControl:
                 self._fail(now_s)
 
     def _tell(self, rings: tuple[Rung, ...]) -> None:
-        for one in rings:
-            if self.sound is not None and one.number not in self._told:
-                self._told.add(one.number)
-                self.sound.add_sentence(one.set_to.announcement)
+        for ring in rings:
+            if self.sound is not None and ring.number not in self._told:
+                self._told.add(ring.number)
+                self.sound.add_sentence(ring.set_to.announcement)
 
     def _fail(self, now_s: float) -> None:
         self._failures += 1
@@ -187,7 +187,7 @@ class RingControl:
 
     def _end(self, now_s: float, *, answered: bool) -> None:
         effects = self.effects()
-        effects.end_rings([one.number for one in effects.rings()], now_s, answered=answered)
+        effects.end_rings([ring.number for ring in effects.rings()], now_s, answered=answered)
         self._stop_reply()
         self._reset()
 

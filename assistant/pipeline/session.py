@@ -390,9 +390,9 @@ class Session:
             case "clear":
                 self._dispatch(InputCleared(self._position))
 
-    def _commit_input(self, event: InputCommitted, at: Samples) -> None:
-        """Ends the user's turn for the client or the key. Its latency counts from `at`, the release of the key."""
-        self.recorder.input_ended_s = self._loop_time_of(at)
+    def _commit_input(self, event: InputCommitted, position: Samples) -> None:
+        """Ends the user's turn for the client or the key. Its latency counts from `position`, the key's release."""
+        self.recorder.input_ended_s = self._loop_time_of(position)
         self._dispatch(event)
         self.recorder.input_ended_s = None
 

@@ -35,7 +35,7 @@ class TimerDisplay:
             return
         self._checked_s = now_s
         timers = shown_timers(effects.timers.running(now_s), effects.local_now())
-        content = tuple(same_but_for_time(one, now_s) for one in timers)
+        content = tuple(same_but_for_time(timer, now_s) for timer in timers)
         if content != self._shown:
             self._shown = content
             self.on_event(TimersChanged(timers))

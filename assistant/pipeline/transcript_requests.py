@@ -162,42 +162,42 @@ class TranscriptRequests:
     def _turn_is_over(self) -> bool:
         return self.turns.phase is Phase.AWAITING_TRANSCRIPT
 
-    def _request_settled(self, transcription: _Transcription, at: Samples) -> SessionEffects:
+    def _request_settled(self, transcription: _Transcription, position: Samples) -> SessionEffects:
         """Asks for the settled transcript, unless it is known or requested, or the recognizer has failed."""
         if transcription.settled or transcription.pending or transcription.lost:
             return ()
-        transcription.requested_after_ms = ms_of_samples(at - transcription.speech_end)
-        return self._request_again(transcription, at, settled=True)
+        transcription.requested_after_ms = ms_of_samples(position - transcription.speech_end)
+        return self._request_again(transcription, position, settled=True)
 
     # ---- requests ----
 
-    def _begin(self, wanted: Transcribe, at: Samples) -> SessionEffects:
+    def _begin(self, request: Transcribe, position: Samples) -> SessionEffects:
         """Makes the first request for an attempt."""
-        silence_ms = ms_of_samples(at - wanted.speech_end)
-        settled = wanted.accepts == "settled" or silence_ms >= self.turns.settings.rechecks.settle_ms
-        if wanted.has_draft:
+        silence_ms = ms_of_samples(position - request.speech_end)
+        settled = request.accepts == "settled" or silence_ms >= self.turns.settings.rechecks.settle_ms
+        if request.has_draft:
             self._transcription = transcription = _Transcription(
-                wanted.reply_id,
-                wanted.segment,
-                wanted.speech_end,
+                request.reply_id,
+                request.segment,
+                request.speech_end,
                 silence_ms,
-                wanted.reply_id,
+                request.reply_id,
                 settled=False,
                 pending=False,
             )
-            return self._request_again(transcription, at, settled=settled)
+            return self._request_again(transcription, position, settled=settled)
         self._transcription = transcription = _Transcription(
-            wanted.reply_id, wanted.segment, wanted.speech_end, silence_ms, wanted.reply_id, settled
+            request.reply_id, request.segment, request.speech_end, silence_ms, request.reply_id, settled
         )
-        return self._request(transcription, at, draft=wanted.accepts == "draft" and not settled)
+        return self._request(transcription, position, draft=request.accepts == "draft" and not settled)
 
-    def _request_again(self, transcription: _Transcription, at: Samples, *, settled: bool) -> SessionEffects:
+    def _request_again(self, transcription: _Transcription, position: Samples, *, settled: bool) -> SessionEffects:
         last = transcription.last
         transcription.last = ReplyId(last.turn, last.attempt + 1)
         transcription.settled, transcription.pending = settled, True
-        return self._request(transcription, at)
+        return self._request(transcription, position)
 
-    def _request(self, transcription: _Transcription, at: Samples, *, draft: bool = False) -> SessionEffects:
+    def _request(self, transcription: _Transcription, position: Samples, *, draft: bool = False) -> SessionEffects:
         request = RecognizerRequest(
             transcription.last,
             transcription.segment,
@@ -205,7 +205,7 @@ class TranscriptRequests:
             early=not transcription.settled,
             draft=draft,
         )
-        return (request, *self._pass_on(TranscriptExpected(at, transcription.last, transcription.settled)))
+        return (request, *self._pass_on(TranscriptExpected(position, transcription.last, transcription.settled)))
 
     # ---- turn taking ----
 

@@ -89,7 +89,7 @@ class Registry(Generic[D]):
 
     def all(self) -> tuple[D, ...]:
         """Returns all declarations that can be loaded."""
-        return tuple(found for name in self.names if (found := self.get(name)) is not None)
+        return tuple(declaration for name in self.names if (declaration := self.get(name)) is not None)
 
     def is_of_program(self, name: str) -> bool:
         """Returns whether the program itself offers the engine, not another package."""
@@ -103,7 +103,7 @@ class Registry(Generic[D]):
     def of_other_packages(self) -> tuple[D, ...]:
         """Returns the declarations that other packages than the program offer. Imports only these."""
         names = (name for name in self.names if not self.is_of_program(name))
-        return tuple(found for name in names if (found := self.get(name)) is not None)
+        return tuple(declaration for name in names if (declaration := self.get(name)) is not None)
 
     def broken(self) -> tuple[BrokenEngine, ...]:
         """Returns the engines that cannot be used. Loads all."""
@@ -125,16 +125,16 @@ class Registry(Generic[D]):
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
-        found: dict[str, EntryPoint] = {}
+        points_by_name: dict[str, EntryPoint] = {}
         for point in _points_of(self.group):
             if point.name in self._reserved:
                 self._report(point, "this name is reserved")
-            elif (taken := found.get(point.name)) is not None:
+            elif (taken := points_by_name.get(point.name)) is not None:
                 if distribution_of(point) != distribution_of(taken):
                     self._report(point, f"{distribution_of(taken)} has an engine of this name, too")
             else:
-                found[point.name] = point
-        return found
+                points_by_name[point.name] = point
+        return points_by_name
 
     def _report(self, point: EntryPoint, error: str) -> None:
         distribution, error = distribution_of(point), " ".join(error.split())[:_ERROR_CHARS]
@@ -149,13 +149,13 @@ def distribution_of(point: EntryPoint) -> str:
 
 def _points_of(group: str) -> Iterator[EntryPoint]:
     """Yields the entry points of a group, those of the program first. Raises EnginesNotRegisteredError without them."""
-    found = sorted(_all_points().select(group=group), key=lambda point: (not _is_own(point), point.name))
-    if not found or not _is_own(found[0]):
+    points = sorted(_all_points().select(group=group), key=lambda point: (not _is_own(point), point.name))
+    if not points or not _is_own(points[0]):
         raise EnginesNotRegisteredError(
             f"the engines of Repartee are not registered in this environment ({group}), because it was installed from "
             "an older version: run `make setup`, or `pip install --no-deps -e .` in Repartee's folder."
         )
-    yield from found
+    yield from points
 
 
 def _is_own(point: EntryPoint) -> bool:
@@ -170,5 +170,5 @@ def _name_and_version(dist: Distribution) -> tuple[str, str]:
 
 @cache
 def _all_points() -> EntryPoints:
-    found: EntryPoints = entry_points()  # type: ignore[assignment]
-    return found
+    points: EntryPoints = entry_points()  # type: ignore[assignment]
+    return points

@@ -30,7 +30,7 @@ def measured_recognizer() -> RecognizerEngine:
 def ranked_recognizers(language: str) -> tuple[RecognizerEngine, ...]:
     """Returns the recognizers that "auto" may use for a language, the preferred one first."""
     ranked = [(rank, engine) for engine in RECOGNIZERS.all() if (rank := engine.rank(language)) is not None]
-    return tuple(engine for _rank, engine in sorted(ranked, key=lambda one: -one[0]))
+    return tuple(engine for _rank, engine in sorted(ranked, key=lambda pair: -pair[0]))
 
 
 def default_detector() -> VadEngine:

@@ -18,13 +18,15 @@ def ranked_voice_engines(language: str) -> tuple[VoiceEngine, ...]:
     """Returns the engines that "auto" may use for a language, the preferred one first. The last resort is the last."""
     ranked = [(rank, engine) for engine in VOICES.all() if (rank := engine.rank(language)) is not None]
     # sorting is stable: of the same rank, the program's own comes first
-    ranked.sort(key=lambda one: (one[1].last_resort, -one[0]))
+    ranked.sort(key=lambda pair: (pair[1].last_resort, -pair[0]))
     return tuple(engine for _rank, engine in ranked)
 
 
 def downloadable_voices() -> dict[str, str]:
     """Returns the default voice of each language that has one to download, by the language's code."""
-    with_models = sorted((engine for engine in VOICES.all() if engine.models is not None), key=lambda one: one.name)
+    with_models = sorted(
+        (engine for engine in VOICES.all() if engine.models is not None), key=lambda engine: engine.name
+    )
     return {code: name for engine in with_models for code, name in engine.default_voices.items()}
 
 

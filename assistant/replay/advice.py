@@ -127,7 +127,7 @@ def busy_turns(turns: Sequence[TurnGain]) -> BusyTurns | None:
 
 def _several(figures: Figures) -> dict[str, dict[str, int]]:
     kinds = {"recognizers": figures.recognizers, "voices": figures.voices, "endpoints": models_of(figures)}
-    turns = {kind: {name: one.turns for name, one in engines.items()} for kind, engines in kinds.items()}
+    turns = {kind: {name: engine.turns for name, engine in engines.items()} for kind, engines in kinds.items()}
     return {kind: served for kind, served in turns.items() if len(served) > 1}
 
 

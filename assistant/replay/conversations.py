@@ -36,7 +36,7 @@ def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str]
         held += bool(conversation.records)
         beheaded += _beheaded(records)
         disagree += [(conversation.name, turn) for turn in conversation.disagree]
-        turns += [found for (found,) in replayed]
+        turns += [replay_result for (replay_result,) in replayed]
     return Replay(tuple(overrides), held, left_out, beheaded, tuple(disagree), figures(turns), tuple(turns))
 
 

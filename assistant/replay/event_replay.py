@@ -101,7 +101,7 @@ class PlaybackReports:
     @property
     def audible(self) -> Samples | None:
         """Returns when the reply was first reported as audible."""
-        return next((at for at, _, audible in self.reports if audible), None)
+        return next((position for position, _, audible in self.reports if audible), None)
 
 
 @dataclass(slots=True)
@@ -218,17 +218,17 @@ def index_recording(logged: Iterable[LoggedEvent]) -> RecordingIndex:
 
 def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: Samples) -> None:
     match item:
-        case FinalTranscript(at, reply_id) | TranscriptFailed(at, reply_id) if reply_id in index.replies:
+        case FinalTranscript(position, reply_id) | TranscriptFailed(position, reply_id) if reply_id in index.replies:
             asked = index.replies[reply_id]
             request = index.requests[asked]
-            index.requests[asked] = replace(request, answer=place, delay=Samples(at - request.position))
+            index.requests[asked] = replace(request, answer=place, delay=Samples(position - request.position))
         case EndOfTurnScored():
             index.add_estimate(place, _scored_silence(index, place, item, silence))
-        case PlaybackProgress(at, reply_id, words, audible):
+        case PlaybackProgress(position, reply_id, words, audible):
             known = index.played.get(reply_id, PlaybackReports((), None))
-            index.played[reply_id] = replace(known, reports=(*known.reports, (at, words, audible)))
-        case ReplyEnded(at, reply_id):
-            index.played[reply_id] = replace(index.played.get(reply_id, PlaybackReports((), None)), ended=at)
+            index.played[reply_id] = replace(known, reports=(*known.reports, (position, words, audible)))
+        case ReplyEnded(position, reply_id):
+            index.played[reply_id] = replace(index.played.get(reply_id, PlaybackReports((), None)), ended=position)
         case _:
             pass
 

@@ -40,7 +40,7 @@ def _dates(began: set[str]) -> str:
     """Describes when the conversations began: minutes in ISO 8601, UTC."""
     if not began:
         return ""
-    first, last = (at.replace("T", " ") for at in (min(began), max(began)))
+    first, last = (date.replace("T", " ") for date in (min(began), max(began)))
     return f"Conversation of {first} UTC" if first == last else f"Conversations from {first} to {last} UTC"
 
 

@@ -133,9 +133,9 @@ class _Simulation(World):
             case FinalTranscript(reply_id=reply_id):
                 if reply_id in self.simulated_ids:
                     self.handle(replace(item, reply_id=self.simulated_ids[reply_id]))
-            case TranscriptFailed(at, reply_id, _):
+            case TranscriptFailed(position, reply_id, _):
                 if reply_id in self.simulated_ids:
-                    self.handle(TranscriptFailed(at, self.simulated_ids[reply_id], self.segment))
+                    self.handle(TranscriptFailed(position, self.simulated_ids[reply_id], self.segment))
             case PlaybackProgress() | ReplyEnded():
                 if (here := self._simulated_id(item.reply_id)) is not None:
                     self.handle(replace(item, reply_id=here))
@@ -150,8 +150,8 @@ class _Simulation(World):
             asked = [effect.reply_id for effect in effects if isinstance(effect, RecognizerRequest)]
             self.simulated_ids |= {reply_id: reply_id for reply_id in asked}
             self.ordinal += len(asked)
-            if (at := sure_speech_end(logged)) is not None:
-                self.silence = at
+            if (position := sure_speech_end(logged)) is not None:
+                self.silence = position
                 break
         self.segment = self._segment_before(self.span.start)
         self.asked = dict.fromkeys(((self.silence, ordinal) for ordinal in range(self.ordinal)), True)
@@ -183,9 +183,9 @@ class _Simulation(World):
 
     def _process_frame(self, heard: FrameProcessed) -> None:
         self.now, self.last = heard.position, heard
-        at = sure_speech_end(heard)
-        if at is not None:
-            self.silence, self.ordinal = at, 0
+        position = sure_speech_end(heard)
+        if position is not None:
+            self.silence, self.ordinal = position, 0
             self.take(lambda event: isinstance(event, EndOfTurnScored))  # they were for the previous silence
         self.handle(heard)
 
@@ -287,8 +287,8 @@ class _Simulation(World):
                 return
             if isinstance(logged, FrameProcessed) and logged.position - self.now > timeout:
                 break
-        at = Samples(self.now + UNDERSTOOD)
-        self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
+        position = Samples(self.now + UNDERSTOOD)
+        self.schedule(InterimTranscript(position, Transcript(segment, position, ""), was_requested=True))
 
     def _simulate_result(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
@@ -299,26 +299,26 @@ class _Simulation(World):
 
     def _simulate_transcript(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
         reply_id, segment, then = effect.reply_id, effect.segment, self._similar_request(ordinal, draft=effect.draft)
-        at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
+        position = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         logged = None if then is None or then.answer is None else self.recorded.steps[then.answer].event
         if isinstance(logged, TranscriptFailed):
-            self.schedule(TranscriptFailed(at, reply_id, segment))
+            self.schedule(TranscriptFailed(position, reply_id, segment))
             return
         # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
             replace(logged.transcript, segment=segment)
             if isinstance(logged, FinalTranscript)
-            else Transcript(segment, at, "")
+            else Transcript(segment, position, "")
         )
         if not words.is_draft:  # which never triggers an EOT estimate
-            self._simulate_estimate(segment, at, "words", ordinal)
+            self._simulate_estimate(segment, position, "words", ordinal)
         void = logged.ignored_because if isinstance(logged, FinalTranscript) else ""
-        self.schedule(FinalTranscript(at, reply_id, words, void))
+        self.schedule(FinalTranscript(position, reply_id, words, void))
 
-    def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
+    def _simulate_estimate(self, segment: SegmentId, position: Samples, source: Source, ordinal: int) -> None:
         estimate = self._recorded_estimate(source, ordinal)
         if estimate is not None:
-            self.schedule(EndOfTurnScored(at, segment, estimate.estimate))
+            self.schedule(EndOfTurnScored(position, segment, estimate.estimate))
 
     def _similar_request(self, ordinal: int, *, draft: bool) -> RecordedRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
@@ -422,8 +422,8 @@ class _Simulation(World):
             if given.commit.reply_id == reply_id:
                 given.retracted = retracted
                 given.interrupted = None if retracted else self.now
-                at, onset = self.begun
-                if given.interrupted == at:  # the interrupting speech is reported first
+                position, onset = self.begun
+                if given.interrupted == position:  # the interrupting speech is reported first
                     given.voice = onset
 
 

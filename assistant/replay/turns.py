@@ -151,11 +151,11 @@ def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
 def _spans(index: RecordingIndex) -> Iterator[tuple[TurnRange, TranscriptRequests]]:
     """Yields the position of each turn, and turn taking in the state just before it."""
     starts = index.starts
-    requests, at = TranscriptRequests(TurnTaking(TurnSettings())), 0
+    requests, position = TranscriptRequests(TurnTaking(TurnSettings())), 0
     for number, (start, turn) in enumerate(starts):
-        for step in index.steps[at:start]:
+        for step in index.steps[position:start]:
             feed(requests, step.event)
-        at = start
+        position = start
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]
         end = len(index.steps) if last else _end_of_next(index, following)
@@ -188,7 +188,7 @@ class _Placed:
         """Returns the outcome of a course."""
         given = [given for given in course.given if given.place < span.next]
         last = given[-1] if given and not given[-1].retracted else None
-        waits = [at for at, place in course.endpoints if place < span.next]
+        waits = [position for position, place in course.endpoints if place < span.next]
         speech_end = None if last is None else last.commit.speech_end
         return Outcome(
             wait_ms=ms_of_samples(waits[-1] - speech_end) if waits and speech_end is not None else None,

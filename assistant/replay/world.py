@@ -56,8 +56,8 @@ class World:
 
     def schedule_playback(self, reply_id: ReplyId, playback: PlaybackReports, shift: int) -> None:
         """Schedules these reports for a reply, later by `shift`."""
-        for at, words_heard, audible in playback.reports:
-            self.schedule(PlaybackProgress(Samples(at + shift), reply_id, words_heard, audible))
+        for position, words_heard, audible in playback.reports:
+            self.schedule(PlaybackProgress(Samples(position + shift), reply_id, words_heard, audible))
         if playback.ended is not None:
             self.schedule(ReplyEnded(Samples(playback.ended + shift), reply_id))
 
@@ -66,8 +66,8 @@ class World:
         while self._due and self._due[0][0] < before:
             yield heapq.heappop(self._due)[2]
 
-    def take(self, wanted: Callable[[ReportedEvent], bool]) -> list[ReportedEvent]:
+    def take(self, condition: Callable[[ReportedEvent], bool]) -> list[ReportedEvent]:
         """Removes and returns the scheduled events that are wanted, in order."""
-        taken = [event for _, _, event in sorted(self._due) if wanted(event)]
-        self._due = sorted(due for due in self._due if not wanted(due[2]))  # a sorted list is a heap
+        taken = [event for _, _, event in sorted(self._due) if condition(event)]
+        self._due = sorted(due for due in self._due if not condition(due[2]))  # a sorted list is a heap
         return taken

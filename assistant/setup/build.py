@@ -182,10 +182,10 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
 
 def check_local_model(settings: Settings) -> None:
     """Raises EngineLoadError if `llm.local_model` is in use and names no model: a misspelt name, or a missing file."""
-    wanted = settings.llm.local_model
-    if settings.llm.endpoints or wanted in {"auto", "off"}:
+    model_name = settings.llm.local_model
+    if settings.llm.endpoints or model_name in {"auto", "off"}:
         return
-    need = Need(wanted, CHAT.name, CHAT.purpose, LOCAL_MODEL)
+    need = Need(model_name, CHAT.name, CHAT.purpose, LOCAL_MODEL)
     if need.model is None and at_hand(need) is None:
         raise EngineLoadError(missing(need).removeprefix("missing: ") + ".")
 
@@ -197,14 +197,16 @@ def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
     """
     from llm.local.memory import available_bytes
 
-    wanted, language = settings.llm.local_model, settings.assistant.language
-    if wanted == "off":
+    model_name, language = settings.llm.local_model, settings.assistant.language
+    if model_name == "off":
         return None, ""
     protocol = protocol_on_this_machine()
-    if wanted != "auto":
-        return EndpointSection(name=LOCAL_NAME, kind=protocol.name, model=wanted), "as configured in llm.local_model"
+    if model_name != "auto":
+        return EndpointSection(
+            name=LOCAL_NAME, kind=protocol.name, model=model_name
+        ), "as configured in llm.local_model"
     free_bytes, reason, lacking = available_bytes(), without_language(language), lacking_package(protocol)
-    for model in (one for one in reversed(CHAT_MODELS) if installed(one) and one.covers(language)):
+    for model in (model for model in reversed(CHAT_MODELS) if installed(model) and model.covers(language)):
         if lacking:
             return None, f"{model.name} cannot be used: {lacking}"
         if free_bytes is None or free_bytes >= (model.memory_mb or 0) * 1e6:

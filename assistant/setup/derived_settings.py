@@ -67,7 +67,7 @@ def needs(settings: Settings) -> list[Need]:
     elsewhere = {engine.models.name} if engine.models is not None and uses_other else set()
     if estimator.models is not None and settings.turn.smart_turn == CLUSTER:
         elsewhere.add(estimator.models.name)
-    found = needed(
+    needs = needed(
         language=settings.assistant.language,
         stt_model=model_choice(settings).name,
         tts_engine=settings.tts.engine,
@@ -75,9 +75,9 @@ def needs(settings: Settings) -> list[Need]:
         chat_models=_chat_models(settings),
         chat_key="model" if settings.llm.endpoints else LOCAL_MODEL,
     )
-    found = [need for need in found if need.kind not in elsewhere]
+    needs = [need for need in needs if need.kind not in elsewhere]
     own = recognizer_need(settings)
-    return found if own is None else [own, *found]
+    return needs if own is None else [own, *needs]
 
 
 def _chat_models(settings: Settings) -> list[str]:

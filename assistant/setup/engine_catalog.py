@@ -69,7 +69,10 @@ def transcriber(settings: Settings, name: str) -> Recognizer:
 def voice(settings: Settings, name: str) -> Voice:
     """Returns a voice, not loaded yet. Raises EngineLoadError if its model is not downloaded."""
     engine = voice_engine(name)
-    in_use = next((one for one in voice_candidates(settings) if one.engine is engine and not one.lacking), None)
+    in_use = next(
+        (candidate for candidate in voice_candidates(settings) if candidate.engine is engine and not candidate.lacking),
+        None,
+    )
     if in_use is not None:
         return make_voice(settings, in_use)
     need = need_of(settings, name)

@@ -240,18 +240,18 @@ class EngineLoader:
     def degraded(self) -> dict[str, str]:
         """The level of degradation, and why another voice spoke, for the trace of a turn; empty without either."""
         level, relief = self.lateness.level, relief_of(self._voice)
-        found = {"degradation": level.name.lower()} if level else {}
-        return found | ({"tts_relief": relief} if relief else {})
+        fields = {"degradation": level.name.lower()} if level else {}
+        return fields | ({"tts_relief": relief} if relief else {})
 
     # ---- voice activity ----
 
     def _make_vads(self) -> tuple[Vad, Vad]:
         spare = build.spare_vad()
-        began_s, wanted = now_s(), self.settings.vad.engine
+        began_s, engine_name = now_s(), self.settings.vad.engine
         try:
-            vad, why, fallback = build.vad(wanted), "as configured", False
+            vad, why, fallback = build.vad(engine_name), "as configured", False
         except EngineLoadError as error:
-            vad, why, fallback = spare, f"instead of {wanted}, because {error}", True
+            vad, why, fallback = spare, f"instead of {engine_name}, because {error}", True
         unusual = isinstance(vad, NetworkVad) and vad.runtime != "numpy"
         detail = (
             f"20 ms frames, computed by {vad.runtime}" if isinstance(vad, NetworkVad) and unusual else "20 ms frames"
@@ -305,8 +305,8 @@ class EngineLoader:
                     await self.with_timeout(self.shared_recognizer.name, self.shared_recognizer.load())
                 return self.shared_recognizer.transcriber()
         measured = await self._measure_models() if self.measures and self.shared_recognizer is None else {}
-        wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
-        if wanted == "auto" and lacking:
+        engine_name, lacking = self.settings.stt.engine, self.lacking_recognizer
+        if engine_name == "auto" and lacking:
             self.record_choice(
                 "stt", NoRecognizer.name, "", notice("typed_text_only", reason=lacking), now_s(), fallback=True
             )
@@ -318,7 +318,7 @@ class EngineLoader:
         if not shared.works:
             began_s = now_s()
             await self.with_timeout(shared.name, shared.load())
-            why = self._why_model or ("as configured" if wanted != AUTO else "auto: its model is downloaded")
+            why = self._why_model or ("as configured" if engine_name != AUTO else "auto: its model is downloaded")
             self.record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
 
@@ -344,7 +344,8 @@ class EngineLoader:
         _, self.shared_recognizer = await self.recognizer_models.choose("wide")
         self._why_model, detail = choice.why, self.shared_recognizer.transcriber().detail
         self.chosen = [
-            replace(one, detail=detail, why=choice.why) if one.stage == "stt" else one for one in self.chosen
+            replace(engine_choice, detail=detail, why=choice.why) if engine_choice.stage == "stt" else engine_choice
+            for engine_choice in self.chosen
         ]
 
     def is_current(self, recognizer: Recognizer) -> bool:
@@ -417,7 +418,7 @@ class EngineLoader:
             why = "instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
             self.record_choice("tools", "none", "", why, began_s, fallback=True)
             return
-        without_functions = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
+        without_functions = [endpoint.name for endpoint in self.settings.llm.endpoints if not endpoint.takes_functions]
         if len(without_functions) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
                 f"[[tools.servers]] are set, but no endpoint supports functions ({', '.join(without_functions)}: their "

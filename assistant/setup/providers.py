@@ -26,10 +26,10 @@ def turn_provider(settings: Settings, environ: Mapping[str, str] = os.environ) -
     return _request("turn.provider", settings.turn.provider, environ)
 
 
-def _request(key: str, wanted: Provider, environ: Mapping[str, str], *, fp16: bool = False) -> ProviderRequest:
-    if wanted != "tensorrt":
-        return ProviderRequest(key, wanted, fp16)
+def _request(key: str, provider: Provider, environ: Mapping[str, str], *, fp16: bool = False) -> ProviderRequest:
+    if provider != "tensorrt":
+        return ProviderRequest(key, provider, fp16)
     try:
-        return ProviderRequest(key, wanted, fp16, data_folder(environ) / ENGINE_FOLDER)
+        return ProviderRequest(key, provider, fp16, data_folder(environ) / ENGINE_FOLDER)
     except HomeError as error:
         raise EngineLoadError(str(error)) from error

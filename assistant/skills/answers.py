@@ -150,8 +150,8 @@ class HomeAction:
 
     def fault_text(self, fault: str) -> str:
         """Returns the sentence for a fault."""
-        said = dict(self.faults)
-        return said.get(fault) or said.get("", fault)
+        texts = dict(self.faults)
+        return texts.get(fault) or texts.get("", fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,23 +180,23 @@ SkillEffect = (
 def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:
     """Returns the single effects of `effect`, in order."""
     if isinstance(effect, Several):
-        return tuple(one for part in effect.effects for one in each_effect(part))
+        return tuple(nested for part in effect.effects for nested in each_effect(part))
     return () if effect is None else (effect,)
 
 
 def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
     """Returns the effects in `effect` that are about timers, alarms and reminders, in order."""
-    return tuple(one for one in each_effect(effect) if isinstance(one, TimerEffect))
+    return tuple(part for part in each_effect(effect) if isinstance(part, TimerEffect))
 
 
 def list_effects(effect: SkillEffect | None) -> tuple[ListEffect, ...]:
     """Returns the effects in `effect` that are about lists and notes, in order."""
-    return tuple(one for one in each_effect(effect) if isinstance(one, ListEffect))
+    return tuple(part for part in each_effect(effect) if isinstance(part, ListEffect))
 
 
 def joined_effect(*effects: SkillEffect | None) -> SkillEffect | None:
     """Returns one effect for all of `effects`; None if there is none."""
-    single = tuple(one for effect in effects for one in each_effect(effect))
+    single = tuple(part for effect in effects for part in each_effect(effect))
     return single[0] if len(single) == 1 else Several(single) if single else None
 
 

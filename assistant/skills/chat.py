@@ -123,10 +123,10 @@ class SkillQuery:
         return joined_effect(answer.effect, remembered)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
-        said = _last_content(messages, "assistant")
+        last_reply = _last_content(messages, "assistant")
         running, at_home = self._running(), self._at_home()
         return SkillContext(
-            self._now(), said, self.language, running, self._rng, at_home, self._memory(), self._lists()
+            self._now(), last_reply, self.language, running, self._rng, at_home, self._memory(), self._lists()
         )
 
 

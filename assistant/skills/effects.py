@@ -78,22 +78,22 @@ class SkillEffects:
         self.timers.note_use(now_s)
         effects = each_effect(effect)
         before = self.memory, self.gain_db, self.speed
-        said = next((one for one in effects if isinstance(one, Remember)), None)
-        self.memory = self.memory.after(said, now_s)
-        action = joined_action([one for one in effects if isinstance(one, HomeAction)])
+        remember = next((effect for effect in effects if isinstance(effect, Remember)), None)
+        self.memory = self.memory.after(remember, now_s)
+        action = joined_action([effect for effect in effects if isinstance(effect, HomeAction)])
         self.pending = self._actions.start(action, self.home, now_s)
-        for one in effects:
-            if isinstance(one, ChangeVolume):
-                if self.gain_db > SILENT_DB or one.db > 0:  # "quieter" does not end the silence
-                    self.gain_db = min(max(max(self.gain_db, QUIETEST_DB) + one.db, QUIETEST_DB), LOUDEST_DB)
-            elif isinstance(one, SetVolume):
-                self.gain_db = min(max(one.db, SILENT_DB), LOUDEST_DB)
-            elif isinstance(one, ChangeSpeed):
-                self.speed = change_speed(self.speed, one.steps)
+        for part in effects:
+            if isinstance(part, ChangeVolume):
+                if self.gain_db > SILENT_DB or part.db > 0:  # "quieter" does not end the silence
+                    self.gain_db = min(max(max(self.gain_db, QUIETEST_DB) + part.db, QUIETEST_DB), LOUDEST_DB)
+            elif isinstance(part, SetVolume):
+                self.gain_db = min(max(part.db, SILENT_DB), LOUDEST_DB)
+            elif isinstance(part, ChangeSpeed):
+                self.speed = change_speed(self.speed, part.steps)
         changes_timers = bool(timer_effects(effect))
         if changes_timers:
             self.timers.apply(effect, now_s)
-        list_changes = [self.lists.change(one) for one in list_effects(effect)]
+        list_changes = [self.lists.change(effect) for effect in list_effects(effect)]
         asks_home = self.pending is not None
 
         def undo() -> None:
@@ -121,7 +121,7 @@ class SkillEffects:
         now = self.local_now()
         due = self.timers.due(now_s, now)
         self.rings_soon = self.timers.rings_within(_SOON_S, now_s, now)
-        rings = {one.set_to.announcement for one in self.rings()}
+        rings = {ring.set_to.announcement for ring in self.rings()}
         return tuple(text for text in due if text not in rings)
 
     def rings(self) -> tuple[Rung, ...]:

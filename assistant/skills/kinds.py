@@ -63,10 +63,10 @@ class Match:
 
     def answer(self, context: SkillContext) -> SkillAnswer | None:
         """Returns the answer in a context."""
-        said = self.reply(context)
-        if said is None:
+        reply = self.reply(context)
+        if reply is None:
             return None
-        return spoken_answer(said, self.skill, self.template_match, missing=self.missing, before_llm=self.before_llm)
+        return spoken_answer(reply, self.skill, self.template_match, missing=self.missing, before_llm=self.before_llm)
 
 
 def fixed_reply(text: str) -> Reply:
@@ -106,7 +106,7 @@ class SentenceSkill:
         """Returns the ways in which `text` may refer to what the skill did last, by other means than templates."""
         return ()
 
-    def accepts(self, found: TemplateMatch, text: str) -> bool:
+    def accepts(self, match: TemplateMatch, text: str) -> bool:
         """Returns whether a template that matches is meant by the text."""
         return True
 

@@ -125,8 +125,8 @@ class Skills:
         match = self.match(text, code)
         if (match is None or match.missing) and (question is not None or subjects):
             named = text if question is None else name_chosen(question, tables.utterance(text), tables.language)
-            found = (service.follow_up(named, context, code) for service in self.services)
-            match = next((follow_up for follow_up in found if follow_up is not None), match)
+            matches = (service.follow_up(named, context, code) for service in self.services)
+            match = next((follow_up for follow_up in matches if follow_up is not None), match)
         if match is not None and match.at_home and not context.at_home:
             match = tables.match(text)
         return None if match is None else match.answer(context)

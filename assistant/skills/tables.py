@@ -54,52 +54,60 @@ class SentenceTables:
             match = skill.recognize(text, self.sentences, self.language)
             if match is not None:
                 return None if match is LEFT_TO_MODEL else match
-        found = self.find(text)
-        if found is None:
+        template_match = self.find(text)
+        if template_match is None:
             return None
-        skill = self.by_intent[found.intent]
-        if not skill.accepts(found, text):
+        skill = self.by_intent[template_match.intent]
+        if not skill.accepts(template_match, text):
             return None
         before_llm = skill.declaration.before_llm
-        if found.answer is not None:
-            name = found.intent if skill.declaration.shares_sentences else skill.declaration.name
-            return Match(name, fixed_reply(found.answer), found.missing, found.open_ended, before_llm=before_llm)
-        name, bind = self.replies[found.intent]
-        reply = bind(found, self.language)
+        if template_match.answer is not None:
+            name = template_match.intent if skill.declaration.shares_sentences else skill.declaration.name
+            return Match(
+                name,
+                fixed_reply(template_match.answer),
+                template_match.missing,
+                template_match.open_ended,
+                before_llm=before_llm,
+            )
+        name, bind = self.replies[template_match.intent]
+        reply = bind(template_match, self.language)
         if reply is None:
             return None
-        return Match(name, reply, open_ended=found.open_ended, template_match=found, before_llm=before_llm)
+        return Match(
+            name, reply, open_ended=template_match.open_ended, template_match=template_match, before_llm=before_llm
+        )
 
     def find(self, text: str) -> TemplateMatch | None:
         """See `Requests`."""
-        by_skill = (found for skill in self.skills if (found := skill.find(text, self.language.code)) is not None)
+        by_skill = (match for skill in self.skills if (match := skill.find(text, self.language.code)) is not None)
         return next(by_skill, None) or self.sentences.find(text)
 
-    def reply_to(self, found: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
+    def reply_to(self, match: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
         """See `Requests`."""
-        if found.intent not in self.by_intent:  # of a skill that shares no sentences
+        if match.intent not in self.by_intent:  # of a skill that shares no sentences
             return None
-        name, bind = self.replies[found.intent]
-        reply = bind(found, self.language)
-        return None if reply is None else spoken_answer(reply(context), name, found)
+        name, bind = self.replies[match.intent]
+        reply = bind(match, self.language)
+        return None if reply is None else spoken_answer(reply(context), name, match)
 
     def utterance(self, text: str) -> Utterance:
         """Returns what the user says after a question, or after a request."""
         matches = tuple(self.sentences.find_dialog(text))
-        in_list = tuple(one for skill in self.skills for one in skill.find_follow_ups(text, self.language.code))
+        in_list = tuple(match for skill in self.skills for match in skill.find_follow_ups(text, self.language.code))
         if in_list and self.find(text) is not None:
             in_list = ()  # a request of its own: "take a note"
-        by_position = tuple(one for one in in_list if "nth" in one.values)  # "the last one" means a list, too
+        by_position = tuple(match for match in in_list if "nth" in match.values)  # "the last one" means a list, too
         return Utterance(text, self.sentences.dialog_words(text), (*by_position, *(matches or in_list)))
 
     def answer_in_dialog(
         self, text: str, context: SkillContext, question: OpenQuestion | None, subjects: Sequence[Subject]
     ) -> SkillAnswer | None:
         """Returns the answer to words that answer the open question, or refer to a last subject; None otherwise."""
-        said = self.utterance(text)
-        answer = None if question is None else answer_to_question(question, said, context, self)
+        utterance = self.utterance(text)
+        answer = None if question is None else answer_to_question(question, utterance, context, self)
         if answer is None and subjects:
-            answer = refer(subjects, said.matches, context, self)
+            answer = refer(subjects, utterance.matches, context, self)
         return answer
 
 
@@ -203,8 +211,8 @@ class SeparateSentences:
             return None
         tables = self._tables.get(code)
         question = context.memory.heard_question(context.last_reply, code)
-        found = getattr(question, "match", None)
-        if tables is None or question is None or found is None or found.intent not in tables.by_intent:
+        earlier_match = getattr(question, "match", None)
+        if tables is None or question is None or earlier_match is None or earlier_match.intent not in tables.by_intent:
             return None
         answer = self._tried(lambda: tables.answer_in_dialog(text, context, question, ()))
         return None if answer is None else Match(answer.skill, lambda _context: answer, at_home=self._needs_home)

@@ -203,9 +203,9 @@ class ConversationFile:
                     "INSERT INTO items (conversation, line, words) VALUES (?, ?, ?)",
                     (number, item_lines([item]), folded(words)),
                 )
-        said = [item for item in items if isinstance(item, UserMessage)]
-        title = next((title for item in said if (title := _title(item.text))), "")
-        turns = sum(not item.continues for item in said)
+        messages = [item for item in items if isinstance(item, UserMessage)]
+        title = next((title for item in messages if (title := _title(item.text))), "")
+        turns = sum(not item.continues for item in messages)
         database.execute(
             "UPDATE conversations SET changed_s = ?, turns = turns + ?, "
             "title = CASE title WHEN '' THEN ? ELSE title END WHERE number = ?",
@@ -259,8 +259,8 @@ class ConversationFile:
                 return []
             with changing(database):
                 which, values = ("", (owner,)) if name is None else (" AND id = ?", (owner, name))
-                found = database.execute(f"SELECT number, id FROM conversations WHERE owner = ?{which}", values)  # noqa: S608
-                rows = found.fetchall()
+                matches = database.execute(f"SELECT number, id FROM conversations WHERE owner = ?{which}", values)  # noqa: S608
+                rows = matches.fetchall()
                 _delete(database, [number for number, _ in rows])
             with suppress(sqlite3.Error):  # the words are gone from the file; now from the log of changes, too
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -270,8 +270,8 @@ class ConversationFile:
     def _first_title(database: sqlite3.Connection, number: int) -> str:
         lines = database.execute("SELECT line FROM items WHERE conversation = ? ORDER BY number", (number,))
         items, _ = parse_items(bytes(line) for (line,) in lines)
-        said = (item.text for item in items if isinstance(item, UserMessage))
-        return next((title for text in said if (title := _title(text))), "")
+        texts = (item.text for item in items if isinstance(item, UserMessage))
+        return next((title for text in texts if (title := _title(text))), "")
 
     # ---- import ----
 

@@ -30,7 +30,7 @@ def import_files(file: ConversationFile) -> list[str]:
             _mark_imported(path)
             continue
         try:
-            found = parse_conversation(path.read_bytes())
+            conversation = parse_conversation(path.read_bytes())
             changed_s = path.stat().st_mtime
         except NewerVersionError as error:
             problems.append(f"{path} was written by a newer version ({error}): update Repartee.")
@@ -38,12 +38,12 @@ def import_files(file: ConversationFile) -> list[str]:
         except OSError as error:
             problems.append(f"{path} cannot be read ({error.strerror or error}).")
             continue
-        heading = found.heading
+        heading = conversation.heading
         began_at, continues = ("", "") if heading is None else (heading.began_at, heading.continues)
-        if found.items or heading is not None:
-            file.import_once(path.stem, began_at, continues, found.items, changed_s)
-        if found.lost:
-            lost = "a line is" if found.lost == 1 else f"{found.lost} lines are"
+        if conversation.items or heading is not None:
+            file.import_once(path.stem, began_at, continues, conversation.items, changed_s)
+        if conversation.lost:
+            lost = "a line is" if conversation.lost == 1 else f"{conversation.lost} lines are"
             problems.append(f"{path.stem}: {lost} damaged and left out of the conversation; {path}{IMPORTED} has them.")
         _mark_imported(path)
     return problems

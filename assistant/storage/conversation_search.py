@@ -178,8 +178,8 @@ def _limited_time(database: sqlite3.Connection) -> Generator[None]:
 
 
 def _snippet(words: str, term: str) -> str:
-    at = max(0, words.find(term) - SNIPPET_CHARS // 3)
-    begin = words.rfind(" ", 0, at) + 1 if at else 0
+    position = max(0, words.find(term) - SNIPPET_CHARS // 3)
+    begin = words.rfind(" ", 0, position) + 1 if position else 0
     cut = words[begin : begin + SNIPPET_CHARS]
     tail = "…" if begin + SNIPPET_CHARS < len(words) else ""
     return ("…" if begin else "") + re.sub(r"\s+", " ", cut).strip() + tail

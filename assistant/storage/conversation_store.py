@@ -140,7 +140,7 @@ class ConversationStore:
 
     @classmethod
     def open(
-        cls, file: ConversationFile, wanted: str, name: str, began_at: str, report_problem: Callable[[str], None]
+        cls, file: ConversationFile, conversation: str, name: str, began_at: str, report_problem: Callable[[str], None]
     ) -> Self:
         """Resumes a conversation of the terminal. `items` holds what was said in it. Nothing is written yet.
 
@@ -148,7 +148,7 @@ class ConversationStore:
 
         Args:
             file: The file.
-            wanted: Name of the old conversation, or its beginning; "" is the latest.
+            conversation: Name of the old conversation, or its beginning; "" is the latest.
             name: A unique name, for the case that another program continues it too.
             began_at: Wall clock, ISO 8601.
             report_problem: Receives one sentence for the user when the file cannot be used.
@@ -157,7 +157,7 @@ class ConversationStore:
             ResumeError: There is no such conversation, or it cannot be read.
         """
         try:
-            old = file.load(TERMINAL, _full_name(file, wanted))
+            old = file.load(TERMINAL, _full_name(file, conversation))
         except ConversationFileError as error:
             raise ResumeError(f"{error.text}.") from error
         if old is None:
@@ -294,15 +294,15 @@ class ConversationStore:
             self._place = place
 
 
-def _full_name(file: ConversationFile, wanted: str) -> str:
+def _full_name(file: ConversationFile, prefix: str) -> str:
     """Returns the full name of the wanted conversation of the terminal. Raises ResumeError, ConversationFileError."""
-    names = [one.id for one in file.summaries(TERMINAL, MAX_NAMES)]
+    names = [summary.id for summary in file.summaries(TERMINAL, MAX_NAMES)]
     if not names:
         raise ResumeError(f"{file.path} contains no conversation: set talk.remember = true to store conversations.")
-    matching = [name for name in names if name.startswith(wanted)]
-    if wanted in names or not wanted:
-        return wanted or names[0]
+    matching = [name for name in names if name.startswith(prefix)]
+    if prefix in names or not prefix:
+        return prefix or names[0]
     if len(matching) == 1:
         return matching[0]
     which = f"{len(matching)} conversations begin" if matching else "no conversation begins"
-    raise ResumeError(f'{which} with "{wanted}" in {file.path}; choose one of {", ".join((matching or names)[:5])}.')
+    raise ResumeError(f'{which} with "{prefix}" in {file.path}; choose one of {", ".join((matching or names)[:5])}.')

@@ -34,7 +34,7 @@ class ListFile:
 
     def exchange(self, changes: Changes) -> tuple[ListItem, ...]:
         """Writes all changes, or none of them; then returns all items. Raises ConversationFileError."""
-        with self._database.opened(create=any(one is not None for one in changes.values())) as database:
+        with self._database.opened(create=any(change is not None for change in changes.values())) as database:
             if database is None:
                 return ()
             if changes:

@@ -184,10 +184,10 @@ def _tool_use(fields: object) -> ToolUse:
     if not isinstance(fields, dict):
         raise TypeError("what was used is an object")
     call = FunctionCall(_text(fields, "call_id"), _text(fields, "called"), _text(fields, "arguments"))
-    at = fields["at"]
-    if not isinstance(at, int):
+    position = fields["at"]
+    if not isinstance(position, int):
         raise TypeError("a place is a number")
-    return ToolUse(call, _text(fields, "output"), at)
+    return ToolUse(call, _text(fields, "output"), position)
 
 
 def _text(fields: Mapping[str, object], key: str) -> str:

@@ -106,7 +106,7 @@ class TimerFile:
         if self._was_removed():
             return Exchanged(removed=True)
         try:
-            if self._database is None and not self.path.exists() and all(one.row is None for one in pending.writes):
+            if self._database is None and not self.path.exists() and all(write.row is None for write in pending.writes):
                 return Exchanged(tuple(False for _ in pending.claims))
             database = self._opened()
             made = () if pending.is_empty else self._write(database, pending)
@@ -293,8 +293,8 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
 
 def _is_local_time(text: str) -> bool:
     with suppress(ValueError):
-        at = datetime.fromisoformat(text)
-        return at.tzinfo is None and at.year in _YEARS
+        time = datetime.fromisoformat(text)
+        return time.tzinfo is None and time.year in _YEARS
     return False
 
 

@@ -114,8 +114,8 @@ class _SafeConsole(Console):
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """Prints as rich does. A terminal gets lines that `soft_wrap` leaves whole broken between words."""
-        if soft_wrap and self.is_terminal and all(isinstance(one, str | Text) for one in objects):
-            texts = [one if isinstance(one, Text) else Text(one) for one in objects]
+        if soft_wrap and self.is_terminal and all(isinstance(part, str | Text) for part in objects):
+            texts = [part if isinstance(part, Text) else Text(part) for part in objects]
             objects = (wrapped(Text(options.pop("sep", " ")).join(texts), self.width),)
         super().print(*objects, soft_wrap=soft_wrap, **options)
 
@@ -168,7 +168,7 @@ def guarded() -> Generator[None]:
     """Makes everything written to standard output and standard error safe while the context is active."""
     before = sys.stdout, sys.stderr
     # A stream is None where there is no console.
-    sys.stdout, sys.stderr = (None if one is None else cast("TextIO", _SafeStream(one)) for one in before)
+    sys.stdout, sys.stderr = (None if stream is None else cast("TextIO", _SafeStream(stream)) for stream in before)
     try:
         yield
     finally:

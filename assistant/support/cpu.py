@@ -44,19 +44,19 @@ def is_busy() -> bool:
         return False
 
 
-def half_of_cores(found: Cores) -> int:
+def half_of_cores(cores: Cores) -> int:
     """Returns the threads for a language model on this machine: half of the cores.
 
     The speech engines keep the others. With all cores, the first token took six times as long during a decode
     (docs/lab/local-model.md).
     """
-    return max(1, found.whole // 2)
+    return max(1, cores.whole // 2)
 
 
-def engine_threads(wanted: int, found: Cores, most: int) -> int:
-    """Returns the threads for a speech engine that can use `most`. `wanted` 0: half of the cores.
+def engine_threads(threads: int, cores: Cores, most: int) -> int:
+    """Returns the threads for a speech engine that can use `most`. `threads` 0: half of the cores.
 
     Other work runs while the end of a turn is decoded: the EOT estimate, the LLM request and the audio input. On two
     cores, two threads were slower (docs/lab/experiments.md).
     """
-    return wanted if wanted and most > 1 else max(1, min(most, found.whole // 2))
+    return threads if threads and most > 1 else max(1, min(most, cores.whole // 2))

@@ -101,7 +101,7 @@ def refusal(arguments: Sequence[str], system: Path = Path("/")) -> str:
 
 def cause(error: BaseException, arguments: Sequence[str], system: Path = Path("/")) -> str:
     """Returns the limit that led to an error, as one sentence; "" if the error or the limits do not look like it."""
-    texts = [f"{type(one).__name__}: {one}" for one in _chain(error)]
+    texts = [f"{type(exception).__name__}: {exception}" for exception in _chain(error)]
     return explanation(" ".join(texts), arguments, system)
 
 
@@ -118,14 +118,14 @@ def explanation(message: str, arguments: Sequence[str], system: Path = Path("/")
 
 def small_memory_limit(system: Path = Path("/")) -> str:
     """Returns the memory limit that is too small for the default engines, as one sentence; "" if there is none."""
-    found = _memory_limits(DEFAULT, DEFAULT, system)
-    return next((limit.below("repartee serve", mb) for limit, _, mb in found if limit.limit_mb < mb), "")
+    limits = _memory_limits(DEFAULT, DEFAULT, system)
+    return next((limit.below("repartee serve", mb) for limit, _, mb in limits if limit.limit_mb < mb), "")
 
 
 def _least_need(arguments: Sequence[str]) -> Need:
     if not arguments or {"--help", "-h"} & set(arguments):
         return LIGHT
-    if arguments[0] == "talk" and any(one.partition("=")[0] == "--server" for one in arguments):
+    if arguments[0] == "talk" and any(argument.partition("=")[0] == "--server" for argument in arguments):
         return SOUND
     return _COMMANDS.get(arguments[0], LIGHT)
 
@@ -166,12 +166,12 @@ def _group_limit(system: Path, controller: str, name: str, old_name: str) -> int
                 continue
             top = system / "sys/fs/cgroup" / (controller if controllers else "")
             folder = top / group.lstrip("/")
-            for one in (folder, *folder.parents):
+            for parent in (folder, *folder.parents):
                 with suppress(OSError, ValueError):
                     smallest = min(
-                        smallest, int((one / (old_name if controllers else name)).read_text(encoding="utf-8"))
+                        smallest, int((parent / (old_name if controllers else name)).read_text(encoding="utf-8"))
                     )
-                if one == top:
+                if parent == top:
                     break
     return smallest
 
@@ -212,8 +212,8 @@ def _threads_refusal(command: str, needed: int, system: Path) -> str:
     )
 
 
-def _startable_threads(wanted: int) -> int:
-    """Returns how many threads can be started, at most `wanted`. Tried in a child: each keeps address space."""
+def _startable_threads(threads: int) -> int:
+    """Returns how many threads can be started, at most `threads`. Tried in a child: each keeps address space."""
     try:
         child = os.fork()
     except OSError:
@@ -222,9 +222,9 @@ def _startable_threads(wanted: int) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     started = 0
     try:
-        for started in range(wanted):  # noqa: B007 - the number is the result
+        for started in range(threads):  # noqa: B007 - the number is the result
             threading.Thread(target=threading.Event().wait, daemon=True).start()
-        started = wanted
+        started = threads
     finally:
         os._exit(started)
 
@@ -235,8 +235,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     for _ in range(_MAX_CAUSES):
         if not waiting:
             return
-        one = waiting.pop(0)
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
-        waiting += [more for more in (one.__cause__, one.__context__) if more is not None]
+        exception = waiting.pop(0)
+        yield exception
+        if isinstance(exception, BaseExceptionGroup):
+            waiting += exception.exceptions
+        waiting += [more for more in (exception.__cause__, exception.__context__) if more is not None]

@@ -96,36 +96,36 @@ class ScanState:
         """Returns a copy of this state."""
         return ScanState(self.scan, self.depth, self.quoted, self.opened_at)
 
-    def encloses(self, at: int) -> bool:
-        """Returns whether `at` is inside a quotation or bracket opened less than `_MAX_QUOTE_WAIT_CHARS` ago."""
-        return (self.depth > 0 or self.quoted) and at - self.opened_at < _MAX_QUOTE_WAIT_CHARS
+    def encloses(self, position: int) -> bool:
+        """Returns whether `position` is inside a quotation or bracket opened less than `_MAX_QUOTE_WAIT_CHARS` ago."""
+        return (self.depth > 0 or self.quoted) and position - self.opened_at < _MAX_QUOTE_WAIT_CHARS
 
-    def closes_german(self, buffer: ChunkBuffer, at: int) -> bool:
-        """Returns whether the mark at `at`, an opening mark in other languages, closes a German quotation."""
-        char, before = buffer.text[at], buffer.text[buffer.start : at]
+    def closes_german(self, buffer: ChunkBuffer, position: int) -> bool:
+        """Returns whether the mark at `position`, an opening mark in other languages, closes a German quotation."""
+        char, before = buffer.text[position], buffer.text[buffer.start : position]
         opener = _CLOSES_GERMAN.get(char) if self.depth else None
         if opener is None:
             return False
         # The count covers nested quotations: „Er rief „Ja“ laut“.
         return before.rfind(opener) > before.rfind(char) or before.count(opener) > before.count(char)
 
-    def track(self, buffer: ChunkBuffer, at: int) -> None:
-        """Updates the open quotations and brackets for the character at `at`."""
+    def track(self, buffer: ChunkBuffer, position: int) -> None:
+        """Updates the open quotations and brackets for the character at `position`."""
         text = buffer.text
-        char = text[at]
-        if self.depth and (char in CLOSERS or self.closes_german(buffer, at)):
+        char = text[position]
+        if self.depth and (char in CLOSERS or self.closes_german(buffer, position)):
             self.depth -= 1
         elif char == '"':
-            inches = not self.quoted and at > 0 and text[at - 1].isdigit()
+            inches = not self.quoted and position > 0 and text[position - 1].isdigit()
             if not inches:
                 self.quoted = not self.quoted
-                self.opened_at = at if self.quoted and not self.depth else self.opened_at
-        elif char in OPENERS or (char == "»" and not _AFTER_FRENCH_CLOSER.match(text, at + 1)):
-            self.opened_at = self.opened_at if self.depth or self.quoted else at
+                self.opened_at = position if self.quoted and not self.depth else self.opened_at
+        elif char in OPENERS or (char == "»" and not _AFTER_FRENCH_CLOSER.match(text, position + 1)):
+            self.opened_at = self.opened_at if self.depth or self.quoted else position
             self.depth += 1
 
-    def move(self, buffer: ChunkBuffer, at: int, end: int) -> None:
-        """Moves the scan position to `end`, tracking the characters from `at` on."""
-        for position in range(at, min(end, len(buffer.text))):
+    def move(self, buffer: ChunkBuffer, target: int, end: int) -> None:
+        """Moves the scan position to `end`, tracking the characters from `target` on."""
+        for position in range(target, min(end, len(buffer.text))):
             self.track(buffer, position)
         self.scan = end

@@ -156,14 +156,14 @@ class Chunker:
         """Finds the next clause or sentence boundary up to `limit` and moves `state` to it."""
         marks = _FIRST_MARK if self._buffer.first else _MARK
         while mark := marks.search(self._buffer.text, state.scan, limit + 1):
-            at = mark.start()
-            decision, end = self._decide(state, at)
+            position = mark.start()
+            decision, end = self._decide(state, position)
             if decision is BoundaryDecision.WAIT:
-                state.scan = at
-                return BoundaryDecision.WAIT, at
-            state.move(self._buffer, at, end)
+                state.scan = position
+                return BoundaryDecision.WAIT, position
+            state.move(self._buffer, position, end)
             if decision is not BoundaryDecision.PASS:
-                if self._buffer.text[at] == "\n":
+                if self._buffer.text[position] == "\n":
                     state.depth, state.quoted = 0, False
                 return decision, end
         state.scan = min(len(self._buffer.text), limit + 1)
@@ -219,30 +219,32 @@ class Chunker:
         self._state = self._chunk_start_state.copy()
         self._state.move(self._buffer, self._buffer.start, end)
 
-    def _decide(self, state: ScanState, at: int) -> Boundary:
-        """Decides whether a chunk may end at the mark at `at`."""
-        char = self._buffer.text[at]
+    def _decide(self, state: ScanState, position: int) -> Boundary:
+        """Decides whether a chunk may end at the mark at `position`."""
+        char = self._buffer.text[position]
         if char == "\n":
-            end = at + 1
+            end = position + 1
             while self._buffer.text.startswith("\n", end):
                 end += 1
             return BoundaryDecision.END, end
-        if char in ENDS or (char == ";" and at > 0 and _is_greek(self._buffer.text[at - 1])):
-            return decide_sentence_end(self._buffer, state, at)
+        if char in ENDS or (char == ";" and position > 0 and _is_greek(self._buffer.text[position - 1])):
+            return decide_sentence_end(self._buffer, state, position)
         if char in OPENERS or char in CLOSERS or char == '"':
-            return self._decide_bracket(at)
-        if state.encloses(at):
-            return BoundaryDecision.PASS, at + 1
+            return self._decide_bracket(position)
+        if state.encloses(position):
+            return BoundaryDecision.PASS, position + 1
         if char == " ":
-            return decide_space(self._buffer, at)
-        return decide_clause_mark(self._buffer, at) if self._buffer.first else (BoundaryDecision.PASS, at + 1)
-
-    def _decide_bracket(self, at: int) -> Boundary:
-        """Decides about a bracket or quotation mark: a boundary only after a stage direction."""
-        buffer, char = self._buffer, self._buffer.text[at]
-        if char == ")" and buffer.text[buffer.start] == "(":
-            return decide_stage_direction(buffer, at)
-        incomplete = char == "»" and at + 1 == len(buffer.text) and not buffer.final
+            return decide_space(self._buffer, position)
         return (
-            (BoundaryDecision.WAIT, at) if incomplete else (BoundaryDecision.PASS, at + 1)
+            decide_clause_mark(self._buffer, position) if self._buffer.first else (BoundaryDecision.PASS, position + 1)
+        )
+
+    def _decide_bracket(self, position: int) -> Boundary:
+        """Decides about a bracket or quotation mark: a boundary only after a stage direction."""
+        buffer, char = self._buffer, self._buffer.text[position]
+        if char == ")" and buffer.text[buffer.start] == "(":
+            return decide_stage_direction(buffer, position)
+        incomplete = char == "»" and position + 1 == len(buffer.text) and not buffer.final
+        return (
+            (BoundaryDecision.WAIT, position) if incomplete else (BoundaryDecision.PASS, position + 1)
         )  # "»" opens a quotation only before a letter

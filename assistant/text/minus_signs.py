@@ -26,26 +26,26 @@ _ADVERBS = frozenset(
 )
 
 
-def spaced_minus(before: str, text: str, at: int, *, final: bool) -> bool | None:
-    """Returns whether the dash at `at`, which follows a space, is the sign of the amount after it.
+def spaced_minus(before: str, text: str, position: int, *, final: bool) -> bool | None:
+    """Returns whether the dash at `position`, which follows a space, is the sign of the amount after it.
 
     Args:
         before: The text before the dash in its sentence.
         text: The text that contains the dash.
-        at: Position of the dash in `text`.
+        position: Position of the dash in `text`.
         final: Whether `text` is complete.
 
     Returns:
         None if more text is needed.
     """
-    if text[at] == "—":
+    if text[position] == "—":
         return False
     head = before[-24:].rstrip()
-    found = _NEXT.match(text, at)
-    if not final and _NEXT_PARTIAL.fullmatch(text, at):
-        plain, degrees = (_is_minus_sign(head, text[at], degrees=degrees) for degrees in (False, True))
-        return plain if found and plain == degrees else None
-    return found is not None and _is_minus_sign(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)
+    match = _NEXT.match(text, position)
+    if not final and _NEXT_PARTIAL.fullmatch(text, position):
+        plain, degrees = (_is_minus_sign(head, text[position], degrees=degrees) for degrees in (False, True))
+        return plain if match and plain == degrees else None
+    return match is not None and _is_minus_sign(head, text[position], degrees=(match[3] or "").lower() in _DEGREES)
 
 
 def between_amounts(before: str) -> bool:

@@ -191,12 +191,12 @@ class PlainText:
     def add_text(self, text: str) -> None:
         """Adds text without line breaks."""
         for piece in _PIECE.finditer(text):
-            found = piece.group()
+            run = piece.group()
             if piece.lastgroup == "run":
-                self._hold(found)
+                self._hold(run)
             else:
-                self._flush_before(found[0])
-                self._emit_words(found)
+                self._flush_before(run[0])
+                self._emit_words(run)
 
     def push_word(self, word: str) -> None:
         """Adds a word whose symbols are no markup."""

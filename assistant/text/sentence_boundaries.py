@@ -66,50 +66,50 @@ class _NextWord:
         return word in words
 
 
-def decide_sentence_end(buffer: ChunkBuffer, state: ScanState, at: int) -> Boundary:
+def decide_sentence_end(buffer: ChunkBuffer, state: ScanState, mark: int) -> Boundary:
     """Decides about a mark that may end a sentence, including the end marks and closing quotes after it."""
     text, size = buffer.text, len(buffer.text)
-    end = at + 1
+    end = mark + 1
     while end < size and text[end] in ENDS:
         end += 1
     marks_end = end
     while end < size and _closes(buffer, state, end):
         end += 1
     inside = state.copy()
-    for position in range(at, end):
+    for position in range(mark, end):
         inside.track(buffer, position)
     known = end < size or buffer.final
-    at_once = text[at] in END_AT_ONCE or text[at] == ";"  # a Greek question mark
-    if inside.encloses(at):
-        return (BoundaryDecision.PASS, end) if known else (BoundaryDecision.WAIT, at)
+    at_once = text[mark] in END_AT_ONCE or text[mark] == ";"  # a Greek question mark
+    if inside.encloses(mark):
+        return (BoundaryDecision.PASS, end) if known else (BoundaryDecision.WAIT, mark)
     if not known:
-        return (BoundaryDecision.END, end) if at_once and end == marks_end else (BoundaryDecision.WAIT, at)
+        return (BoundaryDecision.END, end) if at_once and end == marks_end else (BoundaryDecision.WAIT, mark)
     if end < size and not text[end].isspace():
         if end == marks_end and (text[end].isupper() or text[end] in "¿¡"):
-            return _decide_unspaced(buffer, at, end, at_once=at_once)
-        wide = text[at] in _FULL_WIDTH_ENDS or UNSPACED_LETTER.match(text[end])
+            return _decide_unspaced(buffer, mark, end, at_once=at_once)
+        wide = text[mark] in _FULL_WIDTH_ENDS or UNSPACED_LETTER.match(text[end])
         # A letter directly after a closed quotation continues the sentence.
         return (BoundaryDecision.END if wide and end == marks_end else BoundaryDecision.PASS), end
-    return _decide_by_next(buffer, at, marks_end, end, at_once=at_once)
+    return _decide_by_next(buffer, mark, marks_end, end, at_once=at_once)
 
 
-def decide_stage_direction(buffer: ChunkBuffer, at: int) -> Boundary:
-    """Decides about the closing bracket at `at`.
+def decide_stage_direction(buffer: ChunkBuffer, position: int) -> Boundary:
+    """Decides about the closing bracket at `position`.
 
     A chunk ends after a stage direction such as "(laughs)" if a new sentence follows.
     """
     text = buffer.text
-    if STAGE_DIRECTION.fullmatch(text, buffer.start, at + 1) is None:
-        return BoundaryDecision.PASS, at + 1
-    following = text[at + 1 : at + 4]
+    if STAGE_DIRECTION.fullmatch(text, buffer.start, position + 1) is None:
+        return BoundaryDecision.PASS, position + 1
+    following = text[position + 1 : position + 4]
     first = following.lstrip(" ")[:1]
     if not first and not buffer.final and len(following) < 3:
-        return BoundaryDecision.WAIT, at
+        return BoundaryDecision.WAIT, position
     starts = following.startswith(" ") and (first.isupper() or (first and first in "\"'“„«¿¡(0123456789"))
-    return (BoundaryDecision.END if starts or first in ("", "\n") else BoundaryDecision.PASS), at + 1
+    return (BoundaryDecision.END if starts or first in ("", "\n") else BoundaryDecision.PASS), position + 1
 
 
-def _decide_unspaced(buffer: ChunkBuffer, at: int, end: int, *, at_once: bool) -> Boundary:
+def _decide_unspaced(buffer: ChunkBuffer, position: int, end: int, *, at_once: bool) -> Boundary:
     """Decides about a mark directly before a capital letter.
 
     "another one.What now?" contains a sentence end, "foo.Bar" and "Sheet1!A1" do not.
@@ -117,59 +117,63 @@ def _decide_unspaced(buffer: ChunkBuffer, at: int, end: int, *, at_once: bool) -
     text = buffer.text
     if text[end] in "¿¡":
         return BoundaryDecision.END, end
-    found = _UNSPACED_WORD.match(text, end)
-    word_end = found.end() if found else end + 1
+    match = _UNSPACED_WORD.match(text, end)
+    word_end = match.end() if match else end + 1
     incomplete = word_end == len(text) and not buffer.final
-    ends = _ends_at_once(buffer, at, word_end) if at_once else _starts(buffer, at, found, incomplete=incomplete)
+    ends = (
+        _ends_at_once(buffer, position, word_end)
+        if at_once
+        else _starts(buffer, position, match, incomplete=incomplete)
+    )
     if ends is False:
         return BoundaryDecision.PASS, end
     if ends is None or incomplete:
-        return BoundaryDecision.WAIT, at
-    if at_once or end - at > 1 or text[at] == "…":
+        return BoundaryDecision.WAIT, position
+    if at_once or end - position > 1 or text[position] == "…":
         return BoundaryDecision.END, end
-    return _decide_dot(buffer, at, end, text[end])
+    return _decide_dot(buffer, position, end, text[end])
 
 
-def _ends_at_once(buffer: ChunkBuffer, at: int, word_end: int) -> bool:
+def _ends_at_once(buffer: ChunkBuffer, position: int, word_end: int) -> bool:
     text = buffer.text
-    behind_word = at > buffer.start and text[at - 1].isalpha() and text[at - 2 : at - 1] != "."
+    behind_word = position > buffer.start and text[position - 1].isalpha() and text[position - 2 : position - 1] != "."
     return behind_word and _CODE_AFTER.match(text, word_end) is None
 
 
-def _starts(buffer: ChunkBuffer, at: int, found: re.Match[str] | None, *, incomplete: bool) -> bool | None:
+def _starts(buffer: ChunkBuffer, position: int, match: re.Match[str] | None, *, incomplete: bool) -> bool | None:
     """Returns whether the word directly after a dot begins a sentence; None if that depends on further text."""
-    before = _word_before(buffer, at)
+    before = _word_before(buffer, position)
     named = "." in before.strip(".") or not before[-1:].isalnum() or (len(before) < 2 and not before.isdigit())
-    if found is None or named:
+    if match is None or named:
         return None if incomplete and not named else False
-    ahead = _NextWord(found[0].replace("’", "'"), incomplete=incomplete)
+    ahead = _NextWord(match[0].replace("’", "'"), incomplete=incomplete)
     starts = ahead.is_one_of(UNSPACED_STARTERS)
-    if len(found[0]) == 1 and found[0] != "I" and not incomplete:
-        starts = found[0] in ("A", "Y", "O", "À") and before.islower()
-    if starts and not incomplete and not _SENTENCE_CONTINUES.match(buffer.text, found.end()):
+    if len(match[0]) == 1 and match[0] != "I" and not incomplete:
+        starts = match[0] in ("A", "Y", "O", "À") and before.islower()
+    if starts and not incomplete and not _SENTENCE_CONTINUES.match(buffer.text, match.end()):
         return False
     return starts
 
 
-def _closes(buffer: ChunkBuffer, state: ScanState, at: int) -> bool:
-    """Returns whether the character at `at` closes a quotation or bracket after an end mark."""
-    char = buffer.text[at]
+def _closes(buffer: ChunkBuffer, state: ScanState, position: int) -> bool:
+    """Returns whether the character at `position` closes a quotation or bracket after an end mark."""
+    char = buffer.text[position]
     if char == '"':
-        return state.quoted or at + 1 >= len(buffer.text) or buffer.text[at + 1].isspace()
-    return char in _TRAILING or state.closes_german(buffer, at)
+        return state.quoted or position + 1 >= len(buffer.text) or buffer.text[position + 1].isspace()
+    return char in _TRAILING or state.closes_german(buffer, position)
 
 
-def _decide_by_next(buffer: ChunkBuffer, at: int, marks_end: int, end: int, *, at_once: bool) -> Boundary:
+def _decide_by_next(buffer: ChunkBuffer, position: int, marks_end: int, end: int, *, at_once: bool) -> Boundary:
     following = buffer.text[end : end + 4].lstrip(" ")[:1]
     if not following and not buffer.final:
-        return (BoundaryDecision.END, end) if at_once and end == marks_end else (BoundaryDecision.WAIT, at)
+        return (BoundaryDecision.END, end) if at_once and end == marks_end else (BoundaryDecision.WAIT, position)
     if not following or following == "\n":
         return BoundaryDecision.END, end
     if at_once:
         return (BoundaryDecision.PASS if following.islower() and end > marks_end else BoundaryDecision.END), end
-    if marks_end - at > 1 or buffer.text[at] == "…":
+    if marks_end - position > 1 or buffer.text[position] == "…":
         return _decide_ellipsis(buffer, end, following)
-    return _decide_dot(buffer, at, end, following)
+    return _decide_dot(buffer, position, end, following)
 
 
 def _decide_ellipsis(buffer: ChunkBuffer, end: int, following: str) -> Boundary:
@@ -182,19 +186,19 @@ def _decide_ellipsis(buffer: ChunkBuffer, end: int, following: str) -> Boundary:
     return (BoundaryDecision.CLAUSE if long_enough else BoundaryDecision.PASS), end
 
 
-def _decide_dot(buffer: ChunkBuffer, at: int, end: int, following: str) -> Boundary:
-    continues = _sentence_continues(buffer, at, end, following)
+def _decide_dot(buffer: ChunkBuffer, position: int, end: int, following: str) -> Boundary:
+    continues = _sentence_continues(buffer, position, end, following)
     if continues is None:
-        return BoundaryDecision.WAIT, at
+        return BoundaryDecision.WAIT, position
     return (BoundaryDecision.PASS if continues else BoundaryDecision.END), end
 
 
-def _sentence_continues(buffer: ChunkBuffer, at: int, end: int, following: str) -> bool | None:
+def _sentence_continues(buffer: ChunkBuffer, position: int, end: int, following: str) -> bool | None:
     """Returns whether the sentence continues after a dot; None if the next word decides and may be incomplete."""
-    word, ahead = _word_before(buffer, at), _next_word(buffer, end)
+    word, ahead = _word_before(buffer, position), _next_word(buffer, end)
     lower = word.lower()
-    head = buffer.text[max(buffer.start, at - 40) : at]
-    if _never_ends(head, lower) or _is_list_number(buffer, at, word):
+    head = buffer.text[max(buffer.start, position - 40) : position]
+    if _never_ends(head, lower) or _is_list_number(buffer, position, word):
         return _not_starter(ahead, following, _ROAD_STARTERS) if _ROAD.search(head) else True
     bound = ahead.is_one_of(BOUND_TO.get(lower, frozenset()))
     if bound is not False:
@@ -210,7 +214,7 @@ def _sentence_continues(buffer: ChunkBuffer, at: int, end: int, following: str) 
         if word.isdigit() or _DAY.fullmatch(word)
         else _continues_after_letters(buffer, word, end, following)
     )
-    short = end > at + 1 or len(word) < 3 or _ORDINAL.fullmatch(word) is not None
+    short = end > position + 1 or len(word) < 3 or _ORDINAL.fullmatch(word) is not None
     return following.islower() and short if inner is False else inner
 
 
@@ -255,26 +259,26 @@ def _not_starter(ahead: _NextWord, following: str, starters: frozenset[str]) -> 
     return None if starts is None else not starts
 
 
-def _is_list_number(buffer: ChunkBuffer, at: int, word: str) -> bool:
-    head = buffer.text[buffer.start : at]
+def _is_list_number(buffer: ChunkBuffer, position: int, word: str) -> bool:
+    head = buffer.text[buffer.start : position]
     if _LIST_NUMBER.fullmatch(head):
         return True
     return word.isdigit() and len(word) <= 2 and head[: -len(word)].rstrip().endswith(":")
 
 
-def _word_before(buffer: ChunkBuffer, at: int) -> str:
-    head = buffer.text[max(buffer.start, at - 30) : at]
+def _word_before(buffer: ChunkBuffer, position: int) -> str:
+    head = buffer.text[max(buffer.start, position - 30) : position]
     return re.split(r"[\s(\[{“„«\"'’—–/]", head)[-1]
 
 
-def _next_word(buffer: ChunkBuffer, at: int) -> _NextWord:
-    at = _skip_to_letter(buffer, at)
-    found = _LETTERS.match(buffer.text, at)
-    end = found.end() if found else at
-    return _NextWord(buffer.text[at:end], incomplete=end == len(buffer.text) and not buffer.final)
+def _next_word(buffer: ChunkBuffer, position: int) -> _NextWord:
+    position = _skip_to_letter(buffer, position)
+    match = _LETTERS.match(buffer.text, position)
+    end = match.end() if match else position
+    return _NextWord(buffer.text[position:end], incomplete=end == len(buffer.text) and not buffer.final)
 
 
-def _skip_to_letter(buffer: ChunkBuffer, at: int) -> int:
-    while at < len(buffer.text) and (buffer.text[at] in " \"'“„«(‘¿¡"):
-        at += 1
-    return at
+def _skip_to_letter(buffer: ChunkBuffer, position: int) -> int:
+    while position < len(buffer.text) and (buffer.text[position] in " \"'“„«(‘¿¡"):
+        position += 1
+    return position

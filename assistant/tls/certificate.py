@@ -58,13 +58,13 @@ def read_certificate(cert_file: Path, key_file: Path, now: datetime | None = Non
     """
     content = _content(cert_file, "certificate")
     try:
-        found = x509.load_pem_x509_certificates(content)[0]
+        certificate = x509.load_pem_x509_certificates(content)[0]
     except ValueError as error:
         hint = "a private key: exchange the two files" if b"PRIVATE KEY-----" in content else "no PEM certificate"
         raise CertificateError(f"{cert_file}: holds {hint} (-----BEGIN CERTIFICATE-----)") from error
     key = _key(key_file)
     try:
-        certified = _public_bytes(found.public_key())
+        certified = _public_bytes(certificate.public_key())
     except (UnsupportedAlgorithm, ValueError) as error:
         raise _unsupported(cert_file, error) from error
     if _public_bytes(key.public_key()) != certified:
@@ -73,31 +73,33 @@ def read_certificate(cert_file: Path, key_file: Path, now: datetime | None = Non
             "and put the server's own certificate first in the file"
         )
     now = now or datetime.now(UTC)
-    if now >= found.not_valid_after_utc:
+    if now >= certificate.not_valid_after_utc:
         raise CertificateError(
-            f"{cert_file}: the certificate expired on {found.not_valid_after_utc:%Y-%m-%d}; renew it"
+            f"{cert_file}: the certificate expired on {certificate.not_valid_after_utc:%Y-%m-%d}; renew it"
         )
-    if now < found.not_valid_before_utc:
+    if now < certificate.not_valid_before_utc:
         raise CertificateError(
-            f"{cert_file}: the certificate is valid from {found.not_valid_before_utc:%Y-%m-%d} on; check the clock of "
-            "this machine"
+            f"{cert_file}: the certificate is valid from {certificate.not_valid_before_utc:%Y-%m-%d} on; "
+            "check the clock of this machine"
         )
-    names, addresses = _subjects(found)
-    return Certificate(cert_file, key_file, fingerprint_of(found), names, addresses, found.not_valid_after_utc)
+    names, addresses = _subjects(certificate)
+    return Certificate(
+        cert_file, key_file, fingerprint_of(certificate), names, addresses, certificate.not_valid_after_utc
+    )
 
 
-def fingerprint_of(found: x509.Certificate) -> str:
+def fingerprint_of(certificate: x509.Certificate) -> str:
     """Returns the SHA-256 fingerprint of a certificate, in upper case with colons."""
-    return found.fingerprint(hashes.SHA256()).hex(":").upper()
+    return certificate.fingerprint(hashes.SHA256()).hex(":").upper()
 
 
-def _subjects(found: x509.Certificate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _subjects(certificate: x509.Certificate) -> tuple[tuple[str, ...], tuple[str, ...]]:
     try:
-        subjects = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        subjects = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
         return (), ()
     names = [name.lower() for name in subjects.get_values_for_type(x509.DNSName)]
-    return tuple(names), tuple(str(one) for one in subjects.get_values_for_type(x509.IPAddress))
+    return tuple(names), tuple(str(address) for address in subjects.get_values_for_type(x509.IPAddress))
 
 
 def _key(key_file: Path) -> PrivateKeyTypes:

@@ -27,7 +27,7 @@ MAX_KEPT = 32
 """Subjects of the last certificate that the next one keeps: a machine that comes back into a network is recognized."""
 
 
-def own_certificate(cert_file: Path, key_file: Path, wanted: Subjects, now: datetime | None = None) -> Certificate:
+def own_certificate(cert_file: Path, key_file: Path, subjects: Subjects, now: datetime | None = None) -> Certificate:
     """Returns the server's own certificate; makes it if it is missing, expires soon, or lacks a subject.
 
     Raises CertificateError if it cannot be written.
@@ -36,9 +36,9 @@ def own_certificate(cert_file: Path, key_file: Path, wanted: Subjects, now: date
     kept: Certificate | None = None
     with suppress(CertificateError):  # a new one replaces it
         kept = read_certificate(cert_file, key_file, now)
-    if kept is not None and kept.expires - now > RENEW_BEFORE and _covers(kept, wanted):
+    if kept is not None and kept.expires - now > RENEW_BEFORE and _covers(kept, subjects):
         return kept
-    names, addresses = wanted.host_names, wanted.addresses
+    names, addresses = subjects.host_names, subjects.addresses
     if kept is not None:
         names = tuple(dict.fromkeys([*names, *kept.host_names[:MAX_KEPT]]))
         addresses = tuple(dict.fromkeys([*addresses, *kept.addresses[:MAX_KEPT]]))
@@ -46,15 +46,15 @@ def own_certificate(cert_file: Path, key_file: Path, wanted: Subjects, now: date
     return read_certificate(cert_file, key_file, now)
 
 
-def _covers(certificate: Certificate, wanted: Subjects) -> bool:
-    return {*wanted.host_names, *wanted.addresses} <= {*certificate.host_names, *certificate.addresses}
+def _covers(certificate: Certificate, subjects: Subjects) -> bool:
+    return {*subjects.host_names, *subjects.addresses} <= {*certificate.host_names, *certificate.addresses}
 
 
 def _write(cert_file: Path, key_file: Path, subjects: Subjects, now: datetime) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, (subjects.host_names or ("repartee",))[0][:64])])
-    alternatives: list[x509.GeneralName] = [x509.DNSName(one) for one in subjects.host_names]
-    alternatives += [x509.IPAddress(ipaddress.ip_address(one)) for one in subjects.addresses]
+    alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in subjects.host_names]
+    alternatives += [x509.IPAddress(ipaddress.ip_address(address)) for address in subjects.addresses]
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     made = (
         x509.CertificateBuilder()

@@ -31,8 +31,8 @@ def subjects_of(host: str, more: Sequence[str] = ()) -> Subjects:
     own = socket.gethostname().lower().rstrip(".")
     names = [own, "localhost"] if "." in own else [own, f"{own}.local", "localhost"]
     addresses = lan_addresses()
-    for one in (host, *more):
-        bare = without_port(one)
+    for host_name in (host, *more):
+        bare = without_port(host_name)
         address = _address(bare)
         if address is None:
             names.append(bare.lower())
@@ -45,15 +45,15 @@ def subjects_of(host: str, more: Sequence[str] = ()) -> Subjects:
 
 def lan_addresses() -> list[str]:
     """Returns this machine's IPv4 and IPv6 address of the default route. Sends nothing, and looks up no name."""
-    found: list[str] = []
+    addresses: list[str] = []
     for family, outside in _OUTSIDE:
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as probe:
                 probe.connect((outside, 9))
-                found.append(str(probe.getsockname()[0]))
+                addresses.append(str(probe.getsockname()[0]))
         except OSError:
             continue
-    return [one for one in dict.fromkeys(found) if _is_lan(one)]
+    return [address for address in dict.fromkeys(addresses) if _is_lan(address)]
 
 
 def without_port(host: str) -> str:

@@ -44,8 +44,8 @@ _AROUND = {
 def cancels_in(language: str) -> Callable[[str], bool]:
     """Returns a function that tells whether a whole sentence cancels what runs; for other languages, none does."""
     known = language.partition("-")[0].partition("_")[0].lower()
-    commands = frozenset(plain_words(one) for one in _COMMANDS.get(known, ()))
-    around = tuple(plain_words(one) for one in _AROUND.get(known, ()))
+    commands = frozenset(plain_words(phrase) for phrase in _COMMANDS.get(known, ()))
+    around = tuple(plain_words(phrase) for phrase in _AROUND.get(known, ()))
 
     def cancels(text: str) -> bool:
         words = plain_words(text)
@@ -59,8 +59,8 @@ def cancels_in(language: str) -> Callable[[str], bool]:
 def _bare(words: str, commands: frozenset[str], around: tuple[str, ...]) -> str:
     """Returns the words without those around a command."""
     while words not in commands:
-        before = next((one for one in around if words.startswith(f"{one} ")), None)
-        after = next((one for one in around if words.endswith(f" {one}")), None)
+        before = next((phrase for phrase in around if words.startswith(f"{phrase} ")), None)
+        after = next((phrase for phrase in around if words.endswith(f" {phrase}")), None)
         if before is not None:
             words = words[len(before) + 1 :]
         elif after is not None:

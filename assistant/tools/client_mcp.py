@@ -122,15 +122,15 @@ def function_name(label: str, tool: str) -> str:
 def functions_of(server: ClientServer, tools: Sequence[McpTool]) -> dict[str, tuple[Function, McpTool]]:
     """Returns the functions for the model, by their names."""
     by_name = {tool.name: tool for tool in tools}
-    found = {}
+    functions = {}
     for name, own_name in named(server.label, by_name).items():
         tool = by_name[own_name]
         about = ": ".join(part for part in (server.description, tool.description) if part)
-        found[name] = (
+        functions[name] = (
             Function(name, about[:MAX_DESCRIPTION_CHARS], tool.schema, False, source=client_source(server.label)),
             tool,
         )
-    return found
+    return functions
 
 
 class ClientServers(Protocol):

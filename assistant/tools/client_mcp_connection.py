@@ -52,11 +52,11 @@ class ServerConnection:
     async def list_tools(self) -> tuple[McpTool, ...]:
         """Lists the allowed tools. Raises McpCallError."""
         try:
-            found = await listed(await self._connected())
+            listed_tools = await listed(await self._connected())
         except Exception as error:
             raise self._failure(error) from error
-        tools = (_tool(one) for one in found)
-        allowed = [one for one in tools if self.server.allowed.matches(one) and len(one.schema) <= MAX_SCHEMA_CHARS]
+        tools = (_tool(tool) for tool in listed_tools)
+        allowed = [tool for tool in tools if self.server.allowed.matches(tool) and len(tool.schema) <= MAX_SCHEMA_CHARS]
         return tuple(allowed[:MAX_TOOLS])
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:

@@ -34,23 +34,23 @@ _COMMON = frozenset(
 
 def user_wants(call: FunctionCall, function: Function, messages: Sequence[Message]) -> bool:
     """Returns whether the last user message asks for this call, or confirms it."""
-    at = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
-    if at < 0:
+    position = max((index for index, message in enumerate(messages) if message.role == "user"), default=-1)
+    if position < 0:
         return False
-    said = messages[at].content
-    if _is_about(said, function):
+    text = messages[position].content
+    if _is_about(text, function):
         return True
-    before = max((one for one in range(at) if messages[one].role == "user"), default=-1)
-    turn = messages[before + 1 : at]
+    before = max((earlier for earlier in range(position) if messages[earlier].role == "user"), default=-1)
+    turn = messages[before + 1 : position]
     asked = next((message.content for message in reversed(turn) if message.role == "assistant"), "")
-    return _is_yes(said) and _was_held(call, turn) and _is_about(asked, function)
+    return _is_yes(text) and _was_held(call, turn) and _is_about(asked, function)
 
 
 def _was_held(call: FunctionCall, turn: Sequence[Message]) -> bool:
     start = HELD.partition("{")[0]
     held_ids = {message.call_id for message in turn if message.role == "tool" and message.content.startswith(start)}
-    calls = (one for message in turn for one in message.calls if one.call_id in held_ids)
-    return any(one.name == call.name and _same(one.arguments, call.arguments) for one in calls)
+    calls = (held_call for message in turn for held_call in message.calls if held_call.call_id in held_ids)
+    return any(held_call.name == call.name and _same(held_call.arguments, call.arguments) for held_call in calls)
 
 
 def _same(arguments: str, others: str) -> bool:
@@ -68,7 +68,7 @@ def _is_yes(text: str) -> bool:
 def _is_about(text: str, function: Function) -> bool:
     """Returns whether a text and a function share a word, also in another form of it."""
     own = _words(f"{_NAME_PART.sub(' ', function.name)} {function.description} {function.parameters.replace('_', ' ')}")
-    return any(one.startswith(word) or word.startswith(one) for word in _words(text) for one in own)
+    return any(own_word.startswith(word) or word.startswith(own_word) for word in _words(text) for own_word in own)
 
 
 def _words(text: str) -> set[str]:

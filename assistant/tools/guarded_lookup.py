@@ -24,9 +24,9 @@ class GuardedLookup:
 
     async def getaddrinfo(self, host: bytes | str | None, port: Any, **options: Any) -> AddressInfo:
         """See `NameLookup.getaddrinfo`. Raises RefusedAddressError if no address is allowed."""
-        found = await self.lookup.getaddrinfo(host, port, **options)
+        addresses = await self.lookup.getaddrinfo(host, port, **options)
         name = host.decode() if isinstance(host, bytes) else host or ""
-        allowed = [entry for entry in found if self.hosts.may_connect(name, str(entry[4][0]))]
-        if found and not allowed:
+        allowed = [entry for entry in addresses if self.hosts.may_connect(name, str(entry[4][0]))]
+        if addresses and not allowed:
             raise RefusedAddressError(socket.EAI_NONAME, "the host's address is inside a network and is not listed")
         return allowed

@@ -106,8 +106,10 @@ class HomeTools:
 
 
 def _listed(devices: Sequence[Device], area: str) -> str:
-    wanted = area.casefold()
-    shown = [one for one in devices if not wanted or wanted in {one.area.casefold(), one.floor.casefold()}]
+    area_name = area.casefold()
+    shown = [
+        device for device in devices if not area_name or area_name in {device.area.casefold(), device.floor.casefold()}
+    ]
     lines = [f"{d.id} | {d.name} | {d.kind} | {d.area} | {d.state}{_measured(d)}" for d in shown[:MAX_LISTED]]
     rest = [f"and {len(shown) - MAX_LISTED} more: name an area"] if len(shown) > MAX_LISTED else []
     return "\n".join([*lines, *rest]) or "no devices"
@@ -130,9 +132,9 @@ def _calls(devices: Sequence[Device], given: dict[str, object]) -> list[ServiceC
     if not isinstance(ids, list) or not 0 < len(ids) <= MAX_CHANGED:
         raise ToolError(f"not done: ids must be a list of 1 to {MAX_CHANGED} ids from home_devices")
     known = {device.id: device for device in devices}
-    if any(not isinstance(one, str) or one not in known for one in ids):
+    if any(not isinstance(device_id, str) or device_id not in known for device_id in ids):
         raise ToolError("not done: an id is unknown or not allowed; call home_devices")
-    meant = [known[one] for one in dict.fromkeys(ids)]
+    meant = [known[device_id] for device_id in dict.fromkeys(ids)]
     if any(device.kind not in action.kinds for device in meant):
         raise ToolError(f"not done: {name} is only for {', '.join(sorted(action.kinds))}")
     data: tuple[tuple[str, float], ...] = ()
@@ -141,4 +143,7 @@ def _calls(devices: Sequence[Device], given: dict[str, object]) -> list[ServiceC
             raise ToolError(f"not done: value must be a number from {action.low:g} to {action.high:g}")
         data = ((action.argument, round(value * action.factor, 3)),)
     domains = dict.fromkeys(device.domain for device in meant)
-    return [ServiceCall(d, action.service, tuple(one.id for one in meant if one.domain == d), data) for d in domains]
+    return [
+        ServiceCall(d, action.service, tuple(device_id.id for device_id in meant if device_id.domain == d), data)
+        for d in domains
+    ]

@@ -220,13 +220,13 @@ class McpServer:
     # ---- tools ----
 
     def _update_tools(self, tools: Sequence[Tool]) -> None:
-        wanted = self.section.only.split()
-        found = {tool.name: tool for tool in tools}
-        if lacking := [name for name in wanted if name not in found]:
+        allowed_names = self.section.only.split()
+        tools_by_name = {tool.name: tool for tool in tools}
+        if lacking := [name for name in allowed_names if name not in tools_by_name]:
             self._report_once(notice("tools_lacking", name=self.section.name, tools=", ".join(lacking)))
-        names = named(self.section.name, [name for name in found if not wanted or name in wanted])
-        functions = [_function(name, found[tool], self.section, tool) for name, tool in names.items()]
-        fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
+        names = named(self.section.name, [name for name in tools_by_name if not allowed_names or name in allowed_names])
+        functions = [_function(name, tools_by_name[tool], self.section, tool) for name, tool in names.items()]
+        fitting = [function for function in functions if len(function.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
             left_out = len(functions) - len(fitting)
             self._report_once(notice("tools_left_out", name=self.section.name, count=left_out))

@@ -73,8 +73,8 @@ class McpTools:
     @property
     def troubles(self) -> list[str]:
         """Current problems of all servers."""
-        said = [(server.trouble, *server.remarks) for server in self._servers]
-        return [what for one in said for what in one if what]
+        remarks = [(server.trouble, *server.remarks) for server in self._servers]
+        return [what for remark in remarks for what in remark if what]
 
     @property
     def detail(self) -> str:

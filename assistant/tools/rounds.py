@@ -174,7 +174,7 @@ class ToolRounds:
         self._background_names = frozenset(function.name for function in functions if self._in_background(function))
         theirs = {function.name for function in self.options.functions}
         if self.deliveries:
-            self._used = [one.use for one in self.deliveries]
+            self._used = [delivery.use for delivery in self.deliveries]
             yield ResultsDelivered(self.deliveries)
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
@@ -282,12 +282,12 @@ class ToolRounds:
         `calls`: each with the source because of which it is held; "" if it is made.
         """
         named = with_unique_ids([call for call, _ in calls], (*self.messages, *answer_messages("", tuple(self._used))))
-        at = len(self.written())
+        position = len(self.written())
         with self._reporting_progress():
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
-                        self._result(call, ToolUse(named[number], "", at, round_, number), suspect),
+                        self._result(call, ToolUse(named[number], "", position, round_, number), suspect),
                         name=f"tool {call.name}",
                     )
                     for number, (call, suspect) in enumerate(calls)
@@ -372,11 +372,11 @@ def sum_of_rounds(rounds: Sequence[Finished]) -> Finished:
 
     def total(counts: Iterable[int | None]) -> int | None:
         known = list(counts)
-        return None if None in known else sum(one for one in known if one is not None)
+        return None if None in known else sum(count for count in known if count is not None)
 
     return Finished(
         rounds[-1].reason,
-        total(one.prompt_tokens for one in rounds),
-        total(one.completion_tokens for one in rounds),
-        cached_tokens=total(one.cached_tokens for one in rounds),
+        total(finished.prompt_tokens for finished in rounds),
+        total(finished.completion_tokens for finished in rounds),
+        cached_tokens=total(finished.cached_tokens for finished in rounds),
     )

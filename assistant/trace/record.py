@@ -193,7 +193,7 @@ class TurnRecord:
 
     def to_json(self, *, turn_events: bool = True) -> str:
         """Returns the record as one line of JSON; much shorter without `turn_events`, which only a replay needs."""
-        names = [one.name for one in fields(self) if one.name != "tracing" or self.tracing]
+        names = [column.name for column in fields(self) if column.name != "tracing" or self.tracing]
         content = {name: getattr(self, name) for name in names} | ({} if turn_events else {"turn_events": ()})
         return json.dumps(_plain(content), separators=(",", ":"))
 

@@ -77,31 +77,31 @@ class ReportFormats:
     """Returns what the page shows besides the figures, from the trace files."""
 
 
-def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> None:
+def report(paths: Sequence[Path], formats: ReportFormats, console: Console) -> None:
     """Prints the figures of all turns. Raises TraceError."""
     from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
     from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
 
     files = trace_files(paths)
-    if wanted.html is not None:
-        _check_page(wanted.html, files)
+    if formats.html is not None:
+        _check_page(formats.html, files)
     with reading(files):
-        tally, slowest = count_turns(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
+        tally, slowest = count_turns(distinct(files, warn), DRAWN if formats.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: it has no turns.")
-    if wanted.html is not None:
+    if formats.html is not None:
         from assistant.trace_report.page import PageNotes, page  # noqa: PLC0415 - matplotlib: half a second
 
         with reading(files):
-            notes = PageNotes() if wanted.notes is None else wanted.notes(distinct(files, lambda _what: None))
-        _write(wanted.html, page(tally, figures, slowest, notes))
-    if wanted.as_json:
+            notes = PageNotes() if formats.notes is None else formats.notes(distinct(files, lambda _what: None))
+        _write(formats.html, page(tally, figures, slowest, notes))
+    if formats.as_json:
         write_json(trace_report.as_json(figures))
-    elif wanted.as_csv:
+    elif formats.as_csv:
         sys.stdout.write(trace_report.as_csv(figures))
     else:
-        if wanted.names_source:
+        if formats.names_source:
             show_lines([_source(paths, files)], console)
         show_lines(trace_report.headline(figures), console)
         sheets = trace_report.sheets(figures)
@@ -113,8 +113,8 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
                 f"some columns are hidden: a window of {wide} columns, a pipe and --json show all", soft_wrap=True
             )
         show_lines([*trace_report.slowest_of(slowest), *trace_report.sentences(figures)], console)
-        if wanted.html is not None:
-            console.print(f"\npage  {wanted.html}", soft_wrap=True)
+        if formats.html is not None:
+            console.print(f"\npage  {formats.html}", soft_wrap=True)
 
 
 def compare(before: Path, after: Path, console: Console) -> bool:

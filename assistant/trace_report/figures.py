@@ -222,9 +222,9 @@ class Tally:
             conversations=self._counts["conversations"],
             latency=spread(latency),
             stages={
-                stage: found
+                stage: values_spread
                 for stage, values in zip(STAGES, self.stages(), strict=True)
-                if (found := spread(ordered(values)))
+                if (values_spread := spread(ordered(values)))
             },
             within=share(int(latency.size) - sooner - later, int(latency.size)),
             sooner=share(sooner, int(latency.size)),

@@ -168,7 +168,7 @@ def _asked(figures: Figures) -> list[str]:
         + (
             ["–", "–"]
             if endpoint.first_token is None
-            else [_cell(endpoint.first_token.percentiles[at]) for at in (50, 95)]
+            else [_cell(endpoint.first_token.percentiles[percent]) for percent in (50, 95)]
         )
         + [f"{endpoint.tokens_in_vain:,} tokens"]
         for name, endpoint in figures.asked.items()

@@ -86,12 +86,12 @@ def distribution(latency: Values) -> str:
         axes.hist(latency, bins=np.linspace(0, max(most, BAND_MS[1]) * 1.02, 80).tolist(), color=_BAND)
         axes.axvspan(*BAND_MS, color=_BAND, alpha=0.08)
         at_ms = {percent: min(percentile(latency, percent), most) for percent in (50, 95, 99)}
-        for percent, at in at_ms.items():
-            axes.axvline(at, color=_INK, linewidth=0.8)
-            together = [f"p{other}" for other, there in at_ms.items() if abs(there - at) < most / 30]
+        for percent, latency_ms in at_ms.items():
+            axes.axvline(latency_ms, color=_INK, linewidth=0.8)
+            together = [f"p{other}" for other, there in at_ms.items() if abs(there - latency_ms) < most / 30]
             if together[0] == f"p{percent}":  # else its label stands at the percentile before it
                 label = ", ".join(together)
-                axes.annotate(label, (at, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+                axes.annotate(label, (latency_ms, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
         beyond = int((latency > most).sum())
         axes.set_xlabel(f"response latency, ms{f'; {beyond} beyond {most:.0f}' if beyond else ''}")
         axes.set_ylabel("turns")

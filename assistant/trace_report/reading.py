@@ -91,18 +91,18 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
         TraceError: A file cannot be read.
     """
     kept: list[Path] = []
-    at: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], int] = {}
     twice: list[str] = []
     for path in files:
         try:
             first = _first_turn(path)
-            if first not in at:
-                at[first] = len(kept)
+            if first not in places:
+                places[first] = len(kept)
                 kept.append(path)
                 continue
-            other = kept[at[first]]
+            other = kept[places[first]]
             if not path.samefile(other) and _lines(path) > _lines(other):
-                kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
+                kept[places[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
             raise read_error(path, error) from error
         twice.append(f"{path} ({other})")

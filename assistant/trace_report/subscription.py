@@ -138,13 +138,13 @@ def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
 
 def _reason(response: httpx.Response) -> str:
     """Returns the reason that the server gives, if it is a Repartee server."""
-    said = b""
+    content = b""
     for chunk in response.iter_bytes():
-        said += chunk
-        if len(said) > MAX_BYTES:
+        content += chunk
+        if len(content) > MAX_BYTES:
             return ""
     try:
-        message = json.loads(said)["error"]["message"]
+        message = json.loads(content)["error"]["message"]
     except (ValueError, LookupError, TypeError):
         return ""
     return f": {message}" if isinstance(message, str) and message.isprintable() else ""

@@ -64,9 +64,9 @@ class Conversation:
         """Marks speech that began before this position as processed."""
         self.processed_until = max(self.processed_until, until)
 
-    def cut_speech(self, at: Samples) -> None:
+    def cut_speech(self, position: Samples) -> None:
         """Marks speech as processed. If a client takes part, speech that continues is the next turn."""
-        self.mark_processed(at)
+        self.mark_processed(position)
         if self.settings.has_client:
             self.cut_at = self.processed_until
 
@@ -74,7 +74,7 @@ class Conversation:
         """Returns the segment for speech with this onset: it includes the pre-roll, but no processed speech."""
         return SegmentId(max(self.processed_until, onset - samples_of_ms(self.settings.pre_roll_ms), 0))
 
-    def unassigned_onset(self, at: Samples, vad: VadResult) -> Samples | None:
+    def unassigned_onset(self, position: Samples, vad: VadResult) -> Samples | None:
         """Returns the onset of speech that belongs to no turn yet, or None.
 
         Speech that continues well beyond a cut has its onset at the cut.
@@ -85,7 +85,7 @@ class Conversation:
             return vad.boundary
         if vad.possible_end is not None or not self._cut_starts_next_turn():
             return None
-        continues = at - self.processed_until >= samples_of_ms(self.settings.start.min_continued_speech_ms)
+        continues = position - self.processed_until >= samples_of_ms(self.settings.start.min_continued_speech_ms)
         return self.processed_until if continues else None
 
     def _cut_starts_next_turn(self) -> bool:

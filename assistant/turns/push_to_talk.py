@@ -53,7 +53,7 @@ class PushToTalk:
         """Whether the key was released, but frames from before the release are still to come."""
         return self._released is not None
 
-    def press(self, at: Samples) -> bool:
+    def press(self, position: Samples) -> bool:
         """Presses the key. A turn that was released and is not over yet continues.
 
         Returns:
@@ -62,19 +62,19 @@ class PushToTalk:
         if self.held:
             return False
         if self._pressed is None:
-            self._pressed = at
+            self._pressed = position
             self._gaps.clear()
-        elif self._released is not None and at - self._released >= self._min_press:
-            self._gaps.append((self._released, at))
+        elif self._released is not None and position - self._released >= self._min_press:
+            self._gaps.append((self._released, position))
             if len(self._gaps) > self.thresholds.max_gaps:
                 self._gaps.popleft()
         self._released = None
         return True
 
-    def release(self, at: Samples) -> None:
+    def release(self, position: Samples) -> None:
         """Releases the key."""
         if self.held:
-            self._released = at
+            self._released = position
 
     def mute_or_pass(self, frame: Frame) -> Frame:
         """Returns the frame if the key was down during part of it or a word continues after the release; else silence.
@@ -86,14 +86,14 @@ class PushToTalk:
             return frame
         return Frame(frame.start, _SILENCE, is_inserted=True)
 
-    def add_vad_result(self, at: Samples, vad: VadResult) -> None:
-        """Updates from the VAD result of the frame that ends at `at` whether a word continues after the release."""
-        pressed, released = self._pressed, self._release_before(at, at)
+    def add_vad_result(self, position: Samples, vad: VadResult) -> None:
+        """Updates whether a word continues after the release. `vad` is of the frame that ends at `position`."""
+        pressed, released = self._pressed, self._release_before(position, position)
         if pressed is None or released is None or released - pressed < self._min_press:
             self._word_continues = False
             return
-        going_on = self._word_continues or at - released < FRAME_SAMPLES
-        in_time = at < released + samples_of_ms(self.thresholds.max_tail_ms)
+        going_on = self._word_continues or position - released < FRAME_SAMPLES
+        in_time = position < released + samples_of_ms(self.thresholds.max_tail_ms)
         self._word_continues = going_on and in_time and vad.probability >= self.thresholds.likely_speech
 
     def _release_before(self, start: Samples, end: Samples) -> Samples | None:
@@ -103,13 +103,13 @@ class PushToTalk:
                 return released
         return self._released if self._released is not None and start >= self._released else None
 
-    def take_action(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
+    def take_action(self, position: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
         """Returns what to do with the turn at this position: submit it, clear it, or nothing yet.
 
         If something is due, the key state is reset.
 
         Args:
-            at: The end of the last frame.
+            position: The end of the last frame.
             onset: The onset of the current speech; None if nobody speaks.
         """
         pressed, released = self._pressed, self._released
@@ -117,7 +117,7 @@ class PushToTalk:
             pressed is None
             or released is None
             or self._word_continues
-            or at < released + (samples_of_ms(self.thresholds.vad_delay_ms) if onset is None else 0)
+            or position < released + (samples_of_ms(self.thresholds.vad_delay_ms) if onset is None else 0)
         ):
             return None
         self._pressed = self._released = None

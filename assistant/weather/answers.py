@@ -57,8 +57,8 @@ def places_of(answer: object) -> tuple[Place, ...] | None:
     results = cast("Fields", answer).get("results", [])
     if not isinstance(results, list):
         return None
-    found = (_place(result) for result in results[:MAX_PLACES] if isinstance(result, dict))
-    return tuple(place for place in found if place is not None)
+    places = (_place(result) for result in results[:MAX_PLACES] if isinstance(result, dict))
+    return tuple(place for place in places if place is not None)
 
 
 def meant(places: tuple[Place, ...]) -> tuple[Place, ...]:
@@ -84,21 +84,21 @@ def forecast_of(answer: object) -> Forecast | None:
             _finite(current["apparent_temperature"]),
             _sky(current["weather_code"]),
         )
-        days = tuple(_day(daily, at) for at in range(min(len(daily["time"]), DAYS)))
+        days = tuple(_day(daily, index) for index in range(min(len(daily["time"]), DAYS)))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
     return Forecast(now, days) if days else None
 
 
-def _day(daily: Mapping[str, list[object]], at: int) -> Day:
-    chance = daily["precipitation_probability_max"][at]
+def _day(daily: Mapping[str, list[object]], position: int) -> Day:
+    chance = daily["precipitation_probability_max"][position]
     return Day(
-        date.fromisoformat(str(daily["time"][at])),
-        _finite(daily["temperature_2m_min"][at]),
-        _finite(daily["temperature_2m_max"][at]),
+        date.fromisoformat(str(daily["time"][position])),
+        _finite(daily["temperature_2m_min"][position]),
+        _finite(daily["temperature_2m_max"][position]),
         None if chance is None else min(max(round(_finite(chance)), 0), 100),
-        _finite(daily["wind_speed_10m_max"][at]),
-        _sky(daily["weather_code"][at]),
+        _finite(daily["wind_speed_10m_max"][position]),
+        _sky(daily["weather_code"][position]),
     )
 
 

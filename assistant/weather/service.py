@@ -47,11 +47,11 @@ class WeatherService:
 
         "Paris Texas" is asked again as "Paris, Texas" if there is no place of the whole name.
         """
-        found = await self._places(name, language)
+        places = await self._places(name, language)
         place, _, region = name.rpartition(" ")
-        if not found and place and "," not in name:
-            found = await self._places(f"{place}, {region}", language)
-        return found
+        if not places and place and "," not in name:
+            places = await self._places(f"{place}, {region}", language)
+        return places
 
     async def forecast(self, place: Place) -> Forecast:
         """Returns the forecast of a place. Raises ServiceFault."""
@@ -72,16 +72,16 @@ class WeatherService:
         return await self._answer(key, PLACE_KEPT_S, lambda: self._ask_places(name, language))
 
     async def _ask_places(self, name: str, language: str) -> tuple[Place, ...]:
-        found = places_of(await self.geocoding.get(query=place_query(name, language)))
-        if found is None:
+        places = places_of(await self.geocoding.get(query=place_query(name, language)))
+        if places is None:
             raise ServiceFault("broken", "answers in an unknown form")
-        return found
+        return places
 
     async def _forecast(self, place: Place) -> Forecast:
-        found = forecast_of(await self.forecasts.get(query=forecast_query(place, self.settings.units)))
-        if found is None:
+        forecast = forecast_of(await self.forecasts.get(query=forecast_query(place, self.settings.units)))
+        if forecast is None:
             raise ServiceFault("broken", "answers in an unknown form")
-        return found
+        return forecast
 
     async def _answer(self, key: Key, kept_s: float, ask: Callable[[], Coroutine[object, object, T]]) -> T:
         """Returns a kept answer, or asks. A dropped attempt does not stop a request that the next one needs."""

@@ -67,9 +67,9 @@ class CaptureCallback:
         self.overflows += flagged
         pcm = np.frombuffer(data, np.int16).reshape(frames, self._channels)
         captured_s = self.clock.captured_s(now_s, card_s, first_s, frames / self._rate_hz)
-        for at in range(0, frames, self._max_samples):  # one piece, unless the card ignores the block size
-            piece = pcm[at : at + self._max_samples]
-            self.ring.put_block(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
+        for start in range(0, frames, self._max_samples):  # one piece, unless the card ignores the block size
+            piece = pcm[start : start + self._max_samples]
+            self.ring.put_block(piece, captured_s - (frames - start - len(piece)) / self._rate_hz)
         self._waker.wake()
 
     def ended(self) -> None:
@@ -89,7 +89,7 @@ class CardMicrophone:
 
     def __init__(
         self,
-        wanted: str = "",
+        device_name: str = "",
         *,
         report: Callable[[str], None],
         clean: FrameCleaner | None = None,
@@ -98,7 +98,7 @@ class CardMicrophone:
         """Creates a microphone, which `frames` opens.
 
         Args:
-            wanted: See `audio.devices.pick`.
+            device_name: See `audio.devices.pick`.
             report: Called with a sentence for the user when the device is lost, recovered or changed.
             clean: Processes every captured frame.
             library: Opens the stream; None: the program's own library.
@@ -109,7 +109,7 @@ class CardMicrophone:
         self._line = MicrophoneLine(MIC_RATE_HZ, self.clock)
         self._clean = clean
         self._supervisor = StreamSupervisor(
-            "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
+            "input", device_name, MIC_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
         )
         self._stream: CardStream[CaptureCallback] | None = None  # whose blocks go into the line
         self._wake = asyncio.Event()
@@ -151,9 +151,9 @@ class CardMicrophone:
             self._supervisor.resume(asyncio.get_running_loop().time())
         self._wake.set()
 
-    async def use(self, wanted: str) -> None:
+    async def use(self, device_name: str) -> None:
         """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
-        await self._supervisor.use(wanted, asyncio.get_running_loop().time())
+        await self._supervisor.use(device_name, asyncio.get_running_loop().time())
         self._wake.set()
 
     async def aclose(self) -> None:

@@ -49,7 +49,7 @@ class CardSpeaker(QueuedSpeaker):
 
     def __init__(
         self,
-        wanted: str = "",
+        device_name: str = "",
         *,
         report: Callable[[str], None],
         echo_reference: EchoReference | None = None,
@@ -58,7 +58,7 @@ class CardSpeaker(QueuedSpeaker):
         """Creates a loudspeaker, which `run` opens.
 
         Args:
-            wanted: See `audio.devices.pick`.
+            device_name: See `audio.devices.pick`.
             report: Called with a sentence for the user when the device is lost, recovered or changed.
             echo_reference: Receives every block, silent ones included, on the event loop.
             library: Opens the stream; None: the program's own library.
@@ -68,7 +68,7 @@ class CardSpeaker(QueuedSpeaker):
         self._reference = echo_reference
         self._report = report
         self._supervisor = StreamSupervisor(
-            "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
+            "output", device_name, REPLY_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
         )
         self._stream: CardStream[PlaybackCallback] | None = None  # the stream whose blocks are reported
         self._levels_dbfs: deque[float] = deque(maxlen=1)
@@ -104,9 +104,9 @@ class CardSpeaker(QueuedSpeaker):
 
     # ---- the device ----
 
-    async def use(self, wanted: str) -> None:
+    async def use(self, device_name: str) -> None:
         """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
-        await self._supervisor.use(wanted, asyncio.get_running_loop().time())
+        await self._supervisor.use(device_name, asyncio.get_running_loop().time())
         self._wake.set()
 
     async def aclose(self) -> None:

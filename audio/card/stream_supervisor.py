@@ -39,7 +39,7 @@ class StreamSupervisor(Generic[L]):
     def __init__(
         self,
         direction: Direction,
-        wanted: str,
+        device_name: str,
         rate_hz: int,
         *,
         library: CardLibrary,
@@ -50,7 +50,7 @@ class StreamSupervisor(Generic[L]):
 
         Args:
             direction: Input or output.
-            wanted: See `pick`.
+            device_name: See `pick`.
             rate_hz: See `StreamRequest`.
             library: Opens and closes streams.
             make: Creates the callback of a stream.
@@ -60,7 +60,7 @@ class StreamSupervisor(Generic[L]):
         self.lengthening = False
         self.stopped = False
         self._direction: Direction = direction
-        self._device_name = wanted
+        self._device_name = device_name
         self._rate_hz = rate_hz
         self._buffer_ms = 0.0
         self._library = library
@@ -106,14 +106,14 @@ class StreamSupervisor(Generic[L]):
         else:
             self._follow_default(self.stream, now_s)
 
-    async def use(self, wanted: str, now_s: float) -> None:
+    async def use(self, device_name: str, now_s: float) -> None:
         """Switches to another device. Raises DeviceError and keeps the old one if it is unknown or cannot be opened."""
         if self._paused or not self._begun:
-            pick(await self._library.look(), wanted, self._direction)
-            self._device_name = wanted
+            pick(await self._library.look(), device_name, self._direction)
+            self._device_name = device_name
             return
-        stream = await self._library.open(StreamRequest(self._direction, wanted, self._rate_hz), self._make)
-        self._device_name, self._buffer_ms, self._lost, self._last_report = wanted, 0.0, None, ""
+        stream = await self._library.open(StreamRequest(self._direction, device_name, self._rate_hz), self._make)
+        self._device_name, self._buffer_ms, self._lost, self._last_report = device_name, 0.0, None, ""
         if self._paused or self._ended:
             _ignore_result(self._library.close(stream))
             return
@@ -229,10 +229,10 @@ class StreamSupervisor(Generic[L]):
             return
         looking, self._listing = self._listing, None
         with suppress(DeviceError):  # the current stream is not affected
-            found, own = looking.result(), stream.device.full_name
-            if not any(device.full_name == own and device.channels(self._direction) for device in found):
+            devices, own = looking.result(), stream.device.full_name
+            if not any(device.full_name == own and device.channels(self._direction) for device in devices):
                 return  # ALSA lists only devices that can be opened; ours is in use
-            default = pick(found, "", self._direction)
+            default = pick(devices, "", self._direction)
             if default.full_name != own:
                 self._buffer_ms = 0.0  # it belonged to the old device
                 self._reopen(stream, self._request(fresh=True))

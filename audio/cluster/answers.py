@@ -38,14 +38,14 @@ def ask_replica(connection: ClusterConnection, service: Service) -> ReplicaInfo:
             raise EngineLoadError(str(error)) from error
 
 
-def result_of(answer: Future[Any], wanted: Callable[[], bool], deadline_s: float) -> Any:
+def result_of(answer: Future[Any], is_wanted: Callable[[], bool], deadline_s: float) -> Any:
     """Returns the result of a request; None if it became unwanted. Raises EngineError."""
     while True:
         rest_s = deadline_s - time.monotonic()
         try:
             return answer.result(max(0.0, min(POLL_S, rest_s)))
         except TimeoutError as error:
-            if wanted() and rest_s > 0:
+            if is_wanted() and rest_s > 0:
                 continue
             answer.cancel()
             if rest_s <= 0:

@@ -390,16 +390,16 @@ async def _close_handle(handle: Any) -> None:
 
 def _answers(ask: Callable[[], bool]) -> bool:
     """Whether `ask` returns True in time. Of a cluster that has gone it may never return."""
-    found: list[bool] = []
+    answers: list[bool] = []
 
     def run() -> None:
         with suppress(Exception):
-            found.append(ask())
+            answers.append(ask())
 
     asking = threading.Thread(target=run, name="ray probe", daemon=True)
     asking.start()
     asking.join(PROBE_TIMEOUT_S)
-    return found == [True]
+    return answers == [True]
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
@@ -408,13 +408,13 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
     def run() -> None:
         try:
-            found = work()
+            value = work()
         except Exception as error:  # noqa: BLE001 - raised where the result is awaited
             with suppress(InvalidStateError):  # the caller has given up
                 result.set_exception(error)
         else:
             with suppress(InvalidStateError):
-                result.set_result(found)
+                result.set_result(value)
 
     threading.Thread(target=run, name="ray call", daemon=True).start()
     return await asyncio.wrap_future(result)

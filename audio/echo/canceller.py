@@ -86,8 +86,8 @@ class EchoCanceller:
         self._reduce_lead(self.reference.late_samples - late_before)
         self._increase_lead(leaves_s + FRAME_MS / 1000)
         cleaned = np.empty(FRAME_SAMPLES, np.int16)
-        for at in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
-            step = slice(at, at + _STEP_SAMPLES)
+        for start in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
+            step = slice(start, start + _STEP_SAMPLES)
             cleaned[step] = self._step(pcm[step], reference[step])
         return cleaned
 

@@ -31,8 +31,10 @@ _BEFORE = _TAPS // 2 - 1
 
 def _interpolation() -> Float32:
     """Returns a windowed sinc, shape (_PHASES + 1, _TAPS): row p reads p / _PHASES after the tap at _BEFORE."""
-    at = np.arange(_TAPS)[None, :] - _BEFORE - np.arange(_PHASES + 1)[:, None] / _PHASES
-    taps = np.sinc(at) * np.kaiser(_TAPS * 64 + 1, 6.0)[np.rint((at / _TAPS + 0.5) * _TAPS * 64).astype(int)]
+    positions = np.arange(_TAPS)[None, :] - _BEFORE - np.arange(_PHASES + 1)[:, None] / _PHASES
+    taps = (
+        np.sinc(positions) * np.kaiser(_TAPS * 64 + 1, 6.0)[np.rint((positions / _TAPS + 0.5) * _TAPS * 64).astype(int)]
+    )
     return np.asarray(taps / taps.sum(axis=1, keepdims=True), np.float32)
 
 
@@ -79,10 +81,10 @@ class ReferenceLine:
         """Returns the audio played from loop time `at_s` on, `samples` long at 16 kHz; silence where unknown."""
         if self._origin_s is None:
             return np.zeros(samples, np.int16)
-        wanted = (at_s - self._origin_s) * MIC_RATE_HZ
-        if self._cursor is None or abs(wanted - self._cursor) > _REACH_SAMPLES:
-            self._cursor = wanted
-        correction = (wanted - self._cursor) * _CORRECTION
+        position = (at_s - self._origin_s) * MIC_RATE_HZ
+        if self._cursor is None or abs(position - self._cursor) > _REACH_SAMPLES:
+            self._cursor = position
+        correction = (position - self._cursor) * _CORRECTION
         length = samples + min(max(correction, -_MAX_CORRECTION_SAMPLES), _MAX_CORRECTION_SAMPLES)
         first, self._cursor = self._cursor, self._cursor + length
         missing = self._cursor - self._end
@@ -126,9 +128,9 @@ class ReferenceLine:
 
     def _interpolated(self, first: float, step: float, samples: int) -> Pcm:
         """Interpolates `samples` values at first, first + step, …"""
-        at = first + step * np.arange(samples, dtype=np.float64)
-        whole = np.floor(at).astype(np.int64)
-        phase = np.rint((at - whole) * _PHASES).astype(np.int64)
+        positions = first + step * np.arange(samples, dtype=np.float64)
+        whole = np.floor(positions).astype(np.int64)
+        phase = np.rint((positions - whole) * _PHASES).astype(np.int64)
         begin = int(whole[0]) - _BEFORE
         near = self._span(begin, int(whole[-1]) + _TAPS - _BEFORE)
         if not near.any():

@@ -137,8 +137,8 @@ class ProsodyTrack:
 
     def push_frame(self, frame: Frame, vad_result: VadResult) -> None:
         """Appends the next frame and its VAD result."""
-        at = _LEAD_SAMPLES + len(self._waiting) * FRAME_SAMPLES
-        self._sound[at : at + FRAME_SAMPLES] = frame.pcm
+        position = _LEAD_SAMPLES + len(self._waiting) * FRAME_SAMPLES
+        self._sound[position : position + FRAME_SAMPLES] = frame.pcm
         self._waiting.append(vad_result)
         self.end = frame.end
         self.hops = min(self.hops + _HOPS, HISTORY_HOPS)
@@ -230,14 +230,14 @@ def _periods(valleys: Floats) -> tuple["npt.NDArray[np.float64]", Floats]:
     return lags + _MIN_LAG, valleys[np.arange(len(valleys)), places]
 
 
-def _bottom(valley: list[float], at: int) -> tuple[int, float]:
-    """Descends from `at` to the local minimum; returns its index and its interpolated position."""
+def _bottom(valley: list[float], position: int) -> tuple[int, float]:
+    """Descends from `position` to the local minimum; returns its index and its interpolated position."""
     last = len(valley) - 1
-    while at < last and valley[at + 1] < valley[at]:
-        at += 1
-    if 0 < at < last:
-        left, depth, right = valley[at - 1], valley[at], valley[at + 1]
+    while position < last and valley[position + 1] < valley[position]:
+        position += 1
+    if 0 < position < last:
+        left, depth, right = valley[position - 1], valley[position], valley[position + 1]
         bend = left - 2 * depth + right
         if bend > 1e-9:
-            return at, at + 0.5 * (left - right) / bend
-    return at, float(at)
+            return position, position + 0.5 * (left - right) / bend
+    return position, float(position)

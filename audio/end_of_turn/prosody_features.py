@@ -114,7 +114,7 @@ def _pitch(track: ProsodyTrack, start: int, stop: int) -> dict[str, float]:
     tail = track.pitch[stop - 40 : stop]
     voiced = np.flatnonzero(tail)
     last = (len(tail) - 1 - int(voiced[-1])) * _MS if len(voiced) else 300.0
-    found = {
+    features = {
         "pitch_end_st": 0.0,
         "pitch_slope_st": 0.0,
         "pitch_rank": 0.5,
@@ -124,17 +124,17 @@ def _pitch(track: ProsodyTrack, start: int, stop: int) -> dict[str, float]:
         "clarity_end": float(track.clarity[stop - 15 : stop].mean()),
     }
     if len(voiced) < _VOICED_HOPS:
-        return found
+        return features
     end = float(np.median(tail[voiced[-8:]]))
     usual = track.usual_pitch or end
     whole = track.pitch[start:stop]
     whole = whole[whole != UNVOICED]
     recent = voiced[voiced >= voiced[-1] - 30]
-    found["pitch_end_st"] = _clipped((end - usual) * _SEMITONES, 12)
-    found["pitch_slope_st"] = _clipped(_robust_rise(tail[recent]) * _SEMITONES, 12)
+    features["pitch_end_st"] = _clipped((end - usual) * _SEMITONES, 12)
+    features["pitch_slope_st"] = _clipped(_robust_rise(tail[recent]) * _SEMITONES, 12)
     if len(whole):  # all voiced hops of a short turn may lie before its start
-        found["pitch_rank"] = float((whole < end).mean())
-    return found
+        features["pitch_rank"] = float((whole < end).mean())
+    return features
 
 
 def _robust_rise(pitch: Floats) -> float:
@@ -173,24 +173,24 @@ def _syllables(level: Floats, loud_db: float) -> dict[str, float]:
 
 def _peaks(smooth: "np.ndarray[tuple[int], np.dtype[np.floating]]", min_db: float) -> list[int]:
     """Returns the peaks at least 3 dB above the dips on both sides and louder than `min_db`."""
-    found: list[int] = []
+    peaks: list[int] = []
     top, dip = 0, float("inf")
     rising = True
-    for at, value in enumerate(smooth.tolist()):
+    for index, value in enumerate(smooth.tolist()):
         if rising:
             if value > smooth[top]:
-                top = at
+                top = index
             elif value < smooth[top] - _PEAK_DB:
                 if smooth[top] >= min_db:
-                    found.append(top)
+                    peaks.append(top)
                 rising, dip = False, value
         else:
             dip = min(dip, value)
             if value > dip + _PEAK_DB:
-                rising, top = True, at
-    if rising and smooth[top] >= min_db and (not found or top > found[-1]):
-        found.append(top)
-    return found
+                rising, top = True, index
+    if rising and smooth[top] >= min_db and (not peaks or top > peaks[-1]):
+        peaks.append(top)
+    return peaks
 
 
 def _silence(track: ProsodyTrack, stop: int) -> dict[str, float]:
@@ -211,12 +211,12 @@ def _silent_runs(voice: Floats) -> list[int]:
     """Returns the ends of the silences of at least 200 ms inside the span."""
     ends: list[int] = []
     run = 0
-    for at, quiet in enumerate((voice < 0.35).tolist()):
+    for index, quiet in enumerate((voice < 0.35).tolist()):
         if quiet:
             run += 1
         else:
             if run >= _SHORT_SILENCE_HOPS:
-                ends.append(at)
+                ends.append(index)
             run = 0
     return ends
 

@@ -93,7 +93,7 @@ class ReplicaModel(Protocol):
     compute_type: str
     multilingual: bool
 
-    def answer(self, wanted: Callable[[], bool], question: str, *arguments: object) -> object:
+    def answer(self, is_wanted: Callable[[], bool], question: str, *arguments: object) -> object:
         """Returns the answer to a question of a gateway, as plain values; None once it is no longer wanted."""
         ...
 

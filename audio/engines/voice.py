@@ -153,7 +153,7 @@ class VoiceEngine:
         voice = self.voice_of_name(name or self.default_voice(language))
         if voice is None:
             problem = f'has no voice "{name}"' if name else f'does not speak "{language}"'
-            known = ", ".join(one.name for one in self.voices)
+            known = ", ".join(voice.name for voice in self.voices)
             raise EngineLoadError(
                 f"{self.name} {problem}, only {known}: change tts.voice, or choose another tts.engine"
             )

@@ -69,7 +69,7 @@ def sound_of(path: Path, n: int) -> Generator[npt.NDArray[np.float32]]:
                 continue
             sound = np.concatenate(waiting)
             whole = len(sound) - len(sound) % n
-            yield from (sound[at : at + n] for at in range(0, whole, n))
+            yield from (sound[start : start + n] for start in range(0, whole, n))
             waiting = [sound[whole:]]
         if rest := sum(map(len, waiting)):
             yield np.concatenate(waiting)[:rest]
@@ -87,8 +87,8 @@ def blocks_in(file: BinaryIO) -> Generator[tuple[int, npt.NDArray[np.float32]]]:
 
 @contextmanager
 def _opened(path: Path) -> Generator[tuple[InputContainer, AudioStream]]:
-    with path.open("rb") as file, _stream_in(file) as found:
-        yield found
+    with path.open("rb") as file, _stream_in(file) as container_and_stream:
+        yield container_and_stream
 
 
 @contextmanager

@@ -68,8 +68,8 @@ class Recording:
     def _decoded(self, n: int) -> Generator[npt.NDArray[np.float32]]:
         if not self.compressed:
             with _opened(self.path) as file:
-                for at in range(0, self.samples, n):
-                    yield self._read(file, min(n, self.samples - at))
+                for start in range(0, self.samples, n):
+                    yield self._read(file, min(n, self.samples - start))
             return
         from audio.formats.compressed import NotDecodedError, sound_of  # noqa: PLC0415 - on use: some 100 ms
 
@@ -143,17 +143,19 @@ def _open_compressed(path: Path) -> Recording:
     from audio.formats.compressed import NotDecodedError, look  # noqa: PLC0415 - on use, as above
 
     try:
-        found = look(path)
+        recording = look(path)
     except (NotDecodedError, OSError) as error:
         raise AudioFileError(
             f"{path} is not a recording that can be read (wav, flac, ogg, mp3, m4a, webm); convert it, for example "
             f"with `ffmpeg -i {shlex.quote(str(path))} speech.wav`."
         ) from error
-    _check_rate(path, found.rate_hz)
-    _check_samples(path, found.samples)
-    warning = _cut_off(path, found.samples, found.rate_hz) if found.cut_off else None
-    duration_s = found.samples / found.rate_hz
-    return Recording(path, found.rate_hz, found.channels, found.samples, duration_s, warning, compressed=True)
+    _check_rate(path, recording.rate_hz)
+    _check_samples(path, recording.samples)
+    warning = _cut_off(path, recording.samples, recording.rate_hz) if recording.cut_off else None
+    duration_s = recording.samples / recording.rate_hz
+    return Recording(
+        path, recording.rate_hz, recording.channels, recording.samples, duration_s, warning, compressed=True
+    )
 
 
 def _check_rate(path: Path, rate_hz: int) -> None:
@@ -205,8 +207,8 @@ class _Unfinished:
     def read(self, count: int) -> bytes:
         begin = self.tell()
         read = bytearray(self._file.read(count))
-        for at in range(max(begin, self._length_at), min(begin + len(read), self._length_at + 4)):
-            read[at - begin] = 0xFF
+        for index in range(max(begin, self._length_at), min(begin + len(read), self._length_at + 4)):
+            read[index - begin] = 0xFF
         return bytes(read)
 
 
@@ -262,8 +264,8 @@ def _is_cut_off(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(8)
         if head[:4] == b"RIFF":
-            declared, found = _number(head[4:]), _sound_chunk(file)
-            unknown = declared == _NO_LENGTH or (found is not None and found[1] in _NO_LENGTHS)
+            declared, chunk = _number(head[4:]), _sound_chunk(file)
+            unknown = declared == _NO_LENGTH or (chunk is not None and chunk[1] in _NO_LENGTHS)
             return not unknown and declared + 8 > size
         if head[:4] == b"OggS":
             file.seek(max(0, size - _OGG_PAGE_BYTES))
@@ -281,26 +283,26 @@ def _unfinished_at(path: Path) -> int | None:
     """
     with path.open("rb") as file:
         head = file.read(8)
-        found = _sound_chunk(file) if head[:4] == b"RIFF" else None
-    if found is None:
+        chunk = _sound_chunk(file) if head[:4] == b"RIFF" else None
+    if chunk is None:
         return None
-    length_at, length = found
+    length_at, length = chunk
     sound_at = length_at + 4
     return length_at if length == 0 and _number(head[4:]) + 8 <= sound_at < path.stat().st_size else None
 
 
 def _sound_chunk(file: io.BufferedReader) -> tuple[int, int] | None:
     """Returns the offset and value of the data length of a WAV file; None without a data chunk."""
-    at = 12
+    position = 12
     for _ in range(_MAX_CHUNKS):
-        file.seek(at)
+        file.seek(position)
         head = file.read(8)
         if len(head) < 8:
             return None
         length = _number(head[4:])
         if head[:4] == b"data":
-            return at + 4, length
-        at += 8 + length + length % 2
+            return position + 4, length
+        position += 8 + length + length % 2
     return None
 
 

@@ -76,8 +76,8 @@ class StereoWriter:
         if position != self._expected:
             self._end_of_person()
             self._origin = position * REPLY_RATE_HZ // MIC_RATE_HZ
-        at = self._origin + self._resampler.given
-        self._write_channel(_LEFT, at, self._resampler.push_samples(pcm))
+        column = self._origin + self._resampler.given
+        self._write_channel(_LEFT, column, self._resampler.push_samples(pcm))
         self._expected = Samples(position + len(pcm))
 
     def assistant(self, position_s: float, pcm: Pcm) -> None:
@@ -100,28 +100,28 @@ class StereoWriter:
             self._file.close()
 
     def _end_of_person(self) -> None:
-        at = self._origin + self._resampler.given
-        self._write_channel(_LEFT, at, self._resampler.flush())
+        position = self._origin + self._resampler.given
+        self._write_channel(_LEFT, position, self._resampler.flush())
 
-    def _write_channel(self, channel: int, at: int, pcm: Pcm) -> None:
-        """Writes one channel from column `at` on; cuts what is before the beginning."""
-        if at < 0:
-            pcm, at = pcm[-at:], 0
+    def _write_channel(self, channel: int, position: int, pcm: Pcm) -> None:
+        """Writes one channel from column `position` on; cuts what is before the beginning."""
+        if position < 0:
+            pcm, position = pcm[-position:], 0
         if len(pcm) == 0:
             return
-        if at + len(pcm) > _MAX_COLUMNS:
+        if position + len(pcm) > _MAX_COLUMNS:
             raise AudioFileError(f"{self._path} has reached the limit of 12 hours; start another recording.")
         try:
             columns = np.zeros((len(pcm), 2), np.int16)
-            self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
+            self._file.seek(_HEADER.size + position * _COLUMN_BYTES)
             there = np.frombuffer(self._file.read(len(pcm) * _COLUMN_BYTES), np.int16)
             columns.reshape(-1)[: len(there)] = there
             columns[:, channel] = pcm
-            self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
+            self._file.seek(_HEADER.size + position * _COLUMN_BYTES)
             left = memoryview(columns.astype("<i2").tobytes())
             while left:  # a disk that becomes full writes a part and fails at the next write
                 left = left[self._file.write(left) :]
-            self._columns = max(self._columns, at + len(pcm))
+            self._columns = max(self._columns, position + len(pcm))
             if self._columns - self._promised >= REPLY_RATE_HZ // 2:
                 self._write_header()
         except OSError as error:

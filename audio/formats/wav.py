@@ -72,5 +72,5 @@ class WavMicrophone:
         n = self.recording.rate_hz * FRAME_MS // 1000
         with closing(self.recording.blocks(n)) as blocks:
             yield from blocks
-        for at in range(0, self._tail_samples, n):
-            yield np.zeros(min(n, self._tail_samples - at), np.int16)
+        for start in range(0, self._tail_samples, n):
+            yield np.zeros(min(n, self._tail_samples - start), np.int16)

@@ -24,8 +24,8 @@ def code_of(error: BaseException) -> int:
 def hint_of(error: BaseException) -> str:
     """Returns the message of the system below PortAudio, or of PortAudio itself, in one line."""
     host = error.args[2] if len(error.args) > 2 else None
-    said = str(host[2]) if isinstance(host, tuple) and len(host) > 2 and host[2] else str(error.args[0] or error)
-    return " ".join(said.split())
+    text = str(host[2]) if isinstance(host, tuple) and len(host) > 2 and host[2] else str(error.args[0] or error)
+    return " ".join(text.split())
 
 
 def named(error: Exception) -> DeviceError:

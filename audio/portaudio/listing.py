@@ -84,10 +84,10 @@ def from_facts(facts: Sequence[Mapping[str, Any]]) -> tuple[Device, ...]:
     return tuple(Device(**fact) for fact in facts)
 
 
-def same(one: Sequence[Device], other: Sequence[Device]) -> bool:
+def same(first: Sequence[Device], other: Sequence[Device]) -> bool:
     """Returns whether both lists have the same devices and defaults."""
     key: Callable[[Device], object] = lambda device: (device.full_name, device.default_input, device.default_output)  # noqa: E731
-    return [key(device) for device in one] == [key(device) for device in other]
+    return [key(device) for device in first] == [key(device) for device in other]
 
 
 def _default(apis: Sequence[Mapping[str, Any]], key: str) -> int:

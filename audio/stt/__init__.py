@@ -96,7 +96,7 @@ class TokenProbability:
 class TokenRecognizer(Protocol):
     """A recognizer that knows the probabilities of its tokens. They cost processor time, so they must be requested."""
 
-    def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
+    def keep_tokens(self, *, enabled: bool, timed: bool = False) -> None:
         """Starts or stops to keep the tokens of final transcripts; `timed`: with the times of their words."""
         ...
 

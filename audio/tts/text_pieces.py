@@ -56,14 +56,14 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 def pieces(text: str) -> list[TextPiece]:
     """Cuts the text at the best places into pieces of at most PIECE_CHARS; omits pieces without sound."""
-    found = []
+    result = []
     start = 0
     while start < len(text):
         end = _cut(text, start)
         if pronounceable(text[start:end]):
-            found.append(TextPiece(start, text[start:end]))
+            result.append(TextPiece(start, text[start:end]))
         start = end
-    return found
+    return result
 
 
 def ends_sentence(text: str) -> bool:
@@ -77,8 +77,8 @@ def _cut(text: str, start: int) -> int:
         return len(text)
     for cut in _CUTS:
         # Cuts only in the second half: a piece of two words would sound chopped.
-        found = cut.finditer(text, start + PIECE_CHARS // 2, limit + 1)
-        if ends := [match.end() for match in found if match.end() <= limit]:
+        matches = cut.finditer(text, start + PIECE_CHARS // 2, limit + 1)
+        if ends := [match.end() for match in matches if match.end() <= limit]:
             return ends[-1]
     return limit
 

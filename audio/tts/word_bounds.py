@@ -30,9 +30,9 @@ def bounded_words(text: str, before_s: float = 0.0) -> tuple[str, float]:
     kept, last_s = list(text), 0.0
     for word in _WORD.finditer(text):
         sound_s = before_s if word.start() == 0 else 0.0
-        for at in range(word.start(), word.end()):
-            sound_s += _LETTER_S if text[at].isalpha() else _SPELLED_S
+        for index in range(word.start(), word.end()):
+            sound_s += _LETTER_S if text[index].isalpha() else _SPELLED_S
             if sound_s > MAX_WORD_S + 1e-6:
-                kept[at] = " "
+                kept[index] = " "
         last_s = sound_s if word.end() == len(text) else 0.0
     return "".join(kept), last_s

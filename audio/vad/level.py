@@ -52,8 +52,8 @@ class LevelHistory:
         levels_db[: -len(powers)] = levels_db[len(powers) :]
         levels_db[-len(powers) :] = [10 * math.log10(power) for power in powers]
         frames_db = [
-            10 * math.log10(sum(powers[at : at + BLOCKS_PER_FRAME]) / BLOCKS_PER_FRAME)
-            for at in range(0, len(powers), BLOCKS_PER_FRAME)
+            10 * math.log10(sum(powers[start : start + BLOCKS_PER_FRAME]) / BLOCKS_PER_FRAME)
+            for start in range(0, len(powers), BLOCKS_PER_FRAME)
         ]
         self.frame_db = frames_db[-1]
         self._end = end

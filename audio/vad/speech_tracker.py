@@ -187,8 +187,8 @@ class SpeechTracker:
                 f"A frame starts at sample {frame.start}, not {self._end}: fill the gap with silence, or reset."
             )
         self._end = frame.end
-        at = len(self._waiting) * FRAME_SAMPLES
-        self._sound[at : at + FRAME_SAMPLES] = frame.pcm
+        position = len(self._waiting) * FRAME_SAMPLES
+        self._sound[position : position + FRAME_SAMPLES] = frame.pcm
         self._waiting.append((frame.is_inserted, self.speaking))
         if len(self._waiting) == MAX_FRAMES:
             self._catch_up()

@@ -30,13 +30,13 @@ class MicrophoneSource:
 
     def say(self, pcm: Pcm) -> int:
         """Queues a clip and crossfades its edges into the room noise. Returns the position of its first sample."""
-        at = self.end
+        position = self.end
         fade = min(FADE, pcm.size // 4)
         share = np.ones(pcm.size, np.float32)
         share[:fade] = np.linspace(0, 1, fade)
         share[pcm.size - fade :] = np.linspace(1, 0, fade)
-        self._queue = np.concatenate([self._queue, pcm * share + self._tone(at, pcm.size) * (1 - share)])
-        return at
+        self._queue = np.concatenate([self._queue, pcm * share + self._tone(position, pcm.size) * (1 - share)])
+        return position
 
     def take(self, samples: int) -> Pcm:
         """Returns the next samples of the stream, int16, shape (samples,)."""
@@ -53,5 +53,5 @@ class MicrophoneSource:
         """Returns the position after everything that is queued."""
         return self.taken + self._queue.size
 
-    def _tone(self, at: int, samples: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-        return self._room[np.arange(at, at + samples) % self._room.size].astype(np.float32)
+    def _tone(self, position: int, samples: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
+        return self._room[np.arange(position, position + samples) % self._room.size].astype(np.float32)

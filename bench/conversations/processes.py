@@ -74,26 +74,26 @@ class Server:
 @asynccontextmanager
 async def model(behaviour: LlmBehaviour, folder: Path) -> AsyncGenerator[Model]:
     """Runs a controlled LLM while the block runs. Raises NotStartedError."""
-    log, said = folder / "llm.jsonl", folder / "llm.log"
+    log, log_path = folder / "llm.jsonl", folder / "llm.log"
     log.unlink(missing_ok=True)
     command = [sys.executable, "-m", "bench.controlled_llm", "--port", "0", "--log", str(log)]
-    async with _running(command, os.environ, said) as process:
-        found = await _wait_for_output(process, said, r"http://\S+", "the controlled language model")
-        one = Model(found[0], log)
-        await one.configure(behaviour)
-        yield one
+    async with _running(command, os.environ, log_path) as process:
+        match = await _wait_for_output(process, log_path, r"http://\S+", "the controlled language model")
+        model = Model(match[0], log)
+        await model.configure(behaviour)
+        yield model
 
 
 @asynccontextmanager
 async def server(
-    llm_url: str, settings: Sequence[str], said: Path, program: Sequence[str] = REPARTEE
+    llm_url: str, settings: Sequence[str], log_path: Path, program: Sequence[str] = REPARTEE
 ) -> AsyncGenerator[Server]:
     """Runs `repartee serve` with these settings while the block runs. Raises NotStartedError.
 
     Args:
         llm_url: The LLM that answers everything; built-in skills are off.
         settings: Further `section.key=value`.
-        said: File for its output.
+        log_path: File for its output.
         program: Python arguments that start it, as `REPARTEE`.
     """
     endpoint = f'[{{name = "controlled", kind = "openai", url = "{llm_url}", model = "controlled"}}]'
@@ -105,27 +105,27 @@ async def server(
         *settings,
     ]
     command = [sys.executable, *program, "serve", "--config", os.devnull]
-    command += [part for one in assigned for part in ("--set", one)]
+    command += [part for name in assigned for part in ("--set", name)]
     bare = {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    async with _running(command, {**bare, "PYTHONUNBUFFERED": "1"}, said) as process:
-        await _wait_for_output(process, said, r"\bready\b", "repartee serve")
+    async with _running(command, {**bare, "PYTHONUNBUFFERED": "1"}, log_path) as process:
+        await _wait_for_output(process, log_path, r"\bready\b", "repartee serve")
         ready_s = loop.time() - began_s
-        text = _text(said)
+        text = _text(log_path)
         address = re.search(r"ws://\S+", text)
         if address is None:
-            raise NotStartedError(f"repartee serve printed no address; see {said}")
+            raise NotStartedError(f"repartee serve printed no address; see {log_path}")
         engines = re.findall(r"^ *(?:vad|turn|stt|llm|tts) .*$", text, re.MULTILINE)
         yield Server(address[0], process.pid, ready_s, tuple(" ".join(line.split()) for line in engines))
 
 
 @asynccontextmanager
 async def _running(
-    command: Sequence[str], environ: Mapping[str, str], said: Path
+    command: Sequence[str], environ: Mapping[str, str], log_path: Path
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
     """Runs a process while the block runs; its output goes to a file."""
-    with said.open("wb") as output:
+    with log_path.open("wb") as output:
         process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output, env=environ)
     try:
         yield process
@@ -140,17 +140,19 @@ async def _running(
                 await process.wait()
 
 
-async def _wait_for_output(process: asyncio.subprocess.Process, said: Path, pattern: str, name: str) -> re.Match[str]:
+async def _wait_for_output(
+    process: asyncio.subprocess.Process, log_path: Path, pattern: str, name: str
+) -> re.Match[str]:
     """Waits for the first match in the output of the process and returns it."""
     try:
         async with asyncio.timeout(READY_WITHIN_S):
-            while (found := re.search(pattern, _text(said))) is None:
+            while (match := re.search(pattern, _text(log_path))) is None:
                 if process.returncode is not None:
-                    raise NotStartedError(f"{name} ended with {process.returncode}:\n{_text(said)[-2000:]}")
+                    raise NotStartedError(f"{name} ended with {process.returncode}:\n{_text(log_path)[-2000:]}")
                 await asyncio.sleep(LOOK_S)
     except TimeoutError as error:
-        raise NotStartedError(f"{name} was not ready within {READY_WITHIN_S:g} s; see {said}") from error
-    return found
+        raise NotStartedError(f"{name} was not ready within {READY_WITHIN_S:g} s; see {log_path}") from error
+    return match
 
 
 def _text(path: Path) -> str:
@@ -207,13 +209,13 @@ def cpu_of(pid: int) -> CpuTime | None:
 
 
 def _engine_threads(pid: int) -> list[str]:
-    found = []
+    threads = []
     with contextlib.suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
             with contextlib.suppress(OSError):  # just ended: its time counts as the process's own
                 if (task / "comm").read_text().strip() in ENGINE_THREADS:
-                    found.append(f"{pid}/task/{task.name}")
-    return found
+                    threads.append(f"{pid}/task/{task.name}")
+    return threads
 
 
 def busy_of_machine() -> tuple[float, float] | None:
@@ -253,10 +255,10 @@ def descendants(pid: int) -> list[int]:
                 parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-    found, look = [], [pid]
+    processes, look = [], [pid]
     while look:
         children = [child for child, parent in parents.items() if parent == look[-1]]
         look.pop()
         look += children
-        found += children
-    return found
+        processes += children
+    return processes

@@ -67,19 +67,19 @@ def read_pcm(path: Path) -> Pcm:
 
 def read_recordings(manifest: Path) -> list[Recording]:
     """Reads all usable clips of a manifest, in order. Raises SystemExit for an invalid manifest."""
-    found = []
+    recordings = []
     for number, line in enumerate(manifest.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
             kind = kind_of(row)
-            found += [] if kind is None else [_recording(row, kind, manifest.parent)]
+            recordings += [] if kind is None else [_recording(row, kind, manifest.parent)]
         except (ValueError, TypeError, KeyError, OSError, soundfile.SoundFileError) as error:
             raise SystemExit(
                 f"{manifest}, line {number}: {error}; bench/conversations/recordings.py describes the format."
             ) from error
-    return found
+    return recordings
 
 
 def kind_of(row: dict[str, Any]) -> Kind | None:

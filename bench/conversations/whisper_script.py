@@ -104,16 +104,16 @@ class Script:
         energy = float(np.square(sought, dtype=np.float64).sum())
         if not self._known or energy < MIN_ENERGY * sought.size:
             return ""
-        found = self._find(sought, energy)
-        if found.likeness < MATCHES:
+        match = self._find(sought, energy)
+        if match.likeness < MATCHES:
             return ""
-        self._recent = (found.block, *(other for other in self._recent if other != found.block))[:RECENT]
-        ends = found.place + sought.size
-        known = max(self._known, key=lambda one: min(one.ends, ends) - max(one.begins, found.place))
+        self._recent = (match.block, *(other for other in self._recent if other != match.block))[:RECENT]
+        ends = match.place + sought.size
+        known = max(self._known, key=lambda segment: min(segment.ends, ends) - max(segment.begins, match.place))
         until_s = (ends - known.begins) / MATCH_HZ
         since_s = until_s - wave.size / MATCH_HZ
-        said = zip(known.words, known.ends_s, strict=True)
-        return " ".join(word for word, end_s in said if since_s < end_s <= until_s)
+        timed_words = zip(known.words, known.ends_s, strict=True)
+        return " ".join(word for word, end_s in timed_words if since_s < end_s <= until_s)
 
     def _find(self, sought: Wave, energy: float) -> _Found:
         """Returns the best matching position."""
@@ -126,7 +126,9 @@ class Script:
             there = before[sought.size :] - before[:_STEP]
             likeness = products / np.sqrt(np.maximum(there, SOFTEST * energy) * energy)
             place = int(likeness.argmax())
-            best = max(best, _Found(float(likeness[place]), first + place, block), key=lambda found: found.likeness)
+            best = max(
+                best, _Found(float(likeness[place]), first + place, block), key=lambda candidate: candidate.likeness
+            )
             if best.likeness >= SURE:
                 break
         return best

@@ -40,14 +40,20 @@ class ScriptedWhisper(LoadedWhisper):
         language: str | None,
         *,
         retry: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        is_wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(
-            pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, with_times=with_times, prompt=prompt
+            pcm,
+            language,
+            retry=retry,
+            is_wanted=is_wanted,
+            with_tokens=with_tokens,
+            with_times=with_times,
+            prompt=prompt,
         )
         return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 

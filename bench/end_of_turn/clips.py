@@ -161,26 +161,26 @@ def _dips(turn: Turn, max_pauses: int, rng: np.random.Generator) -> list[int]:
     power = np.square(blocks).mean(axis=1) + 1.0
     level_db = 10 * np.log10(np.convolve(power, np.full(3, 1 / 3), "same"))
     speech_db = 10 * np.log10(power[first:last].mean())
-    found: list[int] = []
+    dips: list[int] = []
     deep = [
         b for b in range(first, last) if level_db[b] < speech_db - 15 and level_db[b] == level_db[b - 3 : b + 4].min()
     ]
     rng.shuffle(deep)
     for block in deep:
         place = block * _BLOCK + _BLOCK // 2
-        if len(found) < max_pauses and all(abs(place - other) > samples_of_ms(500) for other in found):
-            found.append(place)
-    return sorted(found)
+        if len(dips) < max_pauses and all(abs(place - other) > samples_of_ms(500) for other in dips):
+            dips.append(place)
+    return sorted(dips)
 
 
 def vad_results(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
     """Returns every frame with the VAD result after it."""
     vad.reset()
-    found = []
+    results = []
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-        found.append((frame, vad.process(frame)))
-    return found
+        results.append((frame, vad.process(frame)))
+    return results
 
 
 def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samples, list[Silence]]:
@@ -192,29 +192,29 @@ def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samp
     inside = [s for s in stretches if ms_of_samples(s[2]) > turn.start_ms and ms_of_samples(s[0]) < turn.end_ms]
     if not inside:
         return Samples(0), []
-    found = [Silence(edge, known_at, until, *_label(turn, edge, until)) for _, edge, known_at, until in inside[:-1]]
+    silences = [Silence(edge, known_at, until, *_label(turn, edge, until)) for _, edge, known_at, until in inside[:-1]]
     if turn.ends:
         _, edge, known_at, until = inside[-1]
-        found.append(Silence(edge, known_at, until, "end", (turn.end_ms, turn.end_ms)))
-    return inside[0][0], found
+        silences.append(Silence(edge, known_at, until, "end", (turn.end_ms, turn.end_ms)))
+    return inside[0][0], silences
 
 
 def _stretches(heard: Sequence[tuple[Frame, VadResult]]) -> list[tuple[Samples, Samples, Samples, Samples]]:
     """Returns onset, end, when the end was known, and until when the silence after it lasted."""
-    found: list[tuple[Samples, Samples, Samples, Samples]] = []
+    stretches: list[tuple[Samples, Samples, Samples, Samples]] = []
     onset: Samples | None = None
     closed: tuple[Samples, Samples, Samples] | None = None
     for frame, vad_result in heard:
         if vad_result.speaking and onset is None:
             if closed is not None:
-                found.append((*closed, frame.end))
+                stretches.append((*closed, frame.end))
                 closed = None
             onset = vad_result.boundary
         elif not vad_result.speaking and onset is not None:
             closed, onset = (onset, vad_result.boundary, frame.end), None
     if closed is not None:
-        found.append((*closed, heard[-1][0].end))
-    return found
+        stretches.append((*closed, heard[-1][0].end))
+    return stretches
 
 
 def _label(turn: Turn, edge: Samples, until: Samples) -> tuple[Label, Span | None]:

@@ -43,7 +43,7 @@ def with_real_lengths(moments: Sequence[Moment], seed: int = 3) -> list[Moment]:
     real = sorted(lengths.values())
     rng = np.random.default_rng(seed)
     drawn: dict[tuple[int, int], float] = {}
-    found = []
+    lengthened = []
     for moment in moments:
         if moment.label == "made":
             key = (moment.turn, moment.number)
@@ -51,10 +51,10 @@ def with_real_lengths(moments: Sequence[Moment], seed: int = 3) -> list[Moment]:
                 drawn[key] = min(moment.lasts_ms, float(rng.choice(real)))
             if moment.known_ms >= drawn[key]:
                 continue
-            found.append(replace(moment, lasts_ms=drawn[key]))
+            lengthened.append(replace(moment, lasts_ms=drawn[key]))
         else:
-            found.append(moment)
-    return found
+            lengthened.append(moment)
+    return lengthened
 
 
 def ended_at(silence: Sequence[Moment], wait: Wait) -> float:

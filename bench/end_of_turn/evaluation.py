@@ -78,12 +78,12 @@ def chosen_turns(
         read: Also load read speech, on which nothing is fitted.
         most: Limit on clips of one speaker.
     """
-    found: list[Turn] = []
+    result: list[Turn] = []
     for folder in folders:
         natural = [turn for turn in turns(folder / "manifest.jsonl", use, most) if read or turn.kind != "read"]
         copies = [with_pauses(turn) for turn in natural if made and turn.group not in FIELD_GROUPS]
-        found += natural + [copy for copy in copies if copy is not None]
-    return found
+        result += natural + [copy for copy in copies if copy is not None]
+    return result
 
 
 def moments_of(
@@ -197,29 +197,34 @@ def write_weights(moments: Sequence[Moment], path: Path) -> None:
             "bias": round(factor * model.bias + bias, 5),
         }
     heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
-    found = {
+    weights = {
         "about": "Weights of assistant/end_of_turn/estimator.py, by python -m bench.end_of_turn.evaluation fit.",
         "licence": LICENCE,
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,
         "models": models,
     }
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(weights, indent=1) + "\n")
     for sources, row in models.items():
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
 
 
 def averaged(models: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Returns models whose logit is the mean of the logits of two fits. Clipping is by the joint deviation."""
-    found = {}
+    result = {}
     for sources in models:
         pair = [models[sources], others[sources]]
         rows = [
-            {name: row for name, *row in zip(one["names"], one["mean"], one["deviation"], one["weights"], strict=True)}
-            for one in pair
+            {
+                name: row
+                for name, *row in zip(
+                    weight["names"], weight["mean"], weight["deviation"], weight["weights"], strict=True
+                )
+            }
+            for weight in pair
         ]
         names = [name for name in names_of(sources) if any(name in row for row in rows)]
-        mean, deviation, weights, bias = [], [], [], sum(one["bias"] for one in pair) / 2
+        mean, deviation, weights, bias = [], [], [], sum(weight["bias"] for weight in pair) / 2
         for name in names:
             known = np.array([row[name] for row in rows if name in row])
             middle = float(known[:, 0].mean())
@@ -229,24 +234,29 @@ def averaged(models: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, 
             mean.append(round(middle, 5))
             deviation.append(round(wide, 5))
             weights.append(round(float(slopes.sum()) * wide, 5))
-        found[sources] = {
+        result[sources] = {
             "names": names,
             "mean": mean,
             "deviation": deviation,
             "weights": weights,
             "bias": round(bias, 5),
         }
-    return found
+    return result
 
 
 def average_weights(first: Path, second: Path, path: Path) -> None:
     """Writes a weights file whose logits are the means of those of two others."""
-    one, other = (json.loads(source.read_text(encoding="utf-8")) for source in (first, second))
-    if one["reference_ms"] != other["reference_ms"]:
+    one_half, other = (json.loads(source.read_text(encoding="utf-8")) for source in (first, second))
+    if one_half["reference_ms"] != other["reference_ms"]:
         raise SystemExit(f"{first} and {second} are for silences of different lengths")
-    fitted_on = sorted({*one["fitted_on"], *other["fitted_on"]})
-    found = {**one, "licence": LICENCE, "fitted_on": fitted_on, "models": averaged(one["models"], other["models"])}
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    fitted_on = sorted({*one_half["fitted_on"], *other["fitted_on"]})
+    weights = {
+        **one_half,
+        "licence": LICENCE,
+        "fitted_on": fitted_on,
+        "models": averaged(one_half["models"], other["models"]),
+    }
+    path.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
 
 
 def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
@@ -260,7 +270,7 @@ def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
         inside = {moment.turn for moment in moments if name in ("", collection(moment))}
         excess = excess_ms([turn for number, turn in enumerate(heard) if number in inside])
         shifts = [shift(moments, logits, name) for shift in (paused_shift, silence_shift)]
-        cells = [f"{one.value:+.2f} ({one.low:+.2f} to {one.high:+.2f}, n = {one.moments})" for one in shifts]
+        cells = [f"{shift.value:+.2f} ({shift.low:+.2f} to {shift.high:+.2f}, n = {shift.moments})" for shift in shifts]
         print(f"| {name or 'all'} | {excess:.0f} | " + " | ".join(cells) + " |")
 
 
@@ -274,19 +284,19 @@ def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: i
     """Returns area under the curve and its interval, by set and source."""
     ends = np.array([moment.label == "end" for moment in moments])
     speakers = np.array([moment.speaker for moment in moments])
-    found: dict[str, dict[str, Area]] = {}
+    areas_by_name: dict[str, dict[str, Area]] = {}
     for name, belongs in SETS.items():
         rows = np.array([moment.at_ms == silence_ms and belongs(moment) for moment in moments])
         if not rows.any():
             continue
-        found[name] = {
+        areas_by_name[name] = {
             source: (
                 area(scores[rows], ends[rows]),
                 *interval(scores[rows], ends[rows], speakers[rows].tolist()),
             )
             for source, scores in logits.items()
         }
-    return found
+    return areas_by_name
 
 
 def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
@@ -296,14 +306,14 @@ def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
 
 def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) -> list[Curve]:
     """Returns curves for fixed silences, and for each source over all thresholds, lowest floor and one ceiling."""
-    found = [Curve("fixed", fixed(moments))]
+    curves = [Curve("fixed", fixed(moments))]
     for source, scores in known.items():
         points = []
         for threshold in THRESHOLDS:
             profile = EndOfTurnProfile(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
             points.append((f"{threshold:+.2f}", cost(moments, waits(scores, profile))))
-        found.append(Curve(source, points))
-    return found
+        curves.append(Curve(source, points))
+    return curves
 
 
 def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tuple[str, Cost]]:
@@ -321,8 +331,8 @@ def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     for name, profile in SHIPPED[1:]:
         for share in SHARES:
             for what, way in (("one ceiling for all", replace(profile, pausing_ms=0)), ("as shipped", profile)):
-                said = conversations(pool, logits, way, share)
-                print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
+                talk_turns = conversations(pool, logits, way, share)
+                print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(talk_turns, share)} |")
 
 
 def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
@@ -344,11 +354,11 @@ def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
     rows = [row for row, m in enumerate(moments) if m.at_ms == REFERENCE_MS and collection(m) != "read"]
     ends = np.array([moments[row].label == "end" for row in rows])
     importance = importance_of([moments[row] for row in rows])
-    said = 1 / (1 + np.exp(-logits[rows]))
+    probabilities = 1 / (1 + np.exp(-logits[rows]))
     print("\n| predicted | moments | predicted, mean | ends |\n|---|---|---|---|")
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        inside = (said >= low) & (said < low + 0.2)
-        means = [np.average(values[inside], weights=importance[inside]) for values in (said, ends)]
+        inside = (probabilities >= low) & (probabilities < low + 0.2)
+        means = [np.average(values[inside], weights=importance[inside]) for values in (probabilities, ends)]
         print(f"| {low:.1f}–{low + 0.2:.1f} | {inside.sum()} | {means[0]:.2f} | {means[1]:.2f} |")
 
 
@@ -357,11 +367,11 @@ def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
     columns = "turns without a pause: wait p50 / p95 ms, cut into | with one: cut into, p50 / p95 ms | pauses cut"
     print(f"\n| {title} | {columns} |")
     print("|---|---|---|---|")
-    for name, found in rows:
+    for name, turn_cost in rows:
         print(
-            f"| {name} | {found.median_ms:.0f} / {found.p95_ms:.0f}, {100 * found.cut_plain:.1f} % "
-            f"| {100 * found.cut_turns:.0f} %, {found.paused_median_ms:.0f} / {found.paused_p95_ms:.0f} "
-            f"| {100 * found.cut_pauses:.0f} % |"
+            f"| {name} | {turn_cost.median_ms:.0f} / {turn_cost.p95_ms:.0f}, {100 * turn_cost.cut_plain:.1f} % "
+            f"| {100 * turn_cost.cut_turns:.0f} %, {turn_cost.paused_median_ms:.0f} / {turn_cost.paused_p95_ms:.0f} "
+            f"| {100 * turn_cost.cut_pauses:.0f} % |"
         )
 
 
@@ -375,8 +385,8 @@ def evaluate(moments: Sequence[Moment]) -> None:
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
     # Speech that is or could be directed at an assistant.
     spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
-    heard = {source: keyed(moments, found) for source, found in shown.items()}
-    scores = {source: within_turns(spoken, found) for source, found in heard.items()}
+    heard = {source: keyed(moments, values) for source, values in shown.items()}
+    scores = {source: within_turns(spoken, values) for source, values in heard.items()}
     drawn = curves(spoken, scores)
     kept = profiles(spoken, scores[everything])
     plot_curves(drawn, kept, DOCS / "turn-taking-curve.svg")
@@ -401,7 +411,7 @@ def judge(moments: Sequence[Moment]) -> None:
     everything = SHIPPED_SOURCES[-1]
     print_areas(moments, logits)
     print_costs("fixed", fixed(moments))
-    heard = {sources: keyed(moments, found) for sources, found in logits.items()}
+    heard = {sources: keyed(moments, logit) for sources, logit in logits.items()}
     for name, sources in (("all sources", everything), ("without Smart Turn", everything.removesuffix("+smart"))):
         print_costs(f"profile, {name}", profiles(moments, within_turns(moments, heard[sources])))
     print_talks(moments, heard[everything])

@@ -40,30 +40,30 @@ def fitted(features: Floats, ends: Bools, importance: Floats, ridge: float) -> L
     rows = np.column_stack([scaled, np.ones(len(ends))])
     penalty = np.full(rows.shape[1], ridge)
     penalty[-1] = 1e-6
-    found = np.zeros(rows.shape[1])
+    weights = np.zeros(rows.shape[1])
     for _ in range(30):
-        chance = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
-        slope = rows.T @ (importance * (ends - chance)) - penalty * found
+        chance = 1 / (1 + np.exp(-np.clip(rows @ weights, -30, 30)))
+        slope = rows.T @ (importance * (ends - chance)) - penalty * weights
         curve = (rows * (importance * chance * (1 - chance))[:, np.newaxis]).T @ rows + np.diag(penalty)
         step = np.linalg.solve(curve, slope)
-        found += step
+        weights += step
         if np.abs(step).max() < 1e-8:
             break
-    return Logistic(mean, deviation, found[:-1], float(found[-1]))
+    return Logistic(mean, deviation, weights[:-1], float(weights[-1]))
 
 
 def signed(features: Floats, ends: Bools, importance: Floats, ridge: float, signs: Floats) -> Logistic:
     """Like `fitted`, but zeroes weights against their sign (+1 or -1, shape (n,)), the worst first, and refits."""
     kept = list(range(features.shape[1]))
     while True:
-        found = fitted(features[:, kept], ends, importance, ridge)
-        against = found.weights * signs[kept]
+        fit = fitted(features[:, kept], ends, importance, ridge)
+        against = fit.weights * signs[kept]
         if not kept or against.min() >= 0:
             break
         kept.pop(int(against.argmin()))
     weights, mean, deviation = np.zeros(len(signs)), np.zeros(len(signs)), np.ones(len(signs))
-    weights[kept], mean[kept], deviation[kept] = found.weights, found.mean, found.deviation
-    return Logistic(mean, deviation, weights, found.bias)
+    weights[kept], mean[kept], deviation[kept] = fit.weights, fit.mean, fit.deviation
+    return Logistic(mean, deviation, weights, fit.bias)
 
 
 def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp]:
@@ -103,9 +103,9 @@ def interval(scores: Floats, ends: Bools, speakers: Sequence[str], draws: int = 
     rng = np.random.default_rng(1)
     names, index = np.unique(np.asarray(speakers), return_inverse=True)
     rows = [np.flatnonzero(index == number) for number in range(len(names))]
-    found = []
+    samples = []
     for _ in range(draws):
         drawn = np.concatenate([rows[number] for number in rng.integers(0, len(names), len(names))])
-        found.append(area(scores[drawn], ends[drawn]))
-    low, high = np.nanpercentile(found, [2.5, 97.5])
+        samples.append(area(scores[drawn], ends[drawn]))
+    low, high = np.nanpercentile(samples, [2.5, 97.5])
     return float(low), float(high)

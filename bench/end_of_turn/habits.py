@@ -44,14 +44,14 @@ def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict
     for moment in moments:
         if moment.label != "end":
             pauses.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
-    found = {}
+    result = {}
     for moment in moments:
         habits = SpeakerPauseStats()
         for number, lasts_ms in pauses.get(moment.turn, {}).items():
             if number < moment.number:
                 habits = habits.with_pause(lasts_ms)
-        found[key_of(moment)] = Known(logits[key_of(moment)], habits)
-    return found
+        result[key_of(moment)] = Known(logits[key_of(moment)], habits)
+    return result
 
 
 def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:

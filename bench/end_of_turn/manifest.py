@@ -58,7 +58,7 @@ def rows_of(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> list[dict[
 
     Raises ValueError for an unknown use.
     """
-    found = []
+    rows = []
     for line in manifest.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row.get("tag", "speech") != "speech":
@@ -66,8 +66,8 @@ def rows_of(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> list[dict[
         if (named := row.setdefault("use", use)) not in get_args(Use):
             raise ValueError(f"{manifest}: the use of {row.get('id')} is {named!r}, but must be train or judge")
         if named == use and _is_turn(row):
-            found.append(row)
-    return _thinned(found, most)
+            rows.append(row)
+    return _thinned(rows, most)
 
 
 def turns(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> Iterator[Turn]:
@@ -112,14 +112,14 @@ def _thinned(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Returns at most `most` rows of each speaker, evenly spaced."""
     counts = Counter(str(row["speaker"]) for row in rows)
     seen = Counter[str]()
-    found = []
+    kept_rows = []
     for row in rows:
         speaker, number = str(row["speaker"]), seen[str(row["speaker"])]
         seen[speaker] += 1
         share = min(1.0, most / counts[speaker])
         if int((number + 1) * share) > int(number * share):
-            found.append(row)
-    return found
+            kept_rows.append(row)
+    return kept_rows
 
 
 def _dialogue_turns(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[list[Mapping[str, Any]], float]]:

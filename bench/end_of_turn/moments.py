@@ -86,34 +86,34 @@ def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None
     if cache.exists():
         known = {row["key"]: row["moments"] for row in map(json.loads, cache.read_text().splitlines())}
     vad = SileroVad(SileroNetwork())
-    found: list[Moment] = []
+    moments: list[Moment] = []
     with cache.open("a") as file:
         for number, turn in enumerate(turns):
             if turn.key not in known:
                 known[turn.key] = [asdict(moment) for moment in _of_turn(turn, vad, words[turn.id], network)]
                 file.write(json.dumps({"key": turn.key, "id": turn.id, "moments": known[turn.key]}) + "\n")
                 file.flush()
-            found += [Moment(**(row | {"turn": number, "use": turn.use})) for row in known[turn.key]]
-    return found
+            moments += [Moment(**(row | {"turn": number, "use": turn.use})) for row in known[turn.key]]
+    return moments
 
 
 def _of_turn(
     turn: Turn, vad: SileroVad, words: Sequence[SilenceTranscripts], network: SmartTurn | None
 ) -> Iterator[Moment]:
     heard = vad_results(vad, turn.pcm)
-    onset, found = silences(turn, heard)
+    onset, pauses = silences(turn, heard)
     track = ProsodyTrack()
-    wanted: dict[int, list[tuple[int, Silence, int]]] = {}
-    for number, silence in enumerate(found):
-        for at, at_ms in _when(silence):
-            wanted.setdefault(at, []).append((number, silence, at_ms))
+    moments_by_turn: dict[int, list[tuple[int, Silence, int]]] = {}
+    for number, silence in enumerate(pauses):
+        for position, at_ms in _when(silence):
+            moments_by_turn.setdefault(position, []).append((number, silence, at_ms))
     smart: dict[int, float] = {}
     for frame, vad_result in heard:
         track.push_frame(frame, vad_result)
-        for number, silence, at_ms in wanted.get(frame.end, ()):
+        for number, silence, at_ms in moments_by_turn.get(frame.end, ()):
             if network is not None and at_ms == SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)
-            said = next(iter(words[number]["words"].values()), StoredTranscript("", True))
+            transcript = next(iter(words[number]["words"].values()), StoredTranscript("", True))
             yield Moment(
                 turn=0,
                 speaker=turn.speaker,
@@ -127,10 +127,10 @@ def _of_turn(
                 lasts_ms=ms_of_samples(silence.until - silence.edge),
                 prosody=prosody_at(track, onset, silence.edge).named(),
                 smart=smart.get(number),
-                text=said.text,
-                low_confidence=said.low_confidence,
-                ends=said.ends,
-                goes_on=said.goes_on,
+                text=transcript.text,
+                low_confidence=transcript.low_confidence,
+                ends=transcript.ends,
+                goes_on=transcript.goes_on,
                 group=turn.group,
                 use=turn.use,
                 given=silence.span in turn.given,
@@ -152,9 +152,9 @@ def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:
         return
     for at_ms in AT_MS:
         due = -(-(silence.edge + samples_of_ms(at_ms)) // FRAME_SAMPLES) * FRAME_SAMPLES
-        at = Samples(max(silence.known_at, due))
-        if at < silence.until:
-            yield at, at_ms
+        position = Samples(max(silence.known_at, due))
+        if position < silence.until:
+            yield position, at_ms
 
 
 def _smart(network: SmartTurn, pcm: npt.NDArray[np.int16], onset: Samples, now: Samples) -> float:

@@ -42,10 +42,10 @@ def plot_curves(curves: Sequence[Curve], profiles: Sequence[tuple[str, Cost]], p
     """Draws the median wait against the share of paused turns that are cut into."""
     figure, axes = plt.subplots(figsize=(7.5, 4.8))
     for curve in curves:
-        found = [(cost.median_ms, 100 * cost.cut_turns) for _, cost in curve.points]
+        points = [(cost.median_ms, 100 * cost.cut_turns) for _, cost in curve.points]
         style = "o--" if curve.name == "fixed" else "-"
         colour = colour_of(curve.name)
-        axes.plot(*zip(*found, strict=True), style, color=colour, label=curve.name, markersize=3)
+        axes.plot(*zip(*points, strict=True), style, color=colour, label=curve.name, markersize=3)
     for name, cost in profiles:
         axes.plot(cost.median_ms, 100 * cost.cut_turns, "D", color=colour_of("sound+text+smart"))
         axes.annotate(name, (cost.median_ms, 100 * cost.cut_turns), xytext=(6, 4), textcoords="offset points")
@@ -64,11 +64,11 @@ def plot_areas(areas: Mapping[str, Mapping[str, tuple[float, float, float]]], si
     sets = list(areas)
     sources = list(areas[sets[0]])
     for place, source in enumerate(sources):
-        at = [index + (place - len(sources) / 2) * 0.1 for index in range(len(sets))]
-        found = [areas[name][source] for name in sets]
-        middle = [value for value, _, _ in found]
-        spread = [[value - low for value, low, _ in found], [high - value for value, _, high in found]]
-        axes.errorbar(at, middle, spread, fmt="o", color=colour_of(source), label=source, capsize=2)
+        positions = [index + (place - len(sources) / 2) * 0.1 for index in range(len(sets))]
+        intervals = [areas[name][source] for name in sets]
+        middle = [value for value, _, _ in intervals]
+        spread = [[value - low for value, low, _ in intervals], [high - value for value, _, high in intervals]]
+        axes.errorbar(positions, middle, spread, fmt="o", color=colour_of(source), label=source, capsize=2)
     axes.axhline(0.5, color="#888888", linewidth=0.8)
     axes.set_xticks(range(len(sets)), [name.replace(", ", ",\n") for name in sets], fontsize=8)
     axes.set(ylim=(0.35, 1.0), ylabel=f"area at {silence_ms} ms of silence")

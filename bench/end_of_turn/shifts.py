@@ -38,8 +38,8 @@ def excess_ms(turns: Sequence[Turn]) -> float:
     for turn in turns:
         for begin, end in turn.pauses:
             if end - begin >= PAUSE_FROM_MS:
-                one = GIVEN_WEIGHT if (begin, end) in turn.given else 1.0
-                total, weight = total + one * (end - begin - PAUSE_FROM_MS), weight + one
+                stretch_weight = GIVEN_WEIGHT if (begin, end) in turn.given else 1.0
+                total, weight = total + stretch_weight * (end - begin - PAUSE_FROM_MS), weight + stretch_weight
     return total / weight if weight else float("nan")
 
 

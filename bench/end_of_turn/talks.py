@@ -99,31 +99,31 @@ def _wait(
 
 def conversations(pool: TurnPool, logits: Mapping[Key, float], profile: EndOfTurnProfile, share: float) -> list[Said]:
     """Plays CONVERSATIONS conversations, the same ones for every profile."""
-    rng, found = random.Random(SEED), list[Said]()
+    rng, turns = random.Random(SEED), list[Said]()
     for _ in range(CONVERSATIONS):
         habits = SpeakerPauseStats()
         for place in range(TURNS):
             paused = rng.random() < share
             turn = rng.choice(pool.paused if paused else pool.plain)
             cut, wait_ms, habits = played(turn, habits, logits, profile)
-            found.append(Said(place, paused, cut, None if cut else wait_ms))
-    return found
+            turns.append(Said(place, paused, cut, None if cut else wait_ms))
+    return turns
 
 
-def talk_row(said: Sequence[Said], share: float) -> str:
+def talk_row(turns: Sequence[Said], share: float) -> str:
     """Returns cut-ins among the paused turns and the wait after the others, for first and later turns."""
     cells = []
-    for chosen in ([one for one in said if one.place == 0], [one for one in said if one.place > 0]):
+    for chosen in ([turn for turn in turns if turn.place == 0], [turn for turn in turns if turn.place > 0]):
         cells += [
-            _cell([one for one in chosen if one.paused]) if share > 0 else "–",
-            _cell([one for one in chosen if not one.paused]) if share < 1 else "–",
+            _cell([turn for turn in chosen if turn.paused]) if share > 0 else "–",
+            _cell([turn for turn in chosen if not turn.paused]) if share < 1 else "–",
         ]
     return " | ".join(cells)
 
 
-def _cell(said: Sequence[Said]) -> str:
-    waits_ms = [one.wait_ms for one in said if one.wait_ms is not None]
-    cut = 100 * float(np.mean([one.cut for one in said]))
+def _cell(turns: Sequence[Said]) -> str:
+    waits_ms = [turn.wait_ms for turn in turns if turn.wait_ms is not None]
+    cut = 100 * float(np.mean([turn.cut for turn in turns]))
     if not waits_ms:
         return f"{cut:.0f} %"
     p50, p95 = np.percentile(waits_ms, [50, 95])

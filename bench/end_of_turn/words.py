@@ -51,14 +51,14 @@ class Whisper:
 
     def transcripts_at_silences(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
-        onset, found = silences(turn, heard)
+        onset, pauses = silences(turn, heard)
         asked = []
-        for silence in found:
+        for silence in pauses:
             row = SilenceTranscripts(edge=int(silence.edge), words={})
-            at = _asked_at(silence, ASKED_AT_MS)
-            if at is not None:
-                begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
-                decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
+            position = _asked_at(silence, ASKED_AT_MS)
+            if position is not None:
+                begin = max(0, onset - _PRE_ROLL, position - samples_of_s(WINDOW_S))
+                decoded = self._model.decode(turn.pcm[begin:position], "en", retry=True)
                 assert decoded is not None, "the run is not interrupted"
                 punctuation = (
                     (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
@@ -77,8 +77,8 @@ def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
     """
     if silence.until - silence.edge <= samples_of_ms(SHORTEST_MS):
         return None
-    at = max(silence.known_at, -(-(silence.edge + samples_of_ms(wait_ms)) // 320) * 320)
-    return Samples(at) if at < silence.until else None
+    position = max(silence.known_at, -(-(silence.edge + samples_of_ms(wait_ms)) // 320) * 320)
+    return Samples(position) if position < silence.until else None
 
 
 def _transcribe(whisper: Path, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO) -> None:
@@ -100,7 +100,7 @@ def listen(turns: Sequence[Turn], cache: Path, whisper: Path) -> dict[str, list[
     """
     known: dict[str, list[SilenceTranscripts]] = {}
     if cache.exists():
-        known = {row["key"]: [_read(one) for one in row["asked"]] for row in map(json.loads, _lines(cache))}
+        known = {row["key"]: [_read(silence) for silence in row["asked"]] for row in map(json.loads, _lines(cache))}
     lacking = [turn for turn in turns if turn.key not in known]
     if lacking:
         with cache.open("a") as file:
@@ -114,5 +114,6 @@ def _lines(cache: Path) -> list[str]:
 
 def _read(row: SilenceTranscripts) -> SilenceTranscripts:
     return SilenceTranscripts(
-        edge=row["edge"], words={at: StoredTranscript(*said) for at, said in row["words"].items()}
+        edge=row["edge"],
+        words={position: StoredTranscript(*transcript) for position, transcript in row["words"].items()},
     )

@@ -70,7 +70,7 @@ class Rates:
 
 def rates(pairs: Sequence[Pair], hits: Callable[[Pair], bool]) -> Rates:
     """Counts the pairs that hit by this rule."""
-    same, others = [one for one in pairs if one.same], [one for one in pairs if not one.same]
+    same, others = [pair for pair in pairs if pair.same], [pair for pair in pairs if not pair.same]
     return Rates(len(same), sum(map(hits, same)), len(others), sum(map(hits, others)))
 
 
@@ -91,26 +91,26 @@ def print_rates(pairs: Sequence[Pair], embedder: Embedder | None) -> None:
 
     rules: list[tuple[str, Callable[[Pair], bool]]] = [
         ("shipped", shipped),
-        ("gate alone", lambda one: not one.refusal),
+        ("gate alone", lambda pair: not pair.refusal),
     ]
     if embedder is not None:
-        rules.append((f"embedding alone, {threshold:g}", lambda one: similarity[one] >= threshold))
+        rules.append((f"embedding alone, {threshold:g}", lambda pair: similarity[pair] >= threshold))
     print("| rule | pairs | paraphrases that hit | false hits | upper bound (95 %) |\n|---|---|---|---|---|")
     for name, rule in rules:
-        groups = [(language, [one for one in pairs if one.language == language]) for language in ("en", "de", "fr")]
+        groups = [(language, [pair for pair in pairs if pair.language == language]) for language in ("en", "de", "fr")]
         groups += [(f"part {part}", of_parts(pairs, part)) for part in "abcdef"]
         for group, chosen in [*groups, ("all", list(pairs))]:
             if chosen:
-                found = rates(chosen, rule)
+                rate = rates(chosen, rule)
                 print(
-                    f"| {name} | {group} | {found.hits} of {found.same} ({found.hit_rate:.0%}) | "
-                    f"{found.false_hits} of {found.others} | {found.bound:.2%} |"
+                    f"| {name} | {group} | {rate.hits} of {rate.same} ({rate.hit_rate:.0%}) | "
+                    f"{rate.false_hits} of {rate.others} | {rate.bound:.2%} |"
                 )
     if embedder is not None:
         print("\n| threshold | paraphrases that hit | embedding alone: false hits |\n|---|---|---|")
         for step in (0.90, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97):
-            kept = rates(pairs, lambda one, step=step: not one.refusal and similarity[one] >= step)  # type: ignore[misc]
-            alone = rates(pairs, lambda one, step=step: similarity[one] >= step)  # type: ignore[misc]
+            kept = rates(pairs, lambda pair, step=step: not pair.refusal and similarity[pair] >= step)  # type: ignore[misc]
+            alone = rates(pairs, lambda pair, step=step: similarity[pair] >= step)  # type: ignore[misc]
             print(f"| {step:g} | {kept.hit_rate:.0%} | {alone.false_hits} of {alone.others} |")
 
 
@@ -209,7 +209,7 @@ async def store_answer(chat: CachedChat, voice: Voice, request: str) -> None:
 def make_voice() -> Voice:
     """Returns the voice that the default settings choose."""
     settings = load_settings(None, {}, ["tts.timeout_s=30"]).settings
-    candidate = next(one for one in voice_candidates(settings) if not one.lacking)
+    candidate = next(candidate for candidate in voice_candidates(settings) if not candidate.lacking)
     return remembered(voices.make_voice(settings, candidate))
 
 

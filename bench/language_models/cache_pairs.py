@@ -113,10 +113,10 @@ def groups_taken_for_the_same(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
     pairs = list(pairs)
     root: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def find(one: tuple[str, str]) -> tuple[str, str]:
-        while root.setdefault(one, one) != one:
-            one = root[one]
-        return one
+    def find(item: tuple[str, str]) -> tuple[str, str]:
+        while root.setdefault(item, item) != item:
+            item = root[item]
+        return item
 
     for pair in pairs:
         for text in (pair.stored, pair.asked):

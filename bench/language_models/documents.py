@@ -112,7 +112,7 @@ async def read(settings: Settings, parts: int) -> tuple[float, float, float]:
 
 async def compare(parts: int, ttfts_ms: Sequence[float], parallels: Sequence[int]) -> list[ReadingFigures]:
     """Returns the figures of every combination."""
-    found = []
+    results = []
     with tempfile.TemporaryDirectory() as folder:
         for ttft_ms in ttfts_ms:
             async with served([LlmBehaviour(ttft_ms, 50.0, SUMMARY)]) as (server,):
@@ -126,19 +126,20 @@ async def compare(parts: int, ttfts_ms: Sequence[float], parallels: Sequence[int
                 for parallel in parallels:
                     section = DocumentsSection(part_chars=PART_CHARS, max_parallel=parallel, max_parts=parts)
                     figures = await read(replace(settings, documents=section), parts)
-                    found.append(ReadingFigures(ttft_ms, parallel, *figures))
-    return found
+                    results.append(ReadingFigures(ttft_ms, parallel, *figures))
+    return results
 
 
-def table(found: Sequence[ReadingFigures]) -> str:
+def table(figures: Sequence[ReadingFigures]) -> str:
     """Returns the table in markdown."""
     lines = [
         "| first token, ms | at once | first sound, ms | first summary, ms | all summaries, s |",
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.ttft_ms:.0f} | {one.parallel} | {one.sound_ms:.0f} | {one.summary_ms:.0f} | {one.all_ms / 1000:.1f} |"
-        for one in found
+        f"| {figure.ttft_ms:.0f} | {figure.parallel} | {figure.sound_ms:.0f} | {figure.summary_ms:.0f} "
+        f"| {figure.all_ms / 1000:.1f} |"
+        for figure in figures
     ]
     return "\n".join(lines) + "\n"
 

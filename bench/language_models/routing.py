@@ -51,8 +51,8 @@ def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
     """Delays a share of the answers by `slow_s`."""
     usual = steady(typical_s)
 
-    def nature(at: float, rng: random.Random) -> Fate:
-        took = usual(at, rng)
+    def nature(time_s: float, rng: random.Random) -> Fate:
+        took = usual(time_s, rng)
         assert isinstance(took, float)
         return took + (slow_s if rng.random() < share else 0.0)
 
@@ -61,7 +61,7 @@ def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
 
 def during(begin: float, end: float, then: Nature, otherwise: Nature) -> Nature:
     """Behaves like `then` from `begin` to `end` of the story, and like `otherwise` outside."""
-    return lambda at, rng: (then if begin <= at < end else otherwise)(at, rng)
+    return lambda time_s, rng: (then if begin <= time_s < end else otherwise)(time_s, rng)
 
 
 def _dead(fate: Fate) -> Nature:
@@ -70,7 +70,7 @@ def _dead(fate: Fate) -> Nature:
 
 def _flapping(typical_s: float, periods: int) -> Nature:
     usual = steady(typical_s)
-    return lambda at, rng: "refused" if int(at * 2 * periods) % 2 else usual(at, rng)
+    return lambda time_s, rng: "refused" if int(time_s * 2 * periods) % 2 else usual(time_s, rng)
 
 
 NEAR, MIDDLE, FAR = steady(0.10), steady(0.15), steady(0.25)
@@ -142,9 +142,9 @@ class _Turn:
     """One question on virtual time."""
 
     def __init__(
-        self, routing: Routing, natures: Sequence[Nature], at: float, rng: random.Random, tally: Tally
+        self, routing: Routing, natures: Sequence[Nature], start_s: float, rng: random.Random, tally: Tally
     ) -> None:
-        self._routing, self._natures, self._start_s, self._rng, self._tally = routing, natures, at, rng, tally
+        self._routing, self._natures, self._start_s, self._rng, self._tally = routing, natures, start_s, rng, tally
         self._due: list[tuple[float, int, ChatEvent | LlmError]] = []
         self._closed: set[int] = set()
         self._first_s: float | None = None

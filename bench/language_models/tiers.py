@@ -69,17 +69,17 @@ class Labelled:
 
 def labelled(text: str) -> list[Labelled]:
     """Returns the requests of the file. Of each language and label, the odd ones make the score."""
-    found: list[Labelled] = []
+    requests: list[Labelled] = []
     seen: dict[tuple[str, str], int] = {}
     for line in text.splitlines():
         if not line or line.startswith("#"):
             continue
         language, label, rest = line.split(" ", 2)
         seen[language, label] = number = seen.get((language, label), 0) + 1
-        before, _, said = rest.rpartition(" >> ")
+        before, _, request_text = rest.rpartition(" >> ")
         size: Size = "large" if label == "large" else "small"
-        found.append(Labelled(language, size, said, before, "make" if number % 2 else "judge"))
-    return found
+        requests.append(Labelled(language, size, request_text, before, "make" if number % 2 else "judge"))
+    return requests
 
 
 @dataclass(slots=True)
@@ -120,10 +120,13 @@ def confusion_rows(requests: Sequence[Labelled]) -> Iterable[str]:
     yield "| requests | small as small | small as large | large as small | large as large | right |"
     yield "|---|---|---|---|---|---|"
     rows: list[tuple[str, list[Labelled]]] = [
-        (f"half that {half}s", [one for one in requests if one.half == half]) for half in get_args(Half)
+        (f"half that {half}s", [request for request in requests if request.half == half]) for half in get_args(Half)
     ]
     judging = rows[-1][1]
-    rows += [(f"of it, {code}", [one for one in judging if one.language == code]) for code in ("en", "de", "fr", "es")]
+    rows += [
+        (f"of it, {code}", [request for request in judging if request.language == code])
+        for code in ("en", "de", "fr", "es")
+    ]
     for name, chosen in rows:
         table = confusion(chosen)
         counts = (table.small_as_small, table.small_as_large, table.large_as_small, table.large_as_large)
@@ -237,7 +240,7 @@ async def run(requests: Sequence[Labelled], ttfts_ms: Sequence[float], costs: Co
         bridged = await ask_all(servers, {"small", "large"}, requests, costs, at_once, bridge=True)
         print(bridged.row("by score, with `bridge`"))
         servers[0].configure(LlmBehaviour(ttft_ms=ttfts_ms[0], tokens_per_s=60.0, reply=REFUSAL))
-        missed = [one for one in requests if one.chosen == "small"]
+        missed = [request for request in requests if request.chosen == "small"]
         declined = await ask_all(servers, {"small", "large"}, missed, costs, at_once)
         times = [ms for values in declined.first_ms.values() for ms in values]
         print(
@@ -261,13 +264,16 @@ def main() -> None:
     options = parser.parse_args()
     requests = labelled(FILE.read_text(encoding="utf-8"))
     print("\n".join(confusion_rows(requests)))
-    for one in (one for one in requests if options.wrong and one.half == "make" and one.chosen != one.label):
-        print(f"{one.language} {one.label}: {one.text} ({request_size(one.messages, one.language).why})")
+    for request in (
+        request for request in requests if options.wrong and request.half == "make" and request.chosen != request.label
+    ):
+        size = request_size(request.messages, request.language)
+        print(f"{request.language} {request.label}: {request.text} ({size.why})")
     if options.score_only:
         return
     print()
     costs = Costs(tuple(options.small_price), tuple(options.large_price), tuple(options.tokens))
-    half = [one for one in requests if one.half == options.half]
+    half = [request for request in requests if request.half == options.half]
     asyncio.run(run(half, (options.small_ms, options.large_ms), costs, options.at_once))
 
 

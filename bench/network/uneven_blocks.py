@@ -152,12 +152,12 @@ class Client:
         size = REPLY_RATE_HZ * network.block_ms // 1000
         narrow = StreamResampler(REPLY_RATE_HZ, 8000)
         until_s = middle_s + network.stall_ms / 1000
-        for at in range(0, len(pcm), size):
-            due_s = began_s + min(at + size, len(pcm)) / REPLY_RATE_HZ + rng.uniform(0, network.jitter_ms) / 1000
+        for start in range(0, len(pcm), size):
+            due_s = began_s + min(start + size, len(pcm)) / REPLY_RATE_HZ + rng.uniform(0, network.jitter_ms) / 1000
             if middle_s < due_s < until_s:
                 due_s = until_s
             await asyncio.sleep(max(0.0, due_s - loop.time()))
-            part = pcm[at : at + size]
+            part = pcm[start : start + size]
             if network.format == "pcm":
                 coded = part.astype("<i2").tobytes()
             else:
@@ -227,8 +227,8 @@ def networks(options: argparse.Namespace) -> list[Network]:
 
 async def run(options: argparse.Namespace) -> None:
     """Measures and prints."""
-    found = [one for one in read_recordings(MANIFEST) if one.id == options.clip]
-    if not found:
+    recordings = [recording for recording in read_recordings(MANIFEST) if recording.id == options.clip]
+    if not recordings:
         raise SystemExit(f"--clip {options.clip}: {MANIFEST} has no such clip.")
     async with AsyncExitStack() as running:
         url = options.url
@@ -239,7 +239,7 @@ async def run(options: argparse.Namespace) -> None:
             url = (await running.enter_async_context(server(llm.url, assigned, folder / "serve.log"))).url
         print(HEAD, flush=True)
         for network in networks(options):
-            turns = await measure(url, found[0], network, options.rounds)
+            turns = await measure(url, recordings[0], network, options.rounds)
             print(row(network, turns), flush=True)
             if options.words:
                 for turn in turns:

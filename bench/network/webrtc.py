@@ -51,8 +51,12 @@ HEAD = (
 
 def clips(count: int) -> list[Recording]:
     """Returns short clips with a known end and transcript."""
-    known = [one for one in read_recordings(MANIFEST) if one.kind == "plain" and one.transcript]
-    return [one for one in known if len(one.pcm) < LONGEST_S * REPLY_RATE_HZ and one.end_unsure_s < 0.06][:count]
+    known = [recording for recording in read_recordings(MANIFEST) if recording.kind == "plain" and recording.transcript]
+    return [
+        recording
+        for recording in known
+        if len(recording.pcm) < LONGEST_S * REPLY_RATE_HZ and recording.end_unsure_s < 0.06
+    ][:count]
 
 
 async def serve(settings: Sequence[str]) -> None:
@@ -61,8 +65,8 @@ async def serve(settings: Sequence[str]) -> None:
         folder = Path(name)
         async with model(LlmBehaviour(), folder) as llm:
             assigned = [f"trace.dir={folder / 'traces'}", f"server.host={ADDRESSES[SERVER]}", *settings]
-            async with server(llm.url, assigned, folder / "serve.log", _INSECURE) as one:
-                print(one.url.split("/")[2], flush=True)
+            async with server(llm.url, assigned, folder / "serve.log", _INSECURE) as running_server:
+                print(running_server.url.split("/")[2], flush=True)
                 await asyncio.to_thread(sys.stdin.read)
 
 
@@ -76,7 +80,7 @@ def _run_calls(host: str, transport: str, count: int) -> list[dict[str, Any]]:
 
 async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]:
     """Says the clips on one connection. Returns latency, words and errors of each."""
-    microphone, found = Microphone(), []
+    microphone, delays = Microphone(), []
     loop = asyncio.get_running_loop()
     async with (by_webrtc if transport == "webrtc" else by_websocket)(host, microphone) as heard:
         for clip in clips(count):
@@ -95,8 +99,8 @@ async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]
             onsets = [at_s for at_s in heard.onsets_s[before:] if at_s > end_s]
             counted = word_errors([(clip.transcript or "", words)], "en")
             latency_ms = (onsets[0] - end_s) * 1000 if onsets else None
-            found.append({"ms": latency_ms, "errors": counted.errors, "of": counted.said, "words": words})
-    return found
+            delays.append({"ms": latency_ms, "errors": counted.errors, "of": counted.said, "words": words})
+    return delays
 
 
 def row(loss: float, jitter_ms: float, transport: str, turns: Sequence[dict[str, Any]]) -> str:
@@ -111,7 +115,7 @@ def row(loss: float, jitter_ms: float, transport: str, turns: Sequence[dict[str,
 async def measure(network: LossyNetwork, options: argparse.Namespace) -> None:
     """Measures all networks and prints the table."""
     python = [sys.executable, "-m", "bench.network.webrtc"]
-    settings = [part for one in options.set for part in ("--set", one)]
+    settings = [part for setting in options.set for part in ("--set", setting)]
     pipe = asyncio.subprocess.PIPE
     serving = await asyncio.create_subprocess_exec(
         *inside(SERVER, [*python, "--role", "server", *settings]), stdin=pipe, stdout=pipe
@@ -142,9 +146,9 @@ async def _client(python: list[str], host: str, transport: str, count: int) -> l
     command = [*python, "--role", "client", "--host", host, "--transport", transport, "--clips", str(count)]
     for _ in range(TRIES):
         client = await asyncio.create_subprocess_exec(*inside(CLIENT, command), stdout=asyncio.subprocess.PIPE)
-        said, _ = await client.communicate()
+        output, _ = await client.communicate()
         if client.returncode == 0:
-            turns: list[dict[str, Any]] = json.loads(said)
+            turns: list[dict[str, Any]] = json.loads(output)
             return turns
     return []
 

@@ -39,8 +39,8 @@ class Microphone:
 
     def frame(self, now_s: float) -> Pcm:
         """Returns the frame that was captured just before `now_s`."""
-        at = round((now_s - self.began_s) * 50) * FRAME
-        part = self.pcm[at : at + FRAME] if at >= 0 else self.pcm[:0]
+        position = round((now_s - self.began_s) * 50) * FRAME
+        part = self.pcm[position : position + FRAME] if position >= 0 else self.pcm[:0]
         return np.concatenate([part, np.zeros(FRAME - len(part), np.int16)])
 
 

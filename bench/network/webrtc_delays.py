@@ -105,8 +105,8 @@ def measure(network: LossyNetwork, loss: float, jitter_ms: float, seconds: float
     network.loss, network.jitter_s = loss / 100, jitter_ms / 1000
     subprocess.run(inside(CLIENT, [*command, "sender"]), check=False)
     delays: dict[str, list[float]] = json.loads(receiver.communicate()[0])
-    wanted = round(seconds / BLOCK_S)
-    concealed = 100 * (wanted - len(delays["udp"])) / wanted
+    block_count = round(seconds / BLOCK_S)
+    concealed = 100 * (block_count - len(delays["udp"])) / block_count
     return f"| {loss:g} | {jitter_ms:g} | {_spread(delays['tcp'])} | {_spread(delays['udp'])} | {concealed:.1f} |"
 
 
@@ -114,7 +114,7 @@ def _spread(delays_ms: list[float]) -> str:
     if not delays_ms:
         return "-"
     beyond = np.array(delays_ms) - ONE_WAY_S * 1000
-    return " / ".join(f"{one:.0f}" for one in (*np.percentile(beyond, [50, 95, 99]), beyond.max()))
+    return " / ".join(f"{delay:.0f}" for delay in (*np.percentile(beyond, [50, 95, 99]), beyond.max()))
 
 
 def main() -> None:

@@ -56,17 +56,17 @@ def serving(folder: Path, settings: list[str]) -> Iterator[str]:
     """Runs `repartee serve` while the block runs. Yields the URL of the page."""
     assigned = ["server.port=0", "skills.store_timers=false", f"trace.dir={folder / 'traces'}", *settings]
     command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
-    command += [part for one in assigned for part in ("--set", one)]
-    said = folder / "server.log"
-    with said.open("wb") as output:
+    command += [part for name in assigned for part in ("--set", name)]
+    log_path = folder / "server.log"
+    with log_path.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     try:
         end_s = time.monotonic() + READY_WITHIN_S
-        while not re.search(r"\bready\b", said.read_text()):
+        while not re.search(r"\bready\b", log_path.read_text()):
             if process.poll() is not None or time.monotonic() > end_s:
-                raise SystemExit(f"repartee serve did not become ready:\n{said.read_text()}")
+                raise SystemExit(f"repartee serve did not become ready:\n{log_path.read_text()}")
             time.sleep(0.05)
-        address = re.search(r"http://\S+", said.read_text())
+        address = re.search(r"http://\S+", log_path.read_text())
         assert address is not None, "it prints the page's address before it is ready"
         yield address[0]
     finally:

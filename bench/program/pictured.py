@@ -13,8 +13,8 @@ def check_recognizer(shown: str, settings: Sequence[str] = ()) -> None:
         shown: Name of the recognizer in the picture.
         settings: Settings given with --set. One that names the recognizer permits it.
     """
-    wanted = shown == SETUP_RECOGNIZER or any(setting.startswith("stt.engine=") for setting in settings)
-    if not wanted:
+    is_needed = shown == SETUP_RECOGNIZER or any(setting.startswith("stt.engine=") for setting in settings)
+    if not is_needed:
         raise SystemExit(
             f"the picture would show {shown}, but set-up installs {SETUP_RECOGNIZER}: run repartee models pull tiny.en"
         )

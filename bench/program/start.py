@@ -33,8 +33,8 @@ def imports_ms() -> list[tuple[str, float]]:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", COMMAND], capture_output=True, text=True, check=True
     )
-    found = [(match[4], int(match[2]) / 1000) for match in map(_LINE.match, done.stderr.splitlines()) if match]
-    return sorted(found, key=lambda one: -one[1])
+    imports = [(match[4], int(match[2]) / 1000) for match in map(_LINE.match, done.stderr.splitlines()) if match]
+    return sorted(imports, key=lambda pair: -pair[1])
 
 
 def ready_s() -> float | None:

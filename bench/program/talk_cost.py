@@ -42,7 +42,7 @@ async def _drawn(seconds: float, *, speaking: bool) -> None:
     screen = Watched(controls, clock=lambda: "14:10:07")
     chance = random.Random(1)
     first_s = 0.0
-    said: list[str] = []  # while it draws, Textual keeps what is printed
+    lines: list[str] = []  # while it draws, Textual keeps what is printed
 
     async def converse() -> None:
         nonlocal first_s
@@ -70,14 +70,14 @@ async def _drawn(seconds: float, *, speaking: bool) -> None:
             await asyncio.sleep(0.05)
         used_s, took_s = _used_s() - used_s, time.perf_counter() - since_s
         name = "speaking" if speaking else "listening"
-        said.append(f"{name}: {60 * used_s / took_s:.2f} s of processor time per minute")
-        said.append(f"first picture {1000 * first_s:.0f} ms after the imports")
+        lines.append(f"{name}: {60 * used_s / took_s:.2f} s of processor time per minute")
+        lines.append(f"first picture {1000 * first_s:.0f} ms after the imports")
         screen.exit()
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(converse(), name="conversation")
         await screen.run_async()
-    print(*said, sep="\n")
+    print(*lines, sep="\n")
 
 
 def _used_s() -> float:
@@ -103,8 +103,8 @@ def on_a_terminal(arguments: list[str]) -> str:
     environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     run = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environ, text=True)
     os.close(theirs)
-    said, _ = run.communicate(timeout=120)  # Textual draws on standard error
-    return f"{said}{drawn[0] / 1000:.0f} kB were drawn\n"
+    text, _ = run.communicate(timeout=120)  # Textual draws on standard error
+    return f"{text}{drawn[0] / 1000:.0f} kB were drawn\n"
 
 
 def imports() -> str:

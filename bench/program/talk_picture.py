@@ -137,19 +137,19 @@ def record(turn: int, stages: Mapping[Stage, float], outcome: Outcome = "answere
 def placed(reply_id: ReplyId, text: str, start_ms: float = 0.0) -> WordsTimed:
     """Places the words of a text one after another."""
     words = tuple(
-        TimedWord(word, start_ms + at * WORD_MS, start_ms + (at + 1) * WORD_MS, estimated=False)
-        for at, word in enumerate(text.split())
+        TimedWord(word, start_ms + index * WORD_MS, start_ms + (index + 1) * WORD_MS, estimated=False)
+        for index, word in enumerate(text.split())
     )
     return WordsTimed(reply_id, words)
 
 
-def exchange(turn: int, said: str, units: Sequence[str], stages: Mapping[Stage, float]) -> list[SessionEvent]:
+def exchange(turn: int, text: str, units: Sequence[str], stages: Mapping[Stage, float]) -> list[SessionEvent]:
     """Returns the events of a turn from its first word to its record."""
     reply_id = ReplyId(turn, 1)
     facts: list[SessionEvent] = [
         SpeechStarted(turn, 0.0, ItemId(f"user-{turn}")),
-        InterimWords(said, low_confidence=False),
-        UserTurnCommitted(turn, said, low_confidence=False, item=None, speech_end_ms=1000.0, origin="spoken"),
+        InterimWords(text, low_confidence=False),
+        UserTurnCommitted(turn, text, low_confidence=False, item=None, speech_end_ms=1000.0, origin="spoken"),
         ReplyStarted(reply_id, ItemId(f"reply-{turn}"), spoken=True),
     ]
     start_ms = 0.0

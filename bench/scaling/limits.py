@@ -75,7 +75,7 @@ def limits(given: Inputs) -> list[Limit]:
     tokens = given.turns * turn_tokens(given)
     _, down_kb_s = traffic_kb_s(given)
     balanced = given.balancer_targets * given.zones * machine
-    found = [
+    limits = [
         Limit(
             "`server.max_sessions` as shipped", int(given.max_sessions), "raise it to what the machine carries (below)"
         ),
@@ -135,7 +135,7 @@ def limits(given: Inputs) -> list[Limit]:
             "ask for more; fewer and larger cells",
         ),
     ]
-    return sorted(found, key=lambda limit: limit.conversations)
+    return sorted(limits, key=lambda limit: limit.conversations)
 
 
 def breaks_between(given: Inputs, carried: int, conversations: int) -> list[Limit]:

@@ -51,8 +51,8 @@ def choices_table(given: Inputs, size: int = SIZES[-1]) -> str:
     """Returns the cost of one conversation for an hour, by the way it is run, at this number of conversations."""
     rows = []
     for engines, llm, webrtc, name in CHOICES:
-        found = cost(given, capacity(given, size, webrtc=webrtc), engines, llm)
-        rows.append((name, *_cost_cells(found, size)[:-1]))
+        costs = cost(given, capacity(given, size, webrtc=webrtc), engines, llm)
+        rows.append((name, *_cost_cells(costs, size)[:-1]))
     head = (f"at {_number(size)}", "gateways", "engines", "Redis", "network", "LLM", "sum for one, $/h")
     return _table(head, rows)
 
@@ -61,9 +61,9 @@ def breaks_table(given: Inputs, sizes: Sequence[int] = SIZES) -> str:
     """Returns what breaks on the way to each number of conversations, in this order, and the remedies."""
     rows = []
     for carried, size in pairwise((0, *sizes)):
-        found = breaks_between(given, carried, size)
-        rows += [_limit_row(f"up to {_number(size)}", limit) for limit in found]
-        if not found:
+        breaks = breaks_between(given, carried, size)
+        rows += [_limit_row(f"up to {_number(size)}", limit) for limit in breaks]
+        if not breaks:
             rows.append((f"up to {_number(size)}", "nothing", "", "one process on one machine"))
     rows += [_limit_row("beyond", limit) for limit in limits(given) if limit.conversations >= sizes[-1]]
     return _table(("conversations", "what breaks", "from", "remedy"), rows)
@@ -122,15 +122,15 @@ def _capacity_row(needed: Capacity) -> tuple[str, ...]:
         _number(needed.gateways),
         f"{_number(needed.cpu_engines)}, or {_number(needed.gpu_engines)}",
         _number(needed.redis),
-        " / ".join(_millions(one) for one in (tokens.new, tokens.cached, tokens.answers)),
+        " / ".join(_millions(rate) for rate in (tokens.new, tokens.cached, tokens.answers)),
         _number(needed.llm_replicas),
         f"{_rate(needed.up_gb_s)} / {_rate(needed.down_gb_s)}",
     )
 
 
-def _cost_cells(found: Cost, conversations: int) -> tuple[str, ...]:
-    parts = (found.gateways, found.engines, found.redis, found.network, found.llm, found.total)
-    return (*(f"{part / conversations:.4f}" for part in parts), _number(found.total))
+def _cost_cells(costs: Cost, conversations: int) -> tuple[str, ...]:
+    parts = (costs.gateways, costs.engines, costs.redis, costs.network, costs.llm, costs.total)
+    return (*(f"{part / conversations:.4f}" for part in parts), _number(costs.total))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -38,19 +38,19 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def pair(one: Spread | None) -> str:
+def pair(first: Spread | None) -> str:
     """Formats p50 / p95."""
-    return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f}"
+    return NONE if first is None else f"{first.p50:.0f} / {first.p95:.0f}"
 
 
-def triple(one: Spread | None) -> str:
+def triple(first: Spread | None) -> str:
     """Formats p50 / p95 / max."""
-    return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f} / {one.maximum:.0f}"
+    return NONE if first is None else f"{first.p50:.0f} / {first.p95:.0f} / {first.maximum:.0f}"
 
 
-def numbers(one: Spread) -> str:
+def numbers(first: Spread) -> str:
     """Formats p50, p95 and max as three cells, to a tenth."""
-    return " | ".join(f"{value:.1f}" for value in (one.p50, one.p95, one.maximum))
+    return " | ".join(f"{value:.1f}" for value in (first.p50, first.p95, first.maximum))
 
 
 def each(values: Sequence[float]) -> str:

@@ -64,9 +64,13 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
 
 def _of_turns(run: Run, scenario: Scenario, variant: str) -> Iterator[tuple[str, str]]:
     rows, title = run.of(scenario, variant), f"{variant} {TITLES[scenario]}".lstrip()
-    one = turn_figures(rows)
-    yield f"{title}: latency p50 / p95 / max ms", triple(one.latency)
-    counts = f"{one.talked_over}, {one.unanswered}, {one.premature}, {one.turns}" if one.turns else NONE
+    turn_values = turn_figures(rows)
+    yield f"{title}: latency p50 / p95 / max ms", triple(turn_values.latency)
+    counts = (
+        f"{turn_values.talked_over}, {turn_values.unanswered}, {turn_values.premature}, {turn_values.turns}"
+        if turn_values.turns
+        else NONE
+    )
     yield f"{title}: talked over, unanswered, premature, of", counts
     stages = stage_spreads(rows)
     for name in STAGES:

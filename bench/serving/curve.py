@@ -34,12 +34,12 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
     if whisper is None:
         raise SystemExit("the words of tiny.en are needed: run repartee models pull tiny.en")
     try:
-        found = list(turns(manifest, "judge"))
+        judged_turns = list(turns(manifest, "judge"))
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve, each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
         network = None if path is None else SmartTurn(path)
-        moments = heard_moments(found, Path(folder), network, whisper)
+        moments = heard_moments(judged_turns, Path(folder), network, whisper)
     sources = [source for source in SHOWN_SOURCES if path is not None or "smart" not in source]
     return points_of(moments, sources)
 
@@ -47,7 +47,7 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
     """Returns points for fixed silences, each source over its thresholds, and the profiles with the last source."""
     logits = {source: keyed(moments, shipped_logits(moments, source)) for source in sources}
-    known = {source: within_turns(moments, found) for source, found in logits.items()}
+    known = {source: within_turns(moments, logit) for source, logit in logits.items()}
     shipped = profiles(moments, known[sources[-1]])
     drawn = [(curve.name, curve.points) for curve in curves(moments, known)]
     return tuple(point for source, costs in (*drawn, ("profile", shipped)) for point in _points(source, costs))

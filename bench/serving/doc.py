@@ -87,10 +87,10 @@ def _sections(run: Run, name: str) -> Iterator[str]:
         ("Speed of the language model", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
         ("Processor time", (cost_table(replace(run, costs=tuple(cost for cost in run.costs if not cost.variant))),)),
     ):
-        found = [part for part in parts if part]
-        if found:
+        names = [part for part in parts if part]
+        if names:
             yield f"## {title}"
-            yield from found
+            yield from names
             if title in _SAID:
                 yield _SAID[title]
 

@@ -31,8 +31,8 @@ class Spread:
 
 def spread(values: Iterable[float]) -> Spread | None:
     """Returns the distribution of the values; None if there are none."""
-    found = list(values)
-    return Spread(len(found), median(found), float(np.percentile(found, 95)), max(found)) if found else None
+    numbers = list(values)
+    return Spread(len(numbers), median(numbers), float(np.percentile(numbers, 95)), max(numbers)) if numbers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +138,18 @@ def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
     """Returns distributions by stage over measured turns, and of the client's latency minus the trace's."""
     traces = [(row, row.trace) for row in measured(rows)]
     paired = [(row, trace) for row, trace in traces if trace is not None]
-    found: dict[str, Spread | None] = {
+    spreads: dict[str, Spread | None] = {
         stage: spread(trace["stages"][stage]["ms"] for _, trace in paired) for stage in STAGES
     }
-    found = {stage: one for stage, one in found.items() if one is not None and one.maximum >= 0.05}
-    found[OUTSIDE] = spread(
+    spreads = {
+        stage: stage_spread
+        for stage, stage_spread in spreads.items()
+        if stage_spread is not None and stage_spread.maximum >= 0.05
+    }
+    spreads[OUTSIDE] = spread(
         row.latency_ms - trace["response_latency_ms"] for row, trace in paired if row.latency_ms is not None
     )
-    return {stage: one for stage, one in found.items() if one is not None}
+    return {stage: stage_spread for stage, stage_spread in spreads.items() if stage_spread is not None}
 
 
 def own_spread(rows: Sequence[Row]) -> Spread | None:
@@ -196,8 +200,8 @@ def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
     points = []
     for wait, rate in settings:
         if (by_rate and wait == shared_wait) or (not by_rate and rate == shared_rate):
-            found = [row.latency_ms or 0.0 for row in good if (row.ttft_ms, row.tokens_per_s) == (wait, rate)]
-            points.append(Point(rate if by_rate else wait, median(found), min(found), max(found)))
+            latencies_ms = [row.latency_ms or 0.0 for row in good if (row.ttft_ms, row.tokens_per_s) == (wait, rate)]
+            points.append(Point(rate if by_rate else wait, median(latencies_ms), min(latencies_ms), max(latencies_ms)))
     return sorted(points, key=lambda point: point.value)
 
 

@@ -40,10 +40,10 @@ def plot_latencies(run: Run, path: Path) -> None:
     axes.axvspan(*BAND_MS, color=_BAND, alpha=0.25, linewidth=0)
     for scenario, (label, colour) in SHOWN.items():
         rows = measured(run.of(scenario))
-        found = sorted(row.latency_ms for row in rows if row.latency_ms is not None and not row.cut_in)
-        if found:
-            shares = [100 * (place + 1) / len(found) for place in range(len(found))]
-            axes.step(found, shares, where="post", color=colour, label=f"{label} ({len(found)})")
+        latencies_ms = sorted(row.latency_ms for row in rows if row.latency_ms is not None and not row.cut_in)
+        if latencies_ms:
+            shares = [100 * (place + 1) / len(latencies_ms) for place in range(len(latencies_ms))]
+            axes.step(latencies_ms, shares, where="post", color=colour, label=f"{label} ({len(latencies_ms)})")
     axes.set(xlim=(0, None), ylim=(0, 102), xlabel="from the last word to the first sound of the reply, ms")
     axes.set_ylabel("turns answered by then, %")
     axes.grid(alpha=0.25)
@@ -69,20 +69,22 @@ def plot_curve(run: Run, path: Path) -> None:
     """Draws the median wait against the share of paused turns that are cut into; and complete latencies as measured."""
     _figure, axes = plt.subplots(figsize=(7.5, 4.4))
     for source in dict.fromkeys(point.source for point in run.curve if point.source != "profile"):
-        found = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]
+        points = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]
         style = "o--" if source == "fixed" else "-"
-        axes.plot(*zip(*found, strict=True), style, color=colour_of(source), label=source, markersize=3)
+        axes.plot(*zip(*points, strict=True), style, color=colour_of(source), label=source, markersize=3)
     for point in run.curve:
         if point.source == "profile":
-            at = (point.median_ms, 100 * point.cut_share)
-            axes.plot(*at, "D", color=colour_of("sound+text+smart"))
-            axes.annotate(point.setting, at, xytext=(6, 4), textcoords="offset points")
+            point_place = (point.median_ms, 100 * point.cut_share)
+            axes.plot(*point_place, "D", color=colour_of("sound+text+smart"))
+            axes.annotate(point.setting, point_place, xytext=(6, 4), textcoords="offset points")
     for variant in ("", *run.variants):
         plain, paused = turn_figures(run.of("turns", variant)), turn_figures(run.of("paused", variant))
         if plain.latency is not None and paused.turns:
-            at = (plain.latency.p50, 100 * paused.talked_over_share)
-            axes.plot(*at, "x", color="#000000")
-            axes.annotate(f"{variant or 'this run'}, measured", at, xytext=(6, -11), textcoords="offset points")
+            point_place = (plain.latency.p50, 100 * paused.talked_over_share)
+            axes.plot(*point_place, "x", color="#000000")
+            axes.annotate(
+                f"{variant or 'this run'}, measured", point_place, xytext=(6, -11), textcoords="offset points"
+            )
     axes.set(xlim=(100, 1250), ylim=(0, 104), xlabel="median wait after the last word, ms; x: the whole latency")
     axes.set_ylabel("turns with a pause ≥ 300 ms cut into, %")
     axes.grid(alpha=0.25)

@@ -122,11 +122,11 @@ class CurvePoint:
 
 def total(costs: Iterable[Cost]) -> tuple[Cost, ...]:
     """Sums the costs for each scenario and variant."""
-    found: dict[tuple[Scenario, str], Cost] = {}
+    sums: dict[tuple[Scenario, str], Cost] = {}
     for cost in costs:
         key = (cost.scenario, cost.variant)
-        before = found.get(key, Cost(cost.scenario, 0.0, 0.0, 0.0, 0.0))
-        found[key] = Cost(
+        before = sums.get(key, Cost(cost.scenario, 0.0, 0.0, 0.0, 0.0))
+        sums[key] = Cost(
             cost.scenario,
             before.minutes + cost.minutes,
             before.loop_s + cost.loop_s,
@@ -134,7 +134,7 @@ def total(costs: Iterable[Cost]) -> tuple[Cost, ...]:
             before.engines_s + cost.engines_s,
             cost.variant,
         )
-    return tuple(found.values())
+    return tuple(sums.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def read(folder: Path) -> Run:
 
 
 def _row(values: dict[str, Any]) -> Row:
-    known = {one.name for one in fields(Row)}
+    known = {column.name for column in fields(Row)}
     return Row(**{name: value for name, value in values.items() if name in known and name != "traces"},
                traces=tuple(values["traces"]))  # fmt: skip
 

@@ -137,7 +137,7 @@ async def holds(stage: Stage, question: Recording, noises: Sequence[Recording]) 
 
 async def noises(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
     """Plays each noise alone, in its own connection."""
-    return [row for one in recordings for row in await _connection(stage, [one], _noises)]
+    return [row for recording in recordings for row in await _connection(stage, [recording], _noises)]
 
 
 async def _connection(stage: Stage, recordings: Sequence[Recording], play: Play) -> list[Row]:

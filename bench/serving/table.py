@@ -100,8 +100,8 @@ def main_table(run: Run) -> str:
     return "\n".join([*rows, "", note])
 
 
-def _bargein_cell(found: BargeinFigures) -> str:
-    return f"{pair(found.duck)}; {pair(found.stop)}"
+def _bargein_cell(figures: BargeinFigures) -> str:
+    return f"{pair(figures.duck)}; {pair(figures.stop)}"
 
 
 def _details(run: Run) -> Iterator[str]:
@@ -124,13 +124,19 @@ def turns_table(run: Run) -> str:
     )  # fmt: skip
     rows = []
     for scenario in OF_TURNS:
-        if found := run.of(scenario):
-            one = turn_figures(found)
-            counts = (one.unanswered, one.premature, one.several, one.wrong_replies, one.other_words)
-            turns = f"{one.turns}" + (f", {one.lost} lost" if one.lost else "")
-            errors = NONE if one.word_errors is None else percent(one.word_errors)
-            talked_over = (str(one.talked_over), triple(one.overlap))
-            rows.append((TITLES[scenario], turns, triple(one.latency), *talked_over, *map(str, counts), errors))
+        if scenario_rows := run.of(scenario):
+            figures = turn_figures(scenario_rows)
+            counts = (
+                figures.unanswered,
+                figures.premature,
+                figures.several,
+                figures.wrong_replies,
+                figures.other_words,
+            )
+            turns = f"{figures.turns}" + (f", {figures.lost} lost" if figures.lost else "")
+            errors = NONE if figures.word_errors is None else percent(figures.word_errors)
+            talked_over = (str(figures.talked_over), triple(figures.overlap))
+            rows.append((TITLES[scenario], turns, triple(figures.latency), *talked_over, *map(str, counts), errors))
     return table(heads, rows)
 
 
@@ -140,7 +146,7 @@ def stages_table(run: Run, scenario: Scenario) -> str:
     if not stages:
         return ""
     own = own_spread(run.of(scenario))
-    rows = [(shown(name), numbers(one)) for name, one in stages.items() if name != OUTSIDE]
+    rows = [(shown(name), numbers(stage)) for name, stage in stages.items() if name != OUTSIDE]
     rows += [("our own share of it", numbers(own))] if own is not None else []
     rows += [("measured outside, less the trace", numbers(stages[OUTSIDE]))] if OUTSIDE in stages else []
     lines = [f"| {name} | {cells} |" for name, cells in rows]
@@ -151,11 +157,11 @@ def interruptions(run: Run) -> Iterator[str]:
     """Yields a line each for barge-in, hold and noise."""
     bargein, hold, noise = run.of("bargein"), run.of("hold"), run.of("noise")
     if bargein:
-        one = bargein_figures(bargein)
+        figures = bargein_figures(bargein)
         yield (
-            f"- Barge-in, {one.tried} ({one.void} void): `repartee.duck` after {pair(one.duck)} ms, `speech_started` "
-            f"after {pair(one.stop)} ms, missed {one.missed}{_reasons(bargein)}; the interruption answered after "
-            f"{pair(one.answer)} ms."
+            f"- Barge-in, {figures.tried} ({figures.void} void): `repartee.duck` after {pair(figures.duck)} ms, "
+            f"`speech_started` after {pair(figures.stop)} ms, missed {figures.missed}{_reasons(bargein)}; "
+            f"the interruption answered after {pair(figures.answer)} ms."
         )
     if hold:
         good = measured(hold)

@@ -35,12 +35,12 @@ def engines_table(run: Run) -> str:
     costs = {(cost.scenario, cost.variant): cost for cost in run.costs}
     rows = []
     for name in ("", *variants) if variants else ():
-        if found := _like(run, "turns", name, variants):
-            one, stt = turn_figures(found), stage_spreads(found).get("stt")
+        if scenario_rows := _like(run, "turns", name, variants):
+            figures, stt = turn_figures(scenario_rows), stage_spreads(scenario_rows).get("stt")
             cost = costs.get(("turns", name))
             rows.append((
-                name or "this run's", str(one.turns), plain_cell(one),
-                "0.0 | 0.0 | 0.0" if stt is None else numbers(stt), str(one.unanswered),
+                name or "this run's", str(figures.turns), plain_cell(figures),
+                "0.0 | 0.0 | 0.0" if stt is None else numbers(stt), str(figures.unanswered),
                 NONE if cost is None else f"{per_minute(cost)[1]:.1f}",
             ))  # fmt: skip
     return table(heads, rows)

@@ -52,8 +52,8 @@ def engines_of(text: str) -> list[str]:
 
 
 def _names(text: str, known: Sequence[str]) -> list[str]:
-    wanted = [name for name in text.split(",") if name]
-    unknown = [name for name in wanted if name not in known]
+    names = [name for name in text.split(",") if name]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {','.join(known)}")
-    return wanted
+    return names

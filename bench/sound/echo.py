@@ -88,8 +88,8 @@ async def reply() -> Pcm:
 
 def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
     """Returns every clip of speech in sequence, each after the reply has played for a while."""
-    found: list[BargeIn] = []
-    at = samples_of_s(first_s) // FRAME_SAMPLES * FRAME_SAMPLES
+    result: list[BargeIn] = []
+    position = samples_of_s(first_s) // FRAME_SAMPLES * FRAME_SAMPLES
     for line in manifest.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["tag"] != "speech":
@@ -99,9 +99,9 @@ def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
         ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(MAX_LENGTH_S))
         cut = max(begins - samples_of_ms(300), 0)
         spoken = pcm[cut : ends + samples_of_ms(200)]
-        found.append(BargeIn(spoken, at, at + begins - cut, at + ends - cut))
-        at += (len(spoken) + samples_of_s(APART_S)) // FRAME_SAMPLES * FRAME_SAMPLES
-    return found
+        result.append(BargeIn(spoken, position, position + begins - cut, position + ends - cut))
+        position += (len(spoken) + samples_of_s(APART_S)) // FRAME_SAMPLES * FRAME_SAMPLES
+    return result
 
 
 def per_minute(places: Sequence[int], seconds: float) -> str:
@@ -139,7 +139,8 @@ def through(pcm: Pcm, canceller: Canceller) -> Pcm:
     sound = np.concatenate([room, pcm])
     sound = sound[: len(sound) // FRAME_SAMPLES * FRAME_SAMPLES]
     pieces = [
-        canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ) for at in range(0, len(sound), FRAME_SAMPLES)
+        canceller.clean(sound[start : start + FRAME_SAMPLES], start / MIC_RATE_HZ)
+        for start in range(0, len(sound), FRAME_SAMPLES)
     ]
     return np.concatenate(pieces)[len(room) :]
 
@@ -185,10 +186,10 @@ def words(folder: Path, clips: Sequence[Clip]) -> None:
                 pcm = pcm if snr_db is None else with_noise(pcm, noise, snr_db)
                 decoded = whisper.decode(segment_of(clip, through(pcm, KINDS[kind]())), "en", retry=True)
                 texts.append((clip["transcript"], decoded.text if decoded else ""))
-            found = word_errors(texts, "en")
+            errors = word_errors(texts, "en")
             heard = "clean" if snr_db is None else f"noise at {snr_db:g} dB"
-            wer = found.errors / found.said
-            print(f"| {kind} | {heard} | {wer:.2f} ({found.errors} of {found.said}) |", flush=True)
+            wer = errors.errors / errors.said
+            print(f"| {kind} | {heard} | {wer:.2f} ({errors.errors} of {errors.said}) |", flush=True)
 
 
 def processor_ms() -> float:
@@ -197,9 +198,9 @@ def processor_ms() -> float:
     sound = random.normal(0, 1000, 20 * MIC_RATE_HZ).astype(np.int16)
     canceller = EchoCanceller()
     began_s = time.process_time()
-    for at in range(0, len(sound), FRAME_SAMPLES):
-        canceller.add_reference(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
-        canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ - 0.1)
+    for start in range(0, len(sound), FRAME_SAMPLES):
+        canceller.add_reference(sound[start : start + FRAME_SAMPLES], MIC_RATE_HZ, start / MIC_RATE_HZ)
+        canceller.clean(sound[start : start + FRAME_SAMPLES], start / MIC_RATE_HZ - 0.1)
     return (time.process_time() - began_s) * 1000 / 20
 
 
@@ -210,7 +211,7 @@ def main() -> None:
     parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
     parser.add_argument("--words", action="store_true", help="also measure word errors")
     options = parser.parse_args()
-    said = asyncio.run(reply())
+    reply_pcm = asyncio.run(reply())
     network = SileroNetwork()
     print(f"{processor_ms():.1f} ms of processor time per second of sound\n\nWithout user speech\n")
     print(
@@ -222,7 +223,7 @@ def main() -> None:
     rooms += [("canceller", room) for room in OTHER_ROOMS]
     rooms += [("with noise suppression", Room(rt60_s=0.7)), ("nothing", Room(rt60_s=0.7))]
     for kind, room in rooms:
-        course = play_scene(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
+        course = play_scene(room, reply_pcm, options.seconds, KINDS[kind](), network=network, stops=False)
         print(residue(kind, room, course, options.seconds), flush=True)
     spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
@@ -233,7 +234,7 @@ def main() -> None:
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]
     talks += [("canceller", Room(rt60_s=0.7))]
     for kind, room in talks:
-        course = play_scene(room, said, seconds, KINDS[kind](), network=network, barge_ins=spoken)
+        course = play_scene(room, reply_pcm, seconds, KINDS[kind](), network=network, barge_ins=spoken)
         print(caught(kind, room, course, spoken), flush=True)
     if options.words:
         print("\nWords\n\n| | sound | word errors |\n|---|---|---|")

@@ -105,9 +105,9 @@ class Air:
     def hear(self) -> Sound:
         """Returns the microphone's next 20 ms, (320,), of full scale 1, with noise. Sound not played yet is silence."""
         pace = _FINE_HZ / MIC_RATE_HZ / (1 + self._room.drift_ppm * 1e-6)
-        at = (self._heard + self._early + np.arange(FRAME_SAMPLES)) * pace - self._played_from
-        sound = np.interp(at, np.arange(len(self._played)), self._played, right=0.0)
-        keep = max(int(at[-1]) - 2, 0)
+        positions = (self._heard + self._early + np.arange(FRAME_SAMPLES)) * pace - self._played_from
+        sound = np.interp(positions, np.arange(len(self._played)), self._played, right=0.0)
+        keep = max(int(positions[-1]) - 2, 0)
         self._played, self._played_from = self._played[keep:], self._played_from + keep
         self._heard += FRAME_SAMPLES
         echo = np.fft.irfft(np.fft.rfft(sound, self._size) * self._spectrum, self._size)

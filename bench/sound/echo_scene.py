@@ -129,10 +129,10 @@ class _Listener:
         self.speaking = False
         self.begin(0)
 
-    def begin(self, at: int) -> None:
+    def begin(self, position: int) -> None:
         """Reports that a reply became audible."""
         self._turns = TurnTaking(TurnSettings())
-        self._turns.handle(ReplyRequested(Samples(at), "greeting", "Hello."))
+        self._turns.handle(ReplyRequested(Samples(position), "greeting", "Hello."))
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
         """Processes the next frame."""
@@ -203,14 +203,14 @@ def play_scene(
     return course
 
 
-def _perform(effect: Effect, card: _Card, course: Course, at: int, *, stops: bool) -> None:
+def _perform(effect: Effect, card: _Card, course: Course, position: int, *, stops: bool) -> None:
     if isinstance(effect, DuckReply):
-        course.ducks.append(at)
+        course.ducks.append(position)
         card.playout.duck(DUCK_DB)
     elif isinstance(effect, UnduckReply):
         card.playout.unduck()
     elif isinstance(effect, InterruptReply | RetractReply):
-        course.interrupts.append(at)
+        course.interrupts.append(position)
         if stops:
             card.stop()
         else:
@@ -230,7 +230,7 @@ def delays_ms(course: Course, barge_in: BargeIn) -> tuple[float | None, float | 
     last = barge_in.ends + MIC_RATE_HZ * 2 // 5
 
     def first(places: list[int]) -> float | None:
-        found = [place for place in places if barge_in.begins <= place <= last]
-        return ms_of_samples(found[0] - barge_in.begins) if found else None
+        candidates = [place for place in places if barge_in.begins <= place <= last]
+        return ms_of_samples(candidates[0] - barge_in.begins) if candidates else None
 
     return first(course.ducks), first(course.interrupts)

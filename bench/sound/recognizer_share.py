@@ -109,10 +109,16 @@ class MeteredWhisper(LoadedWhisper):
         super().__init__(settings)
 
     def decode(
-        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True, **_given: Any
+        self,
+        pcm: Pcm,
+        language: str | None,
+        *,
+        retry: bool,
+        is_wanted: Callable[[], bool] = lambda: True,
+        **_given: Any,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. It takes no time; `MeteredThread` waits and aborts."""
-        self.wanted = wanted
+        self.wanted = is_wanted
         if self.is_free:
             self.encoded_ms = self.total_ms = 0.0
             return WORDS
@@ -122,14 +128,14 @@ class MeteredWhisper(LoadedWhisper):
             decoded, encodes, tokens = kept
         else:
             self._encodes, self._tokens = [], []
-            found = super().decode(pcm, language, retry=retry)
-            decoded = None if found is None else replace(found, encoded=None)  # it cannot be kept
+            result = super().decode(pcm, language, retry=retry)
+            decoded = None if result is None else replace(result, encoded=None)  # it cannot be kept
             encodes, tokens = self._encodes, self._tokens
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(pickle.dumps((decoded, encodes, tokens)))
         self.encoded_ms = self._cost.encoder * encodes[0] / 1000 if encodes else 0.0
-        self.total_ms = sum(self._cost.encoder * one / 1000 for one in encodes)
-        self.total_ms += sum(self._cost.start + self._cost.token * one for one in tokens)
+        self.total_ms = sum(self._cost.encoder * encode / 1000 for encode in encodes)
+        self.total_ms += sum(self._cost.start + self._cost.token * token for token in tokens)
         return decoded
 
     def encode(self, features: Any, frames: int) -> Any:
@@ -139,9 +145,9 @@ class MeteredWhisper(LoadedWhisper):
 
     def generate(self, encoded: Any, language: str, samples: int, **given: Any) -> Any:
         """See `LoadedWhisper.generate`."""
-        found = super().generate(encoded, language, samples, **given)
-        self._tokens.append(len(self._tokenizer(language).encode(found.text)))
-        return found
+        result = super().generate(encoded, language, samples, **given)
+        self._tokens.append(len(self._tokenizer(language).encode(result.text)))
+        return result
 
 
 class MeteredThread(WhisperThread):
@@ -154,11 +160,11 @@ class MeteredThread(WhisperThread):
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
         result, model, loop = job(), self._model, asyncio.get_running_loop()
-        wanted, first_s = model.wanted, self._factor * model.encoded_ms / 1000
+        is_wanted, first_s = model.wanted, self._factor * model.encoded_ms / 1000
         rest_s = self._factor * model.total_ms / 1000 - first_s
 
         def encoded() -> None:
-            if wanted():
+            if is_wanted():
                 loop.call_later(rest_s, done, result)
             else:
                 done(None)  # type: ignore[arg-type]
@@ -243,9 +249,15 @@ class _Turn:
             case PrepareReply():
                 self._prepared[effect.reply_id] = self._now_ms
             case CommitTurn():
-                found = self.outcome
-                found.prepared_ms, found.committed_ms = self._prepared.get(effect.reply_id, self._now_ms), self._now_ms
-                found.latency_ms, found.text = max(found.prepared_ms + REPLY_MS, found.committed_ms), effect.text
+                outcome = self.outcome
+                outcome.prepared_ms, outcome.committed_ms = (
+                    self._prepared.get(effect.reply_id, self._now_ms),
+                    self._now_ms,
+                )
+                outcome.latency_ms, outcome.text = (
+                    max(outcome.prepared_ms + REPLY_MS, outcome.committed_ms),
+                    effect.text,
+                )
             case _:
                 pass
 
@@ -344,16 +356,23 @@ def main() -> None:
         free = played(clips, model, 1.0)
         model.is_free = False
         for factor, spare in product(given.factor, given.spare):
-            found = played(clips, model, factor, spare)
-            both = [(one, none) for one, none in zip(found, free, strict=True) if one.latency_ms and none.latency_ms]
-            shares = [one.latency_ms - none.latency_ms for one, none in both]  # type: ignore[operator]
+            outcomes = played(clips, model, factor, spare)
+            both = [
+                (outcome, none)
+                for outcome, none in zip(outcomes, free, strict=True)
+                if outcome.latency_ms and none.latency_ms
+            ]
+            shares = [outcome.latency_ms - none.latency_ms for outcome, none in both]  # type: ignore[operator]
             rows += [
-                asdict(one)
+                asdict(outcome)
                 | {"clip": clip.name, "model": name, "factor": factor, "spare": spare, "said": clip.words}
                 | {"free_ms": none.latency_ms}
-                for clip, one, none in zip(clips, found, free, strict=True)
+                for clip, outcome, none in zip(clips, outcomes, free, strict=True)
             ]
-            prepared, committed = [one.prepared_ms for one, _ in both], [one.committed_ms for one, _ in both]
+            prepared, committed = (
+                [outcome.prepared_ms for outcome, _ in both],
+                [outcome.committed_ms for outcome, _ in both],
+            )
             print(f"| `{name}`, {factor:g}, {spare} | {len(both)} | {figures(shares)} | {figures(prepared)} "
                   f"| {figures(committed)} |", flush=True)  # fmt: skip
     if given.list is not None:

@@ -29,10 +29,10 @@ _MOBILE_DELAY = 40
 
 
 def _band_pass() -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    at = np.arange(_FILTER_TAPS) - _FILTER_TAPS // 2
+    positions = np.arange(_FILTER_TAPS) - _FILTER_TAPS // 2
     low, high = (2 * edge_hz / LINE_RATE_HZ for edge_hz in PASS_BAND_HZ)
     taps: np.ndarray[tuple[int], np.dtype[np.float64]] = (
-        high * np.sinc(high * at) - low * np.sinc(low * at)
+        high * np.sinc(high * positions) - low * np.sinc(low * positions)
     ) * np.hamming(_FILTER_TAPS)
     return taps
 
@@ -78,9 +78,9 @@ def mobile(pcm: Pcm) -> Pcm:
     decoder = av.CodecContext.create("amrnb", "r")
     decoder.sample_rate, decoder.layout = LINE_RATE_HZ, "mono"  # type: ignore[attr-defined]
     pieces = []
-    for at in range(0, len(narrow), _MOBILE_FRAME):
-        block = av.AudioFrame.from_ndarray(narrow[None, at : at + _MOBILE_FRAME], "s16", "mono")
-        block.sample_rate, block.pts = LINE_RATE_HZ, at
+    for start in range(0, len(narrow), _MOBILE_FRAME):
+        block = av.AudioFrame.from_ndarray(narrow[None, start : start + _MOBILE_FRAME], "s16", "mono")
+        block.sample_rate, block.pts = LINE_RATE_HZ, start
         for packet in encoder.encode(block):
             pieces += [decoded.to_ndarray()[0] for decoded in decoder.decode(packet)]  # type: ignore[attr-defined]
     sound = np.concatenate(pieces)[_MOBILE_DELAY:].astype(np.float64) * FULL_SCALE

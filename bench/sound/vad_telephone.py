@@ -128,33 +128,33 @@ Found = list[tuple[str, Callable[[], Recording]]]
 
 def labelled(manifest: Path) -> Found:
     """Finds the speech of one voice and the noise of a manifest of `bench.vad`."""
-    found: Found = []
+    recordings: Found = []
     for line in manifest.read_text().splitlines():
         row = json.loads(line)
         if row["tag"] == "noise":
             voices = bool(row.get("contains_voices") or row.get("silero_speech_s"))
             group = "noise with voices" if voices else "noise"
-            found.append((group, partial(_wordless, group, manifest.parent / row["file"])))
+            recordings.append((group, partial(_wordless, group, manifest.parent / row["file"])))
         elif row["tag"] == "speech" and row["kind"] not in SEVERAL_VOICES and "+" not in row["speaker"]:
-            found.append(("labelled by eye", partial(_spoken, "labelled by eye", row, manifest.parent)))
-    return found
+            recordings.append(("labelled by eye", partial(_spoken, "labelled by eye", row, manifest.parent)))
+    return recordings
 
 
 def field_recordings(folder: Path, use: str) -> Found:
     """Finds the recordings of one voice in the field."""
-    found: Found = []
+    recordings: Found = []
     for line in (folder / "manifest.jsonl").read_text().splitlines():
         row = json.loads(line)
         if row["use"] != use:
             continue
         source = row["source_repo"].split("/")[1]
         if row["kind"] == "vocal burst":
-            found.append(("vocal bursts", partial(_wordless, "vocal bursts", folder / row["file"])))
+            recordings.append(("vocal bursts", partial(_wordless, "vocal bursts", folder / row["file"])))
         elif row["kind"] in ONE_VOICE:
             telephone = any(name in source for name in TELEPHONE_SOURCES)
             group = f"{source} {TELEPHONE}" if telephone else source
-            found.append((group, partial(_spoken, group, row, folder)))
-    return found
+            recordings.append((group, partial(_spoken, group, row, folder)))
+    return recordings
 
 
 def _wordless(group: str, path: Path) -> Recording:
@@ -233,11 +233,11 @@ def main() -> None:
         "silero": lambda: SileroVad(network),
         "cascade": lambda: CascadeVad(network),
     }
-    found = labelled(options.manifest)
+    recordings = labelled(options.manifest)
     if options.field is not None:
-        found += field_recordings(options.field, options.use)
+        recordings += field_recordings(options.field, options.use)
     groups: dict[str, list[Callable[[], Recording]]] = {}
-    for group, read in found:
+    for group, read in recordings:
         groups.setdefault(group, []).append(read)
     rows: dict[str, list[str]] = {"speech": [HEAD], "noise": [NOISE_HEAD]}
     for group, readers in sorted(groups.items()):

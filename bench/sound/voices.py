@@ -68,55 +68,55 @@ async def main() -> None:
         if reason := lacking(settings, name):
             print(f"{name}: {reason}")
             continue
-        one = voice(settings, name)
-        await one.load()
-        row = [name, *await _alone(one, given.rounds), await _eight(one, given.rounds)]
-        row.append("" if given.no_words else f"{await _word_error_rate(one):.3f}")
+        engine_voice = voice(settings, name)
+        await engine_voice.load()
+        row = [name, *await _alone(engine_voice, given.rounds), await _eight(engine_voice, given.rounds)]
+        row.append("" if given.no_words else f"{await _word_error_rate(engine_voice):.3f}")
         print("  ".join(row))
-        await one.aclose()
+        await engine_voice.aclose()
 
 
-async def _alone(one: Voice, rounds: int) -> tuple[str, str, str]:
+async def _alone(engine_voice: Voice, rounds: int) -> tuple[str, str, str]:
     firsts: dict[str, list[float]] = {SHORT: [], LONG: []}
     used_s = sound_s = 0.0
     for _ in range(rounds):
         for text, times in firsts.items():
             began_s, processor_s = time.perf_counter(), time.process_time()
-            sound, first_s = await _synthesize(one, text)
+            sound, first_s = await _synthesize(engine_voice, text)
             used_s += time.process_time() - processor_s
             sound_s += sound.size / REPLY_RATE_HZ
             times.append((first_s - began_s) * 1000)
     return f"{used_s / sound_s:.4f}", _quantiles(firsts[SHORT]), _quantiles(firsts[LONG])
 
 
-async def _eight(one: Voice, rounds: int) -> str:
+async def _eight(engine_voice: Voice, rounds: int) -> str:
     times, used = [], []
     for _ in range(rounds):
         began_s, processor_s = time.perf_counter(), time.process_time()
-        found = await asyncio.gather(*(_synthesize(one, SHORT) for _ in range(EIGHT)))
+        replies = await asyncio.gather(*(_synthesize(engine_voice, SHORT) for _ in range(EIGHT)))
         used.append(time.process_time() - processor_s)
-        times += [(first_s - began_s) * 1000 for _sound, first_s in found]
+        times += [(first_s - began_s) * 1000 for _sound, first_s in replies]
     return f"{_quantiles(times)}, {np.median(used):.2f}"
 
 
-async def _word_error_rate(one: Voice) -> float:
+async def _word_error_rate(engine_voice: Voice) -> float:
     folder = installed(BASE) or installed(TINY_EN)
     if folder is None:
         return float("nan")
     whisper = LoadedWhisper(WhisperSettings(folder, device="cpu", cpu_threads=2))
     pairs = []
     for text in SENTENCES:
-        sound, _ = await _synthesize(one, spoken(text))
+        sound, _ = await _synthesize(engine_voice, spoken(text))
         at_rate = soxr.resample(sound.astype(np.float32), REPLY_RATE_HZ, MIC_RATE_HZ).astype(np.int16)
         heard = whisper.decode(np.concatenate((at_rate, np.zeros(MIC_RATE_HZ // 4, np.int16))), "en", retry=True)
         pairs.append((text, heard.text if heard is not None else ""))
     return word_errors(pairs, "en").rate or 0.0
 
 
-async def _synthesize(one: Voice, text: str) -> tuple[Pcm, float]:
+async def _synthesize(engine_voice: Voice, text: str) -> tuple[Pcm, float]:
     """Returns the sound and the time of the first chunk."""
     first_s, pieces = 0.0, []
-    async with aclosing(one.speak(text)) as chunks:
+    async with aclosing(engine_voice.speak(text)) as chunks:
         async for chunk in chunks:
             first_s = first_s or time.perf_counter()
             pieces.append(chunk.pcm)

@@ -137,16 +137,16 @@ class Corpus:
         Args:
             expected: Kind of answer that the assistant asked for before a turn.
         """
-        found = {}
+        result = {}
         for number, turn in enumerate(self.turns):
             habits, answer, dictation = SpeakerPauseStats(), expected(turn), NOTHING
             for silence in self.silences(number):
                 dictation = _RULES.dictation_of(silence[0].text, Question(answer), dictation)
                 for moment in silence:
-                    found[key_of(moment)] = _evidence(moment, habits, answer, dictation)
+                    result[key_of(moment)] = _evidence(moment, habits, answer, dictation)
                 if silence[0].label != "end":
                     habits = habits.with_pause(silence[0].lasts_ms)
-        return found
+        return result
 
 
 def wait_of(evidence: Mapping[Key, EndOfTurnEvidence], policy: Policy) -> Wait:
@@ -159,38 +159,38 @@ def outcomes(corpus: Corpus, wait: Wait, reply: ReplyTiming = ReplyTiming()) -> 
     return [_played(turn, corpus.silences(number), wait, reply) for number, turn in enumerate(corpus.turns)]
 
 
-def figures(found: Sequence[Outcome]) -> Figures:
+def figures(outcomes: Sequence[Outcome]) -> Figures:
     """Returns the figures of some outcomes."""
-    delays_ms = [one.delay_ms for one in found if not isnan(one.delay_ms)]
-    others_ms = [one.delay_ms for one in found if not isnan(one.delay_ms) and not one.talked_over]
+    delays_ms = [outcome.delay_ms for outcome in outcomes if not isnan(outcome.delay_ms)]
+    others_ms = [outcome.delay_ms for outcome in outcomes if not isnan(outcome.delay_ms) and not outcome.talked_over]
     p50_ms, p95_ms = np.percentile(others_ms, [50, 95]) if others_ms else (nan, nan)
-    pauses = sum(one.pauses for one in found)
-    overlaps_ms = [one.overlap_ms for one in found if one.talked_over]
+    pauses = sum(outcome.pauses for outcome in outcomes)
+    overlaps_ms = [outcome.overlap_ms for outcome in outcomes if outcome.talked_over]
     return Figures(
-        turns=len(found),
-        speakers=len({one.speaker for one in found}),
+        turns=len(outcomes),
+        speakers=len({outcome.speaker for outcome in outcomes}),
         ends=len(delays_ms),
         pauses=pauses,
-        cut_share=sum(one.cut_pauses for one in found) / pauses if pauses else nan,
+        cut_share=sum(outcome.cut_pauses for outcome in outcomes) / pauses if pauses else nan,
         mean_delay_ms=float(np.mean(delays_ms)) if delays_ms else nan,
-        talked_over=float(np.mean([one.talked_over for one in found])) if found else nan,
+        talked_over=float(np.mean([outcome.talked_over for outcome in outcomes])) if outcomes else nan,
         p50_ms=float(p50_ms),
         p95_ms=float(p95_ms),
-        never_ended=sum(one.never_ended for one in found),
+        never_ended=sum(outcome.never_ended for outcome in outcomes),
         overlap_ms=float(np.mean(overlaps_ms)) if overlaps_ms else nan,
     )
 
 
-def figures_by_group(found: Sequence[Outcome]) -> dict[str, Figures]:
+def figures_by_group(outcomes: Sequence[Outcome]) -> dict[str, Figures]:
     """Returns the figures of each group, with "plain" at the head."""
-    names = sorted({one.group for one in found}, key=lambda name: (name != "plain", name))
-    return {name: figures([one for one in found if one.group == name]) for name in names}
+    names = sorted({outcome.group for outcome in outcomes}, key=lambda name: (name != "plain", name))
+    return {name: figures([outcome for outcome in outcomes if outcome.group == name]) for name in names}
 
 
 def measured(corpus: Corpus, policy: Policy, reply: ReplyTiming = ReplyTiming()) -> dict[str, Figures]:
     """Returns a policy's figures: over all turns as "all", and by group."""
-    found = outcomes(corpus, wait_of(corpus.evidence(), policy), reply)
-    return {"all": figures(found), **figures_by_group(found)}
+    policy_outcomes = outcomes(corpus, wait_of(corpus.evidence(), policy), reply)
+    return {"all": figures(policy_outcomes), **figures_by_group(policy_outcomes)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +241,18 @@ Curve = tuple[Floats, Floats]
 
 def _sums_by_speaker(families: Sequence[Sequence[Outcome]]) -> Floats:
     """Returns for each speaker and policy: sum of delays, their number, pauses cut, pauses. Shape (s, policies, 4)."""
-    names = sorted({one.speaker for one in families[0]})
+    names = sorted({outcome.speaker for outcome in families[0]})
     index = {name: number for number, name in enumerate(names)}
     sums = np.zeros((len(names), len(families), 4))
-    for column, found in enumerate(families):
-        for one in found:
-            known = not isnan(one.delay_ms)
-            sums[index[one.speaker], column] += (one.delay_ms if known else 0.0, known, one.cut_pauses, one.pauses)
+    for column, group in enumerate(families):
+        for outcome in group:
+            known = not isnan(outcome.delay_ms)
+            sums[index[outcome.speaker], column] += (
+                outcome.delay_ms if known else 0.0,
+                known,
+                outcome.cut_pauses,
+                outcome.pauses,
+            )
     return sums
 
 
@@ -271,11 +276,11 @@ def _delay_at(curve: Curve, share: float) -> float:
 
 
 def _with_interval(
-    read: Callable[[Curve, float], float], at: float, whole: Curve, drawn: Sequence[Curve]
+    read: Callable[[Curve, float], float], value: float, whole: Curve, drawn: Sequence[Curve]
 ) -> MainFigure:
-    values = [value for value in (read(curve, at) for curve in drawn) if not isnan(value)]
+    values = [value for value in (read(curve, value) for curve in drawn) if not isnan(value)]
     low, high = np.percentile(values, [2.5, 97.5]) if values else (nan, nan)
-    return MainFigure(read(whole, at), float(low), float(high))
+    return MainFigure(read(whole, value), float(low), float(high))
 
 
 def _played(turn: Turn, silences: Sequence[Sequence[Moment]], wait: Wait, reply: ReplyTiming) -> Outcome:
@@ -312,12 +317,12 @@ def _played(turn: Turn, silences: Sequence[Sequence[Moment]], wait: Wait, reply:
 
 
 def _evidence(moment: Moment, habits: SpeakerPauseStats, expected: Expected, dictation: Dictation) -> EndOfTurnEvidence:
-    said = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
+    transcript = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
     return EndOfTurnEvidence(
         silence_ms=moment.known_ms,
         prosody=Prosody(**moment.prosody),
         text=moment.text,
-        punctuation=said.punctuation,
+        punctuation=transcript.punctuation,
         smart_turn=moment.smart,
         pause_stats=habits,
         expected=expected,

@@ -174,7 +174,7 @@ def read_noise(folder: Path) -> Iterator[Sound]:
 
 
 def _sound(
-    group: str, name: str, wanted: Wanted, pcm: Pcm, span_s: tuple[float, float] | None = None, *, speaker: str = ""
+    group: str, name: str, expected: Wanted, pcm: Pcm, span_s: tuple[float, float] | None = None, *, speaker: str = ""
 ) -> Sound:
     """Surrounds the sound at `span_s`, by default all of the recording, with noise of its room."""
     start_s, end_s = (0.0, len(pcm) / MIC_RATE_HZ) if span_s is None else span_s
@@ -187,7 +187,9 @@ def _sound(
     before, after = (np.resize(room, samples_of_s(seconds)) for seconds in (ROOM_S, AFTER_S))
     tail = pcm[end : end + MIC_RATE_HZ // 10]
     whole = np.concatenate([before, pcm[start:end], tail, after])
-    return Sound(group, name, wanted, whole, Samples(len(before)), Samples(len(before) + end - start), speaker or name)
+    return Sound(
+        group, name, expected, whole, Samples(len(before)), Samples(len(before) + end - start), speaker or name
+    )
 
 
 def _hiss(pcm: Pcm) -> Pcm:
@@ -246,7 +248,7 @@ async def _synthesize(voice: Voice, text: str, speed: float) -> Pcm:
 
 def _hummed(hum: str, pitch_hz: float) -> Pcm:
     """Returns a hum: harmonics of a falling and rising pitch with the spectrum of a nasal, in syllables."""
-    return np.concatenate([_hummed_once(one, pitch_hz) for one in hum.split()])
+    return np.concatenate([_hummed_once(syllable, pitch_hz) for syllable in hum.split()])
 
 
 def _hummed_once(hum: str, pitch_hz: float) -> Pcm:
@@ -277,12 +279,12 @@ def _knocks(use: Use) -> Iterator[Sound]:
         rng = np.random.default_rng(seed + (100 if use == "judge" else 0))
         beats, decay_s, low = 1 + seed % 4, (0.02, 0.08, 0.2)[seed % 3], seed % 2 == 0
         n = int(0.4 * MIC_RATE_HZ)
-        one = rng.normal(0, 1, n) * np.exp(-np.arange(n) / (decay_s * MIC_RATE_HZ))
+        knock = rng.normal(0, 1, n) * np.exp(-np.arange(n) / (decay_s * MIC_RATE_HZ))
         if low:
-            one = np.convolve(one, np.ones(40) / 6, mode="same")
+            knock = np.convolve(knock, np.ones(40) / 6, mode="same")
         wave = np.zeros(n + (beats - 1) * int(0.22 * MIC_RATE_HZ))
         for beat in range(beats):
-            at = beat * int(0.22 * MIC_RATE_HZ)
-            wave[at : at + n] += one
+            position = beat * int(0.22 * MIC_RATE_HZ)
+            wave[position : position + n] += knock
         pcm = np.asarray((wave / np.abs(wave).max() * 0.5 * FULL_SCALE).round(), np.int16)
         yield _sound("knocks", f"knock {seed}", "continues", pcm)

@@ -51,21 +51,21 @@ def table(outcomes: Sequence[Outcome]) -> str:
         f"| resumed within {RESUMED_WITHIN_MS / 1000:.0f} s | answered |",
         "|---" * 7 + "|",
     ]
-    for wanted, of in (("stops", "all to be obeyed"), ("continues", "all to be ignored")):
-        own = {group: found for (kind, group), found in groups.items() if kind == wanted}
+    for expected, of in (("stops", "all to be obeyed"), ("continues", "all to be ignored")):
+        own = {group: outcomes for (kind, group), outcomes in groups.items() if kind == expected}
         if len(own) > 1:
-            own[f"**{of}**"] = [outcome for found in own.values() for outcome in found]
-        lines += [_row(group, wanted, found) for group, found in own.items()]
+            own[f"**{of}**"] = [outcome for outcomes in own.values() for outcome in outcomes]
+        lines += [_row(group, expected, outcomes) for group, outcomes in own.items()]
     return "\n".join(lines)
 
 
-def _row(group: str, wanted: str, outcomes: Sequence[Outcome]) -> str:
+def _row(group: str, expected: str, outcomes: Sequence[Outcome]) -> str:
     n, stopped = len(outcomes), [outcome.stopped_ms for outcome in outcomes if outcome.stopped_ms is not None]
     ducked = [outcome.ducked_ms for outcome in outcomes if outcome.ducked_ms is not None]
     soon = sum(time <= SOON_MS for time in stopped)
     false = [outcome for outcome in outcomes if outcome.stopped_ms is not None and not outcome.answered]
     resumed = sum(outcome.resumed_ms is not None and outcome.resumed_ms <= RESUMED_WITHIN_MS for outcome in false)
-    ignored = wanted == "continues"  # what becomes of a sound that is to stop the reply is not played
+    ignored = expected == "continues"  # what becomes of a sound that is to stop the reply is not played
     cells = [
         f"{group}, {n}",
         _times(ducked),
@@ -87,8 +87,8 @@ def _times(values: Sequence[float]) -> str:
 
 def _rate(count: int, n: int) -> str:
     """Returns a share with its interval."""
-    found = share(count, n)
-    return MISSING if found is None else f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})"
+    proportion = share(count, n)
+    return MISSING if proportion is None else f"{proportion.value:.2f} ({proportion.low:.2f}–{proportion.high:.2f})"
 
 
 def listing(outcomes: Sequence[Outcome]) -> str:

@@ -131,7 +131,7 @@ class CachedWhisper(LoadedWhisper):
         language: str | None,
         *,
         retry: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        is_wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
@@ -152,8 +152,8 @@ class CachedWhisper(LoadedWhisper):
         key = hashlib.blake2b(pcm.tobytes() + kind, digest_size=16).hexdigest()
         path = self.folder / key[:2] / key
         if path.exists():
-            found: T = pickle.loads(path.read_bytes())
-            return found
+            value: T = pickle.loads(path.read_bytes())
+            return value
         decoded = decode()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(decoded))
@@ -344,8 +344,10 @@ def overlap_panel(
         raise SystemExit(f"{model} is not installed: repartee models pull {model}")
     whisper = CachedWhisper(WhisperSettings(folder, cpu_threads=1))
     whisper.folder = cache
-    found = read_sounds(field, speech, use)
-    sounds = _thinned([sound for sound in found if sound.group != SHORT_ANSWERS or is_assent(sound, whisper)], most)
+    all_sounds = read_sounds(field, speech, use)
+    sounds = _thinned(
+        [sound for sound in all_sounds if sound.group != SHORT_ANSWERS or is_assent(sound, whisper)], most
+    )
     return played(sounds, settings, whisper, decode_ms / 1000)
 
 
@@ -363,9 +365,9 @@ def _thinned(sounds: Sequence[Sound], most: int | None) -> list[Sound]:
     if most is None:
         return list(sounds)
     return [
-        found[place * len(found) // min(most, len(found))]
-        for found in groups.values()
-        for place in range(min(most, len(found)))
+        group[place * len(group) // min(most, len(group))]
+        for group in groups.values()
+        for place in range(min(most, len(group)))
     ]
 
 
@@ -383,7 +385,7 @@ def main() -> None:
     parser.add_argument("--speech-alone", action="store_true", help="speech interrupts without a word")
     given = parser.parse_args()
     settings = SETTINGS if given.speech_alone else WORDS_DECIDE
-    found = overlap_panel(
+    outcomes = overlap_panel(
         given.field,
         given.speech,
         given.use,
@@ -393,9 +395,9 @@ def main() -> None:
         cache=given.cache,
         most=given.most,
     )
-    print(table(found))
+    print(table(outcomes))
     if given.list is not None:
-        given.list.write_text(listing(found) + "\n", encoding="utf-8")
+        given.list.write_text(listing(outcomes) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -45,11 +45,11 @@ def _short(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
     titles = [f"{'plain' if name == 'plain' else f'{name}, with a pause'}: talked over; others" for name in groups]
     yield "| " + " | ".join(["profile", "mean delay, pauses cut", *titles]) + " |"
     yield "|---" * (2 + len(groups)) + "|"
-    for profile, found in profiles.items():
-        whole = f"{_ms(found['all'].mean_delay_ms)} ms, {_percent(found['all'].cut_share)}"
+    for profile, figures_by_group in profiles.items():
+        whole = f"{_ms(figures_by_group['all'].mean_delay_ms)} ms, {_percent(figures_by_group['all'].cut_share)}"
         cells = [
-            f"{_percent(one.talked_over)}; {_ms(one.p50_ms)} / {_ms(one.p95_ms)} ms"
-            for one in (found[group] for group in groups)
+            f"{_percent(figures.talked_over)}; {_ms(figures.p50_ms)} / {_ms(figures.p95_ms)} ms"
+            for figures in (figures_by_group[group] for group in groups)
         ]
         yield f"| {profile} | {whole} | " + " | ".join(cells) + " |"
 
@@ -58,16 +58,17 @@ def _sources(curves: Mapping[str, MainFigures]) -> Iterator[str]:
     delays = " | ".join(f"pauses cut at a mean delay of {ms:.0f} ms" for ms in MEAN_DELAYS_MS)
     yield f"| source | {delays} | mean delay at {100 * CUT_SHARE:.0f} % cut |"
     yield "|---|---|---|---|"
-    for source, found in curves.items():
-        cells = [*(_share_cell(figure) for figure in found.cut_shares), _delay_cell(found.delay_ms)]
+    for source, curve in curves.items():
+        cells = [*(_share_cell(figure) for figure in curve.cut_shares), _delay_cell(curve.delay_ms)]
         yield f"| {source} | " + " | ".join(cells) + " |"
 
 
 def _profiles(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
     yield "| profile | mean delay | pauses cut |"
     yield "|---|---|---|"
-    for profile, found in profiles.items():
-        yield f"| {profile} | {_ms(found['all'].mean_delay_ms)} ms | {_percent(found['all'].cut_share)} |"
+    for profile, figures_by_group in profiles.items():
+        of_all = figures_by_group["all"]
+        yield f"| {profile} | {_ms(of_all.mean_delay_ms)} ms | {_percent(of_all.cut_share)} |"
 
 
 def _groups(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
@@ -78,11 +79,12 @@ def _groups(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
         if group == "all":
             continue
         for profile, groups in profiles.items():
-            found = groups[group]
-            kind = f"{group} ({found.turns})" if group == "plain" else f"{group}, with a pause ({found.turns})"
+            figures = groups[group]
+            kind = f"{group} ({figures.turns})" if group == "plain" else f"{group}, with a pause ({figures.turns})"
             yield (
-                f"| {kind} | {profile} | {_percent(found.talked_over)} | {_ms(found.p50_ms)} / {_ms(found.p95_ms)} ms "
-                f"| {found.never_ended} | {_ms(found.overlap_ms)} ms |"
+                f"| {kind} | {profile} | {_percent(figures.talked_over)} "
+                f"| {_ms(figures.p50_ms)} / {_ms(figures.p95_ms)} ms "
+                f"| {figures.never_ended} | {_ms(figures.overlap_ms)} ms |"
             )
 
 

@@ -102,28 +102,28 @@ async def measure(plan: LoadPlan, loads: list[Load]) -> list[BusyStep]:
         log = plan.out / f"server-{number}.log"
         async with (
             model(LlmBehaviour(ttft_ms=100.0), plan.out) as llm,
-            server(llm.url, plan.server_settings(plan.counts[0]), log) as one,
+            server(llm.url, plan.server_settings(plan.counts[0]), log) as running_server,
         ):
-            steps.append(await _step(plan, load, one, llm.log, log))
+            steps.append(await _step(plan, load, running_server, llm.log, log))
         sys.stderr.write(f"beside {load.name}: measured\n")
         sys.stderr.writelines(f"  lost: {turn.lost}\n" for turn in steps[-1].turns if turn.lost)
     return steps
 
 
-async def _step(plan: LoadPlan, load: Load, one: Server, llm_log: Path, log: Path) -> BusyStep:
-    await run_clients(replace(plan, turns=1), 1, one, llm_log)  # loads what is loaded on use
-    before_mb, levels = usage_of(one.pid, 0.0, None).memory_mb, [0.0]
+async def _step(plan: LoadPlan, load: Load, running_server: Server, llm_log: Path, log: Path) -> BusyStep:
+    await run_clients(replace(plan, turns=1), 1, running_server, llm_log)  # loads what is loaded on use
+    before_mb, levels = usage_of(running_server.pid, 0.0, None).memory_mb, [0.0]
     most_mb = [before_mb]
     async with others(load) as running:
         busy, began_s = busy_of_machine(), asyncio.get_running_loop().time()
-        looking = asyncio.create_task(_look(one, most_mb, levels))
+        looking = asyncio.create_task(_look(running_server, most_mb, levels))
         try:
-            turns, _ = await run_clients(plan, plan.counts[0], one, llm_log)
+            turns, _ = await run_clients(plan, plan.counts[0], running_server, llm_log)
         finally:
             looking.cancel()
         share = _share_of_others(busy, busy_of_machine(), asyncio.get_running_loop().time() - began_s, running)
     await asyncio.sleep(CALM_S)
-    after_mb = usage_of(one.pid, 0.0, None).memory_mb
+    after_mb = usage_of(running_server.pid, 0.0, None).memory_mb
     return BusyStep(load.name, share, turns, before_mb, max(most_mb), after_mb, _restarts(log), _level(levels))
 
 
@@ -145,12 +145,12 @@ def _share_of_others(
     return (used_s + max(0.0, foreign_s)) / (took_s * (os.cpu_count() or 1))
 
 
-async def _look(one: Server, most_mb: list[float], levels: list[float]) -> None:
+async def _look(running_server: Server, most_mb: list[float], levels: list[float]) -> None:
     """Keeps the most memory, and each level of what is left out, until cancelled."""
     while True:
-        most_mb.append(usage_of(one.pid, 0.0, None).memory_mb)
+        most_mb.append(usage_of(running_server.pid, 0.0, None).memory_mb)
         try:
-            level = sample_of(await scrape(one.url), "repartee_degradation_level")
+            level = sample_of(await scrape(running_server.url), "repartee_degradation_level")
         except httpx.HTTPError:
             level = None  # a server without processor time answers late
         levels += [] if level is None else [level]
@@ -192,7 +192,7 @@ def main() -> None:
     )
     loads = [Load(f"{count} spinning" if count else "nothing", count) for count in options.loads]
     loads += [] if options.no_installation else [Load("a package installation", installs=True)]
-    at = datetime.now(UTC).isoformat()
+    started_at = datetime.now(UTC).isoformat()
     try:
         steps = asyncio.run(measure(plan, loads))
     except (NotStartedError, ClientFailedError, httpx.HTTPError) as error:
@@ -200,7 +200,7 @@ def main() -> None:
     print(figures_table(steps))
     if options.doc is not None:
         command = shlex.join(["python", "-m", "bench.under_load.busy", *sys.argv[1:]])
-        write_page(section(command, at, os.cpu_count() or 1, settings, steps), options.doc, BEGIN)
+        write_page(section(command, started_at, os.cpu_count() or 1, settings, steps), options.doc, BEGIN)
         print(options.doc)
 
 

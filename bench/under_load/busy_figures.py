@@ -87,11 +87,11 @@ def _row(step: BusyStep) -> tuple[str, ...]:
     )
 
 
-def section(command: str, at: str, cores: int, settings: Sequence[str], steps: Sequence[BusyStep]) -> str:
+def section(command: str, started_at: str, cores: int, settings: Sequence[str], steps: Sequence[BusyStep]) -> str:
     """Returns what stands between the marks of the page."""
-    used = ", ".join(f"`{one}`" for one in settings)
+    used = ", ".join(f"`{setting}`" for setting in settings)
     return (
-        f"`{command}`, {at[:16].replace('T', ' ')} UTC, {cores} cores. Settings: {used}.\n\n"
+        f"`{command}`, {started_at[:16].replace('T', ' ')} UTC, {cores} cores. Settings: {used}.\n\n"
         f"{figures_table(steps)}\n\n"
         "The other programs slow down the clients and the language model, too: *client late* says how late they sent "
         "their own sound. *Restarts* are engines that were abandoned or loaded again. *Left out*: the highest level in "

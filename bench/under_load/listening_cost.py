@@ -28,15 +28,15 @@ async def measure(conversations: int, seconds: float, settings: Sequence[str], o
     room = room_of(read_recordings(MANIFEST)[0])
     async with (
         model(LlmBehaviour(), out) as llm,
-        server(llm.url, [f"trace.dir={out / 'traces'}", *settings], out / "server.log") as one,
+        server(llm.url, [f"trace.dir={out / 'traces'}", *settings], out / "server.log") as running_server,
         contextlib.AsyncExitStack() as calls,
     ):
         for _ in range(conversations):
-            await calls.enter_async_context(calling(one.url, room))
+            await calls.enter_async_context(calling(running_server.url, room))
         await asyncio.sleep(SETTLE_S)
-        before = cpu_of(one.pid)
+        before = cpu_of(running_server.pid)
         await asyncio.sleep(seconds)
-        after = cpu_of(one.pid)
+        after = cpu_of(running_server.pid)
     if before is None or after is None:
         raise NotStartedError("this system has no /proc")
     return after - before

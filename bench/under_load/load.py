@@ -95,22 +95,22 @@ async def measure(plan: LoadPlan) -> list[LoadStep]:
     for count in plan.counts:
         async with model(LlmBehaviour(ttft_ms=100.0), plan.out) as llm:
             settings = plan.server_settings(count)
-            async with server(llm.url, settings, plan.out / f"server-{count}.log") as one:
-                steps.append(await _step(plan, count, one, llm.log))
+            async with server(llm.url, settings, plan.out / f"server-{count}.log") as running_server:
+                steps.append(await _step(plan, count, running_server, llm.log))
         sys.stderr.write(f"{count} at once: measured\n")
     return steps
 
 
-async def _step(plan: LoadPlan, count: int, one: Server, log: Path) -> LoadStep:
+async def _step(plan: LoadPlan, count: int, running_server: Server, log: Path) -> LoadStep:
     busy, began_s = busy_of_machine(), time.monotonic()
-    cpu, before_mb = cpu_of(one.pid), _resident_mb(one.pid)
+    cpu, before_mb = cpu_of(running_server.pid), _resident_mb(running_server.pid)
     most_mb = [] if before_mb is None else [before_mb]
-    looking = asyncio.create_task(_look(one.pid, most_mb))
+    looking = asyncio.create_task(_look(running_server.pid, most_mb))
     try:
-        turns, scraped = await run_clients(plan, count, one, log)
+        turns, scraped = await run_clients(plan, count, running_server, log)
     finally:
         looking.cancel()
-    cpu_after, busy_after = cpu_of(one.pid), busy_of_machine()
+    cpu_after, busy_after = cpu_of(running_server.pid), busy_of_machine()
     others = None
     if busy is not None and busy_after is not None:
         took_s = (time.monotonic() - began_s) * (os.cpu_count() or 1)
@@ -124,12 +124,14 @@ async def _step(plan: LoadPlan, count: int, one: Server, log: Path) -> LoadStep:
         before_mb,
         max(most_mb, default=None),
         None if lag_s is None else lag_s * 1000,
-        refusals_of(await scrape(one.url)),
+        refusals_of(await scrape(running_server.url)),
     )
     return LoadStep(count, turns, use, others)
 
 
-async def run_clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tuple[tuple[LoadTurn, ...], str]:
+async def run_clients(
+    plan: LoadPlan, count: int, running_server: Server, log: Path
+) -> tuple[tuple[LoadTurn, ...], str]:
     """Runs the client processes. Returns their turns, and the server's metrics when the first of them ended.
 
     Raises ClientFailedError, httpx.HTTPError.
@@ -139,7 +141,7 @@ async def run_clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tup
 
     async def run(first: int) -> tuple[LoadTurn, ...]:
         arguments = {
-            "--url": one.url, "--manifest": plan.manifest, "--log": log, "--first": first, "--of": count,
+            "--url": running_server.url, "--manifest": plan.manifest, "--log": log, "--first": first, "--of": count,
             "--sessions": min(PER_PROCESS, count - first), "--turns": plan.turns, "--stagger-s": stagger_s,
             "--answered-within-s": plan.answered_within_s,
         }  # fmt: skip
@@ -148,7 +150,7 @@ async def run_clients(plan: LoadPlan, count: int, one: Server, log: Path) -> tup
         output = await _output(command, plan.turns * plan.turn_limit_s + count * stagger_s)
         if not scraped:
             scraped.append("")  # the others do not ask, too
-            scraped[0] = await scrape(one.url)
+            scraped[0] = await scrape(running_server.url)
         return turns_of(output.splitlines())
 
     try:
@@ -221,7 +223,7 @@ def main() -> None:
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     plan = LoadPlan(counts, turns, options.admission, tuple(options.set), options.manifest, out)
-    at = datetime.now(UTC).isoformat()
+    started_at = datetime.now(UTC).isoformat()
     try:
         steps = asyncio.run(measure(plan))
     except (NotStartedError, ClientFailedError, httpx.HTTPError) as error:
@@ -229,7 +231,7 @@ def main() -> None:
     command = shlex.join(["python", "-m", "bench.under_load.load", *sys.argv[1:]])
     admission = f"server.admission={'measured' if plan.admission else 'fixed'}"
     settings = (*SETTINGS, admission, *plan.settings)
-    run = LoadRun(command, at, os.cpu_count() or 1, settings, tuple(steps))
+    run = LoadRun(command, started_at, os.cpu_count() or 1, settings, tuple(steps))
     print(figures_table(run))
     if options.doc is not None:
         write_page(section(run), options.doc, BEGIN)

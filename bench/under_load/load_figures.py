@@ -182,7 +182,7 @@ def _number(value: float | None, digits: int) -> str:
 
 def section(run: LoadRun) -> str:
     """Returns what stands between the marks of the page."""
-    settings = ", ".join(f"`{one}`" for one in run.settings)
+    settings = ", ".join(f"`{setting}`" for setting in run.settings)
     return (
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores. Settings: {settings}.\n\n"
         f"{figures_table(run)}\n\n"
@@ -204,10 +204,10 @@ def turns_of(lines: Sequence[str]) -> tuple[LoadTurn, ...]:
 
 def sample_of(metrics: str, name: str, label: str = "") -> float | None:
     """Returns the value of a sample in Prometheus text; `label`: as in `of="loop_lag_p99"`; None: there is none."""
-    wanted = f"{name}{{{label}}}" if label else name
+    name_with_label = f"{name}{{{label}}}" if label else name
     for line in metrics.splitlines():
         sample, _, value = line.rpartition(" ")
-        if sample == wanted:
+        if sample == name_with_label:
             return float(value)
     return None
 
@@ -215,9 +215,9 @@ def sample_of(metrics: str, name: str, label: str = "") -> float | None:
 def refusals_of(metrics: str) -> tuple[tuple[str, int], ...]:
     """Returns the number of refused sessions by reason, from Prometheus text."""
     begin = 'repartee_sessions_refused_total{reason="'
-    found = []
+    refusals = []
     for line in metrics.splitlines():
         if line.startswith(begin):
             reason, _, value = line.removeprefix(begin).partition('"} ')
-            found.append((reason, round(float(value))))
-    return tuple(sorted(found))
+            refusals.append((reason, round(float(value))))
+    return tuple(sorted(refusals))

@@ -75,15 +75,15 @@ class Soaking:
     async def _user(self, user: int) -> None:
         """Calls again and again. Every user begins with another clip, so that they do not run in step."""
         await asyncio.sleep(user * STAGGER_S)
-        said = user
+        expected_number = user
         while not self._over:
             try:
-                async with calling(self.url, room_of(self.clips[said % len(self.clips)])) as caller:
+                async with calling(self.url, room_of(self.clips[expected_number % len(self.clips)])) as caller:
                     await asyncio.sleep(SETTLE_S)
                     for _ in range(TURNS_PER_CALL):
                         if not self._over:
-                            await self._turn(caller, self.clips[said % len(self.clips)])
-                            said += 1
+                            await self._turn(caller, self.clips[expected_number % len(self.clips)])
+                            expected_number += 1
             except (CallLostError, OSError, WebSocketException) as error:
                 self.lost.append(f"after {self._elapsed_s():.0f} s: {error}")
             await asyncio.sleep(HUNG_UP_S)
@@ -94,8 +94,8 @@ class Soaking:
 
         def audible_s() -> float | None:
             replies = caller.listener.replies[before:]
-            found = (reply.audible_s for reply in replies if reply.audible_s is not None)
-            return next((at_s for at_s in found if at_s > end_s), None)
+            times_s = (reply.audible_s for reply in replies if reply.audible_s is not None)
+            return next((at_s for at_s in times_s if at_s > end_s), None)
 
         await caller.until(lambda: audible_s() is not None, end_s + ANSWERED_WITHIN_S)
         at_s = audible_s()
@@ -152,10 +152,10 @@ async def soak(minutes: float, conversations: int, out: Path, settings: Sequence
     loop = asyncio.get_running_loop()
     async with (
         model(LlmBehaviour(), out) as llm,
-        server(llm.url, [*fixed, *settings], out / "server.log") as one,
+        server(llm.url, [*fixed, *settings], out / "server.log") as running_server,
     ):
         began_s = loop.time()
-        running = Soaking(one.url, one.pid, clips, began_s, began_s + minutes * 60)
+        running = Soaking(running_server.url, running_server.pid, clips, began_s, began_s + minutes * 60)
         await running.run(conversations)
     return Soak(minutes, conversations, tuple(running.usages), tuple(running.turns), tuple(running.lost))
 
@@ -170,11 +170,11 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     try:
-        found = asyncio.run(soak(options.minutes, options.conversations, options.out, options.set))
+        soak_result = asyncio.run(soak(options.minutes, options.conversations, options.out, options.set))
     except NotStartedError as error:
         raise SystemExit(f"bench.under_load.soak: {error}") from error
-    (options.out / "soak.json").write_text(json.dumps(asdict(found)), encoding="utf-8")
-    judged = verdict(found)
+    (options.out / "soak.json").write_text(json.dumps(asdict(soak_result)), encoding="utf-8")
+    judged = verdict(soak_result)
     print(judged.table())
     sys.exit(0 if judged.is_flat else 1)
 

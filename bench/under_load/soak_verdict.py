@@ -120,10 +120,10 @@ class SoakVerdict:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line for each thing that is not as it should be."""
-        found = [row.problem for row in self.rows if not row.is_flat]
+        names = [row.problem for row in self.rows if not row.is_flat]
         if not self.turns or self.unanswered > MAX_UNANSWERED_SHARE * self.turns:
-            found.append(f"{self.unanswered} of {self.turns} turns were not answered")
-        return (*found, *(f"connection lost {one}" for one in self.lost))
+            names.append(f"{self.unanswered} of {self.turns} turns were not answered")
+        return (*names, *(f"connection lost {name}" for name in self.lost))
 
     @property
     def is_flat(self) -> bool:
@@ -143,10 +143,10 @@ class SoakVerdict:
 def verdict(soak: Soak) -> SoakVerdict:
     """Judges a run."""
     rows = [
-        _row(soak, "memory, MB", lambda one: one.memory_mb, lambda first: first * (1 + MEMORY_SHARE) + MEMORY_MB),
-        _row(soak, "descriptors", lambda one: one.descriptors, lambda first: first + MORE_DESCRIPTORS),
-        _row(soak, "threads", lambda one: one.threads, lambda first: first + MORE_THREADS),
-        _row(soak, "tasks", lambda one: one.tasks, lambda first: first + MORE_TASKS),
+        _row(soak, "memory, MB", lambda usage: usage.memory_mb, lambda first: first * (1 + MEMORY_SHARE) + MEMORY_MB),
+        _row(soak, "descriptors", lambda usage: usage.descriptors, lambda first: first + MORE_DESCRIPTORS),
+        _row(soak, "threads", lambda usage: usage.threads, lambda first: first + MORE_THREADS),
+        _row(soak, "tasks", lambda usage: usage.tasks, lambda first: first + MORE_TASKS),
     ]
     answered = [(turn.at_s, turn.latency_ms) for turn in soak.turns if turn.latency_ms is not None]
     p95_ms = tuple(nearest_rank(values, 95) for values in _thirds(soak, answered) if values)
@@ -156,7 +156,7 @@ def verdict(soak: Soak) -> SoakVerdict:
 
 
 def _row(soak: Soak, name: str, value: Callable[[Usage], float | None], limit: Callable[[float], float]) -> Row:
-    known = [(usage.at_s, found) for usage in soak.usages if (found := value(usage)) is not None]
+    known = [(usage.at_s, usage_value) for usage in soak.usages if (usage_value := value(usage)) is not None]
     thirds = tuple(median(values) for values in _thirds(soak, known) if values)
     return Row(name, thirds, limit(thirds[0]) if thirds else 0.0)
 

@@ -26,8 +26,8 @@ def completed_calls(
     declared = {function.name for function in functions}
     completed: list[FunctionCall] = []
     taken: set[str] = set()
-    sent = [one for call in calls for one in _separated(call)]
-    for number, call in enumerate([*sent, *(FunctionCall("", one.name, one.arguments) for one in written)]):
+    sent = [part for call in calls for part in _separated(call)]
+    for number, call in enumerate([*sent, *(FunctionCall("", part.name, part.arguments) for part in written)]):
         call_id = call.call_id if call.call_id not in taken and call.call_id else f"call_{number}"
         while call_id in taken:
             call_id += "_"
@@ -40,4 +40,4 @@ def completed_calls(
 
 def _separated(call: FunctionCall) -> list[FunctionCall]:
     """Returns the calls that a service has put together into one."""
-    return [replace(call, arguments=one) for one in split_arguments(call.arguments)[:MAX_TOGETHER]] or [call]
+    return [replace(call, arguments=argument) for argument in split_arguments(call.arguments)[:MAX_TOGETHER]] or [call]

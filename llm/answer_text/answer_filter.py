@@ -242,17 +242,17 @@ class AnswerFilter:
             return self._take_mark(mark[0], kind_of(mark[0]))
         if not self._ended and PARTIAL.match(begun):
             return None
-        if found := _BARE_COMMENTARY.match(begun):
-            self._start_call("", keeps=found[0])
-            self._held = begun[found.end() :]
+        if match := _BARE_COMMENTARY.match(begun):
+            self._start_call("", keeps=match[0])
+            self._held = begun[match.end() :]
             return ""
-        if found := _BARE.match(begun):
-            self._held = begun[found.end() :]
+        if match := _BARE.match(begun):
+            self._held = begun[match.end() :]
             self._drop_blanks()
             return ""
-        if found := _BARE_ANALYSIS.match(begun):
-            self._start_thoughts(begun[: found.end()], re.compile(r"assistantfinal|(?=<\|(?:start|channel)\|>)"))
-            self._held = begun[found.end() :]
+        if match := _BARE_ANALYSIS.match(begun):
+            self._start_thoughts(begun[: match.end()], re.compile(r"assistantfinal|(?=<\|(?:start|channel)\|>)"))
+            self._held = begun[match.end() :]
             return ""
         if _TOOL_FENCE.match(begun):
             self._start_call("```")
@@ -280,21 +280,23 @@ class AnswerFilter:
         if self._names and (_PYTHON_PARTIAL.match(begun) or any(name.startswith(begun) for name in self._names)):
             return True
         lowered = begun.lower().replace("’", "'")
-        return not self._habit.known and not self.seen and any(one.startswith(lowered) for one in _LIKE_THOUGHTS)
+        return (
+            not self._habit.known and not self.seen and any(thought.startswith(lowered) for thought in _LIKE_THOUGHTS)
+        )
 
     def _is_declared(self, name: str) -> bool:
         return name in self._names or name.rpartition(".")[2] in self._names
 
     def _think(self) -> str | None:
-        found = self._end.search(self._held)
-        if found is None:
+        match = self._end.search(self._held)
+        if match is None:
             self._keep_all_but(MAX_MARK_CHARS)
             return None
         if self._unmarked:
             self._habit.saw_lone_end()
             self._unmarked = False
         self.seen = True
-        self._held = self._held[found.end() :]
+        self._held = self._held[match.end() :]
         self._kept.clear()
         self._kept_chars = 0
         self._drop_blanks()
@@ -302,12 +304,12 @@ class AnswerFilter:
         return ""
 
     def _collect_call(self) -> str | None:
-        found = self._end.search(self._held)
-        if found is None:
+        match = self._end.search(self._held)
+        if match is None:
             self._keep_all_but(MAX_MARK_CHARS)
             return None
-        after = found.start() if _kind_of_end(found[0]) is Mark.END else found.end()
-        body, self._held = self._held[: found.start()], self._held[after:]
+        after = match.start() if _kind_of_end(match[0]) is Mark.END else match.end()
+        body, self._held = self._held[: match.start()], self._held[after:]
         return self._end_call(body)
 
     def _read_header(self) -> str | None:
@@ -341,12 +343,12 @@ class AnswerFilter:
     def _answer(self) -> str | None:
         """Passes the answer on up to the next mark."""
         held = self._held
-        for found in MARK.finditer(held):
-            kind = kind_of(found[0])
+        for match in MARK.finditer(held):
+            kind = kind_of(match[0])
             if kind is not Mark.TEXT:
-                before = self._pass(held[: found.start()])
-                self._held = held[found.start() :]
-                passed = self._take_mark(found[0], kind)
+                before = self._pass(held[: match.start()])
+                self._held = held[match.start() :]
+                passed = self._take_mark(match[0], kind)
                 return before or None if passed is None else before + passed
         if call := self._object_call(held):
             before = self._pass(held[: call.start()])
@@ -357,17 +359,22 @@ class AnswerFilter:
             self._held = ""
             return self._pass(held)
         partial = PARTIAL.search(held) or (_NAMED_OBJECT_PARTIAL.search(held) if self._names else None)
-        at = partial.start() if partial else len(held)
-        if self._ends_in_fence(held[:at]):
-            at = held.rindex("```")
-        self._held = held[at:]
-        passed = self._pass(held[:at])
+        position = partial.start() if partial else len(held)
+        if self._ends_in_fence(held[:position]):
+            position = held.rindex("```")
+        self._held = held[position:]
+        passed = self._pass(held[:position])
         return passed if not self._held else passed or None
 
     def _ends_in_fence(self, text: str) -> bool:
         """Returns whether the text ends with a fence whose language is not known yet."""
-        at = text.rfind("```")
-        return at >= 0 and not self._in_fence and "\n" not in text[at:] and bool(_TOOL_FENCE_PARTIAL.match(text, at))
+        position = text.rfind("```")
+        return (
+            position >= 0
+            and not self._in_fence
+            and "\n" not in text[position:]
+            and bool(_TOOL_FENCE_PARTIAL.match(text, position))
+        )
 
     def _object_call(self, text: str) -> re.Match[str] | None:
         """Returns the beginning of a call of a declared function, outside of code."""
@@ -380,12 +387,12 @@ class AnswerFilter:
 
     def _skip(self) -> str | None:
         """Drops the text after the end; only another message of the model is read."""
-        found = re.search(r"<\|(?:start|channel)\|>", self._held) if self._over_softly else None
-        if found is None:
+        match = re.search(r"<\|(?:start|channel)\|>", self._held) if self._over_softly else None
+        if match is None:
             self._held = self._held[-MAX_MARK_CHARS:] if self._over_softly and not self._ended else ""
             return None
-        self._opener, self._state = found[0], _State.HEADER
-        self._held = self._held[found.end() :]
+        self._opener, self._state = match[0], _State.HEADER
+        self._held = self._held[match.end() :]
         return ""
 
     # ---- marks ----
@@ -535,10 +542,10 @@ class AnswerFilter:
             self._held_end = (self._held_end + text)[:MAX_MARK_CHARS]
             return ""
         text = self._take_held_end() + text
-        for found in _CODE.finditer(text):
-            if found[0] == "\n":
+        for match in _CODE.finditer(text):
+            if match[0] == "\n":
                 self._in_code_span = False
-            elif len(found[0]) >= 3:
+            elif len(match[0]) >= 3:
                 self._in_fence = not self._in_fence
             elif not self._in_fence:
                 self._in_code_span = not self._in_code_span

@@ -36,11 +36,11 @@ def is_json_object(arguments: str) -> bool:
     A message with a lone surrogate cannot be encoded as UTF-8, and the attempt closes the connection to the server.
     """
     try:
-        found = json.loads(arguments, parse_constant=_refused)
-        json.dumps(found, ensure_ascii=False).encode()
+        value = json.loads(arguments, parse_constant=_refused)
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict)
+    return isinstance(value, dict)
 
 
 def repaired_arguments(arguments: str) -> str | None:
@@ -104,10 +104,10 @@ def _text_of(text: str) -> str | None:
     if not text.startswith('"'):
         return None
     try:
-        found, _ = _DECODER.raw_decode(text)
+        value, _ = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, str) else None
+    return value if isinstance(value, str) else None
 
 
 def _first_object(text: str) -> str | None:
@@ -125,31 +125,31 @@ def _objects(text: str, *, whole: bool = False) -> list[str] | None:
     Other text after the first object ends it, unless the `whole` text must be objects.
     """
     objects: list[str] = []
-    at = 0
-    while at < len(text):
+    position = 0
+    while position < len(text):
         try:
-            found, end = _DECODER.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            if objects and text[at] not in "{[" and not whole:
+            if objects and text[position] not in "{[" and not whole:
                 return objects
             return None
-        if isinstance(found, dict) and found and text[at:end] not in objects:
-            objects.append(text[at:end])
-        elif not isinstance(found, dict):
+        if isinstance(value, dict) and value and text[position:end] not in objects:
+            objects.append(text[position:end])
+        elif not isinstance(value, dict):
             return None
         after = _MARKS.match(text, end)
-        at = after.end() if after else end
+        position = after.end() if after else end
     return objects
 
 
 def _from_python(text: str) -> str | None:
     """Returns the object that a Python dictionary of plain values describes."""
     try:
-        found = ast.literal_eval(text)
-        rewritten = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        value = ast.literal_eval(text)
+        rewritten = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
-    return rewritten if isinstance(found, dict) and is_json_object(rewritten) else None
+    return rewritten if isinstance(value, dict) and is_json_object(rewritten) else None
 
 
 def _closed(text: str) -> str | None:

@@ -50,9 +50,9 @@ def calls_in(text: str, functions: Sequence[Function]) -> list[TextCall]:
     if len(text) > MAX_CALL_CHARS:
         return []
     declared = {function.name: function for function in functions}
-    found = _tagged_calls(text, declared) or _listed_calls(text, declared) or _json_calls(text)
-    found = found or _python_calls(text, declared, any_name=True)
-    return [TextCall(cleaned_name(call.name, declared), call.arguments) for call in found]
+    calls = _tagged_calls(text, declared) or _listed_calls(text, declared) or _json_calls(text)
+    calls = calls or _python_calls(text, declared, any_name=True)
+    return [TextCall(cleaned_name(call.name, declared), call.arguments) for call in calls]
 
 
 def calls_alone(text: str, functions: Sequence[Function]) -> list[TextCall]:
@@ -90,7 +90,8 @@ def _listed_calls(text: str, declared: Mapping[str, Function]) -> list[TextCall]
         return []
     texts = text.split(_GEMMA_QUOTE)
     quoted = [
-        json.dumps(part) if at % 2 else re.sub(r"([{,]\s*)(\w+)\s*:", r'\1"\2":', part) for at, part in enumerate(texts)
+        json.dumps(part) if index % 2 else re.sub(r"([{,]\s*)(\w+)\s*:", r'\1"\2":', part)
+        for index, part in enumerate(texts)
     ]
     return _json_calls("".join(quoted))
 
@@ -111,7 +112,7 @@ def _typed(name: str, given: Mapping[str, str], declared: Mapping[str, Function]
 def _types(function: Function) -> dict[str, object]:
     try:
         schema = json.loads(function.parameters)
-        return {key: one.get("type") for key, one in schema["properties"].items()}
+        return {key: schema_of_key.get("type") for key, schema_of_key in schema["properties"].items()}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -153,19 +154,19 @@ def _object_in(text: str) -> str:
 
 def _values(text: str) -> Iterator[tuple[int, int, object]]:
     """Yields the objects and lists of a text with their places."""
-    at = 0
+    position = 0
     for _ in range(_MAX_ATTEMPTS):
-        begin = re.compile(r"[{\[]").search(text, at)
+        begin = re.compile(r"[{\[]").search(text, position)
         if begin is None:
             return
         try:
-            value, at = _DECODER.raw_decode(text, begin.start())
+            value, position = _DECODER.raw_decode(text, begin.start())
         except (ValueError, RecursionError):
             if text[begin.start()] == "{":
                 return  # not the objects inside a broken one
-            at = begin.end()
+            position = begin.end()
         else:
-            yield begin.start(), at, value
+            yield begin.start(), position, value
 
 
 def _shaped_values(text: str) -> Iterator[TextCall]:
@@ -186,7 +187,7 @@ def _shaped_values(text: str) -> Iterator[TextCall]:
 def _shaped(value: object) -> list[TextCall]:
     """Returns the calls that a JSON value describes."""
     if isinstance(value, list):
-        each = [_shaped(one) for one in value]
+        each = [_shaped(element) for element in value]
         return [call for calls in each for call in calls] if all(each) else []
     return _shaped_object(value) if isinstance(value, dict) else []
 
@@ -230,7 +231,7 @@ def _python_calls(text: str, declared: Mapping[str, Function], *, any_name: bool
         if cleaned_name(name, declared) not in declared and not (any_name and name != "print" and node.keywords):
             continue
         try:
-            given = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
+            given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
             calls.append(TextCall(name, json.dumps(given, ensure_ascii=False, allow_nan=False)))
         except (ValueError, TypeError, RecursionError):
             calls.append(TextCall(name, ast.unparse(node)))

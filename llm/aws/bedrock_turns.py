@@ -75,7 +75,7 @@ class BedrockConversation:
 
 def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
     """Converts messages. Calls without a result and results without a call are dropped."""
-    begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    begin = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
     results = {message.call_id: result_text(message) for message in messages if message.role == "tool"}
     turns = [RoleTurn("user")]
     for message in messages[begin:]:

@@ -124,28 +124,28 @@ class JsonText:
             return ""
         piece, self._cut = self._cut + piece, ""
         text: list[str] = []
-        at = 0
-        while found := _SPECIAL.search(piece, at):
-            text.append(piece[at : found.start()])
-            at = found.end()
-            if found[0] == '"':
+        position = 0
+        while match := _SPECIAL.search(piece, position):
+            text.append(piece[position : match.start()])
+            position = match.end()
+            if match[0] == '"':
                 self.closed = True
-                self.rest = piece[at:]
+                self.rest = piece[position:]
                 return "".join(text)
-            size = self._escape_chars(piece, at)
+            size = self._escape_chars(piece, position)
             if size is None:
-                self._cut = piece[found.start() :]
+                self._cut = piece[match.start() :]
                 return "".join(text)
-            text.append(self._escaped(piece[at : at + size]))
-            at += size
-        return "".join(text) + piece[at:]
+            text.append(self._escaped(piece[position : position + size]))
+            position += size
+        return "".join(text) + piece[position:]
 
     @staticmethod
-    def _escape_chars(piece: str, at: int) -> int | None:
-        """Returns the length of the escape that continues at `at`; None if it is incomplete."""
-        kind = piece[at : at + 1]
+    def _escape_chars(piece: str, position: int) -> int | None:
+        """Returns the length of the escape that continues at `position`; None if it is incomplete."""
+        kind = piece[position : position + 1]
         size = 5 if kind == "u" else 1
-        return size if len(piece) >= at + size else None
+        return size if len(piece) >= position + size else None
 
     @staticmethod
     def _escaped(escape: str) -> str:

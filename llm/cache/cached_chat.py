@@ -101,13 +101,13 @@ class CachedChat:
 
     def heard(self, messages: Sequence[Message]) -> None:
         """Stores the answer to these messages, the same object as was streamed: it was heard to its end."""
-        for one in self._unheard:
-            if one.messages is messages:
-                self._unheard.remove(one)
-                if one.entry is not None:
-                    self._cache.used(one.entry)
+        for answer in self._unheard:
+            if answer.messages is messages:
+                self._unheard.remove(answer)
+                if answer.entry is not None:
+                    self._cache.used(answer.entry)
                 else:
-                    self._cache.remember(one.scope, messages[-1].content, one.text, one.by)
+                    self._cache.remember(answer.scope, messages[-1].content, answer.text, answer.by)
                 return
 
     async def aclose(self) -> None:
@@ -158,6 +158,6 @@ def scope_of(messages: Sequence[Message], options: ChatOptions, *, language: str
     instructions = [
         message.content for number, message in enumerate(messages) if message.role == "system" or number < begins
     ]
-    functions = [(one.name, one.description, one.parameters) for one in options.functions]
+    functions = [(function.name, function.description, function.parameters) for function in options.functions]
     parts = [VERSION, language, answered_by, instructions, functions, options.choice, options.max_tokens]
     return blake2b(json.dumps(parts).encode(), digest_size=12).hexdigest()

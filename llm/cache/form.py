@@ -140,7 +140,7 @@ def _question(text: str, lexicon: Lexicon) -> tuple[str, str]:
         return "yes or no", text
     if not words:
         return "what", text
-    _, _, name, match = min(words, key=lambda one: (one[0], one[1]))
+    _, _, name, match = min(words, key=lambda span: (span[0], span[1]))
     return name, f"{text[: match.start()]} {text[match.end() :]}"
 
 

@@ -43,8 +43,8 @@ def case_differs(stored: str, asked: str, form: RequestForm) -> bool:
     """
     if len(form.words) > SHORT_CASE or not (stored[:1].isupper() and asked[:1].isupper()):
         return False
-    one, other = ({word.lower(): word[0].isupper() for word in _WORD.findall(text)[1:]} for text in (stored, asked))
-    return any(one[word] != other[word] for word in one.keys() & other.keys())
+    first, other = ({word.lower(): word[0].isupper() for word in _WORD.findall(text)[1:]} for text in (stored, asked))
+    return any(first[word] != other[word] for word in first.keys() & other.keys())
 
 
 def _nouns_differ(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:

@@ -61,9 +61,11 @@ class RedisStore:
         """See `CacheStore`."""
         key, same = _form_key(scope, form), entry_id(scope, words)
         with self._reporting():
-            ids = sorted((one.decode() for one in self._redis.smembers(key)), key=lambda one: one != same)[:MAX_FOUND]
+            ids = sorted((member.decode() for member in self._redis.smembers(key)), key=lambda member: member != same)[
+                :MAX_FOUND
+            ]
             entries = self._read(ids) if ids else []
-            if gone := set(ids) - {one.id for one in entries}:
+            if gone := set(ids) - {member.id for member in entries}:
                 self._redis.srem(key, *gone)
             return entries
 
@@ -83,7 +85,7 @@ class RedisStore:
             count = int(pipe.execute()[-1])
             if count > self._max_entries:
                 oldest = self._redis.zrange(f"{PREFIX}used", 0, count - self._max_entries - 1)
-                self._remove([one.decode() for one in oldest])
+                self._remove([stored_id.decode() for stored_id in oldest])
 
     def used(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""
@@ -97,7 +99,7 @@ class RedisStore:
     def entries(self) -> list[CacheEntry]:
         """See `CacheStore`."""
         with self._reporting():
-            return self._read([one.decode() for one in self._redis.zrevrange(f"{PREFIX}used", 0, -1)])
+            return self._read([stored_id.decode() for stored_id in self._redis.zrevrange(f"{PREFIX}used", 0, -1)])
 
     def forget(self, ids: Sequence[str]) -> int:
         """See `CacheStore`."""
@@ -121,14 +123,18 @@ class RedisStore:
     def _read(self, ids: Sequence[str]) -> list[CacheEntry]:
         """Returns the entries that still exist. Removes what is left of others, which Redis removed for their age."""
         pipe = self._redis.pipeline(transaction=False)
-        for one in ids:
-            pipe.hgetall(f"{PREFIX}entry:{one}")
+        for stored_id in ids:
+            pipe.hgetall(f"{PREFIX}entry:{stored_id}")
         rows = pipe.execute()
-        whole = {one: row for one, row in zip(ids, rows, strict=True) if all(name.encode() in row for name in _FIELDS)}
-        if gone := [one for one in ids if one not in whole]:
+        whole = {
+            stored_id: row
+            for stored_id, row in zip(ids, rows, strict=True)
+            if all(name.encode() in row for name in _FIELDS)
+        }
+        if gone := [stored_id for stored_id in ids if stored_id not in whole]:
             self._redis.zrem(f"{PREFIX}used", *gone)
-            self._redis.delete(*(f"{PREFIX}entry:{one}" for one in gone))
-        return [_entry(one, row) for one, row in whole.items()]
+            self._redis.delete(*(f"{PREFIX}entry:{stored_id}" for stored_id in gone))
+        return [_entry(stored_id, row) for stored_id, row in whole.items()]
 
     @contextmanager
     def _reporting(self) -> Generator[None]:
@@ -138,12 +144,22 @@ class RedisStore:
             raise CacheStoreError(f"the answer cache {self.name} cannot be used ({type(error).__name__})") from error
 
 
-def _entry(one: str, row: Mapping[bytes, bytes]) -> CacheEntry:
+def _entry(stored_id: str, row: Mapping[bytes, bytes]) -> CacheEntry:
     texts = [row[name.encode()].decode() for name in _FIELDS if name not in {"created_s", "hits", "vector"}]
     scope, form, words, language, request, answer, by = texts
     vector = np.frombuffer(row[b"vector"], "<f4") if row[b"vector"] else None
     return CacheEntry(
-        one, scope, form, words, language, request, answer, by, float(row[b"created_s"]), vector, int(row[b"hits"])
+        stored_id,
+        scope,
+        form,
+        words,
+        language,
+        request,
+        answer,
+        by,
+        float(row[b"created_s"]),
+        vector,
+        int(row[b"hits"]),
     )
 
 

@@ -101,7 +101,8 @@ class SqliteStore:
         """See `CacheStore`."""
         with self._opened() as database, database:
             removed = sum(
-                database.execute("DELETE FROM answers WHERE id = ?", (one,)).rowcount for one in dict.fromkeys(ids)
+                database.execute("DELETE FROM answers WHERE id = ?", (stored_id,)).rowcount
+                for stored_id in dict.fromkeys(ids)
             )
             self._remove_old(database)
         with self._opened() as database:  # the words are gone from the file; now from the log of changes, too
@@ -178,9 +179,9 @@ _Row = tuple[str, str, str, str, str, str, str, str, float, bytes | None, int]
 
 
 def _entry(row: _Row) -> CacheEntry:
-    one, scope, form, words, language, request, answer, by, created_s, blob, hits = row
+    stored_id, scope, form, words, language, request, answer, by, created_s, blob, hits = row
     vector = None if blob is None else np.frombuffer(blob, "<f4")
-    return CacheEntry(one, scope, form, words, language, request, answer, by, created_s, vector, hits)
+    return CacheEntry(stored_id, scope, form, words, language, request, answer, by, created_s, vector, hits)
 
 
 def _reason(error: Exception) -> str:

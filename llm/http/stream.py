@@ -202,8 +202,8 @@ class HttpStream:
                 if failure := await self._failure(response, private):
                     raise failure
                 async for chunk in response.aiter_raw():
-                    for at in range(0, len(chunk), PIECE_BYTES):
-                        await progress.queue.put(chunk[at : at + PIECE_BYTES])
+                    for start in range(0, len(chunk), PIECE_BYTES):
+                        await progress.queue.put(chunk[start : start + PIECE_BYTES])
             except httpx.HTTPError as error:
                 raise broken_off(self._endpoint, self.where) from error
             finally:

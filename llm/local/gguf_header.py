@@ -66,11 +66,11 @@ def _metadata(file: BinaryIO) -> dict[str, object]:
     version, _, keys = struct.unpack("<IQQ", file.read(20))
     if version not in {2, 3} or keys > MAX_KEYS:
         raise GgufError(f"has GGUF version {version}, which is not supported")
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for _ in range(keys):
         key = _string(file)
-        found[key] = _value(file, _number(file, "<I"))
-    return found
+        fields[key] = _value(file, _number(file, "<I"))
+    return fields
 
 
 def _value(file: BinaryIO, kind: int) -> object:
@@ -107,19 +107,19 @@ def _number(file: BinaryIO, form: str) -> int:
     return number  # type: ignore[no-any-return] # floats are never used
 
 
-def _header_of(found: Mapping[str, object]) -> GgufHeader:
-    architecture = str(found["general.architecture"])
+def _header_of(fields: Mapping[str, object]) -> GgufHeader:
+    architecture = str(fields["general.architecture"])
 
     def number(key: str, default: int = 0) -> int:
-        value = found.get(f"{architecture}.{key}", default)
+        value = fields.get(f"{architecture}.{key}", default)
         if not isinstance(value, int):
             raise TypeError(key)
         return value
 
-    if not number("block_count") or not number("embedding_length") or "tokenizer.ggml.model" not in found:
+    if not number("block_count") or not number("embedding_length") or "tokenizer.ggml.model" not in fields:
         raise GgufError(f"is no language model (architecture {architecture})")
     heads = number("attention.head_count") or 1
     of_head = number("embedding_length") // heads
     values = number("attention.key_length", of_head) + number("attention.value_length", of_head)
     cached = number("block_count") * number("attention.head_count_kv", heads) * values * CACHE_BYTES_PER_VALUE
-    return GgufHeader(architecture, number("context_length"), cached, "tokenizer.chat_template" in found)
+    return GgufHeader(architecture, number("context_length"), cached, "tokenizer.chat_template" in fields)

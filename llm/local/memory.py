@@ -10,7 +10,7 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 def available_bytes() -> int | None:
     """Returns the free memory, within the limit of a container; None if the system does not tell."""
-    known = [found for found in (_of_system(), _of_container()) if found is not None]
+    known = [free_bytes for free_bytes in (_of_system(), _of_container()) if free_bytes is not None]
     return min(known, default=None)
 
 

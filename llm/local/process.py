@@ -219,13 +219,13 @@ class ServerProcess:
     def _url_of(self, answer: bytes) -> str:
         """Returns the address in the server's answer; "" for none. Raises LocalServerError if it has an error."""
         try:
-            found = json.loads(answer)
+            message = json.loads(answer)
         except ValueError:
-            found = {}
-        if "url" in found:
-            return str(found["url"])
+            message = {}
+        if "url" in message:
+            return str(message["url"])
         reason = next((line for line in self._last_lines if " E " in line), "").partition(" E ")[2].strip()
-        reason = reason or str(found.get("error", ""))
+        reason = reason or str(message.get("error", ""))
         if not reason:
             return ""
         raise LocalServerError(
@@ -346,7 +346,7 @@ def _ended(status: int) -> str:
     """Returns how a process ended, as the predicate of a sentence."""
     if status >= 0:
         return f"ended with status {status}"
-    names = {one.value: one.name for one in signal.Signals}
+    names = {signals.value: signals.name for signals in signal.Signals}
     return f"ended with signal {-status} ({names.get(-status, 'unknown')})"
 
 

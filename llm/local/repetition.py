@@ -84,5 +84,5 @@ class RepetitionDetector:
 
 
 def _is_periodic(phrase: list[str]) -> bool:
-    lengths = (one for one in range(1, len(phrase) // 2 + 1) if len(phrase) % one == 0)
-    return any(phrase == phrase[:one] * (len(phrase) // one) for one in lengths)
+    lengths = (period for period in range(1, len(phrase) // 2 + 1) if len(phrase) % period == 0)
+    return any(phrase == phrase[:period] * (len(phrase) // period) for period in lengths)

@@ -81,7 +81,7 @@ class CallAssembler:
         call = self._last_at.get(index)
         if call is not None and call_id and call.call_id == call_id:
             return call
-        if call_id and (same := next((one for one in reversed(self.calls) if one.call_id == call_id), None)):
+        if call_id and (same := next((call for call in reversed(self.calls) if call.call_id == call_id), None)):
             return None if has_index and call is None else same
         return call if call is not None and not (call_id and call.call_id) else None
 

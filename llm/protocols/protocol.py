@@ -131,7 +131,7 @@ class LlmProtocol:
 
     def __post_init__(self) -> None:
         """Raises ValueError if a key of its own has the name of one that the program reads."""
-        if taken := sorted({one.name for one in fields(self.settings)} & {*KEYS_OF_ALL, *CHOSEN_KEYS}):
+        if taken := sorted({setting.name for setting in fields(self.settings)} & {*KEYS_OF_ALL, *CHOSEN_KEYS}):
             raise ValueError(f"its settings may not have the names of other keys: {', '.join(taken)}")
 
     def scheme_of(self, url: str) -> UrlScheme | None:
@@ -143,4 +143,4 @@ class LlmProtocol:
         """Returns the provider's name by OpenTelemetry's conventions for an endpoint at this address."""
         host = f".{urlsplit(url).hostname or ''}"
         domains = self.provider_of_domain
-        return next((domains[one] for one in domains if host.endswith(f".{one}")), self.provider or self.name)
+        return next((domains[domain] for domain in domains if host.endswith(f".{domain}")), self.provider or self.name)

@@ -156,8 +156,8 @@ class Routing:
         """Returns the endpoints that are not of this size (None: any), or take no images where some do."""
         return frozenset(
             number
-            for number, one in enumerate(self.endpoints)
-            if (only is not None and one.size != only) or (images and not one.images)
+            for number, endpoint in enumerate(self.endpoints)
+            if (only is not None and endpoint.size != only) or (images and not endpoint.images)
         )
 
     def plan(
@@ -264,10 +264,10 @@ class Routing:
         """Returns the endpoints in random order, in proportion to their weights; those with weight 0 come last."""
         left, drawn = [number for number in numbers if self.endpoints[number].weight > 0], list[int]()
         while left:
-            at = self.random_fraction() * sum(self.endpoints[number].weight for number in left)
+            point = self.random_fraction() * sum(self.endpoints[number].weight for number in left)
             for number in left:
-                at -= self.endpoints[number].weight
-                if at < 0:
+                point -= self.endpoints[number].weight
+                if point < 0:
                     break
             left.remove(number)
             drawn.append(number)
@@ -299,7 +299,7 @@ class Routing:
     def _exploration_candidate(self, now_s: float, best: int, size: Size | None, without: Container[int]) -> int | None:
         """Returns the endpoint that may have become better than the best: the one unmeasured for longest."""
         rank = self._rank(best, size)
-        found = [
+        candidates = [
             number
             for number in range(len(self.endpoints))
             if number != best
@@ -307,7 +307,7 @@ class Routing:
             and self._rank(number, size) <= rank
             and self._is_due(now_s, number, best, size)
         ]
-        return max(found, key=lambda number: self.healths[number].unmeasured_for_s(now_s), default=None)
+        return max(candidates, key=lambda number: self.healths[number].unmeasured_for_s(now_s), default=None)
 
     def _was_better(self, number: int, best: int, size: Size | None) -> bool:
         """Returns whether the endpoint was better before it failed.

@@ -122,13 +122,13 @@ class FirstSentence:
     @property
     def end(self) -> int | None:
         """Length of the first sentence; None if it has not ended yet."""
-        found = _SENTENCE_END.search(self.text)
-        return None if found is None else found.end()
+        match = _SENTENCE_END.search(self.text)
+        return None if match is None else match.end()
 
     def _verdict(self, *, ended: bool) -> Verdict:
-        said = self.text.replace("’", "'").lower()
-        words = _WORD.findall(said)
-        whole = ended or not words or not said.endswith(words[-1])
+        text = self.text.replace("’", "'").lower()
+        words = _WORD.findall(text)
+        whole = ended or not words or not text.endswith(words[-1])
         declines = _declines(words, whole=whole, ended=ended)
         if declines is not Verdict.ANSWER:
             return declines
@@ -169,7 +169,7 @@ def _match(phrase: tuple[str, ...], words: list[str], *, whole: bool) -> tuple[b
     if phrase[0][0] != words[0][0]:
         return False, False  # most phrases
     last = min(len(phrase), len(words)) - 1
-    if any(phrase[at] != words[at] for at in range(last)):
+    if any(phrase[index] != words[index] for index in range(last)):
         return False, False
     unfinished = not whole and last == len(words) - 1
     same = phrase[last] == words[last]

@@ -299,7 +299,9 @@ class HedgedRequest:
     def _has_equal(self) -> bool:
         """Whether another endpoint fits the size and was not asked yet."""
         barred, endpoints = self._asked_or_barred, enumerate(self.routing.endpoints)
-        return self.size is None or any(one.fits(self.size) for number, one in endpoints if number not in barred)
+        return self.size is None or any(
+            endpoint.fits(self.size) for number, endpoint in endpoints if number not in barred
+        )
 
     def _set_alarm(self, now_s: float) -> None:
         if self._winner is not None:

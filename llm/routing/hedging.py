@@ -123,12 +123,12 @@ class HedgeBudget:
         hedged, explored = sum(past.hedged for past in self._recent), sum(past.explored for past in self._recent)
         if exploring and explored + 1 > EXPLORING_SHARE * self.share * len(self._recent):
             return False
-        wanted = 2 if exploring else 1  # exploration leaves one hedge for a question that needs it
+        needed = 2 if exploring else 1  # exploration leaves one hedge for a question that needs it
         recent_tokens = sum(past.tokens for past in self._recent)
         recent_extra = sum(past.extra_tokens for past in self._recent)
         return (
-            hedged + wanted <= self.share * len(self._recent)
-            and self.hedges + wanted <= self.share * self.questions
+            hedged + needed <= self.share * len(self._recent)
+            and self.hedges + needed <= self.share * self.questions
             and recent_extra + extra_tokens <= self.share * recent_tokens
             and self.extra_tokens + extra_tokens <= self.share * self.tokens
         )

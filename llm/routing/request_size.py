@@ -103,10 +103,14 @@ def request_size(messages: Sequence[Message], language: str) -> RequestSize:
         messages: The request. The user message before the last one tells whether it is a follow-up.
         language: Language tag of the conversation.
     """
-    said = [message.content for message in messages if message.role == "user"]
+    user_texts = [message.content for message in messages if message.role == "user"]
     base = language.partition("-")[0].lower()
-    reasons = _reasons(said[-1], base) if said else ()
-    if len(said) > 1 and _follows_up(said[-1], base) and _points(_reasons(said[-2], base)) >= LARGE_FROM:
+    reasons = _reasons(user_texts[-1], base) if user_texts else ()
+    if (
+        len(user_texts) > 1
+        and _follows_up(user_texts[-1], base)
+        and _points(_reasons(user_texts[-2], base)) >= LARGE_FROM
+    ):
         reasons = (*reasons, Reason("follow-up to a hard request", FOLLOW_UP_POINTS))
     points = _points(reasons)
     return RequestSize("large" if points >= LARGE_FROM else "small", points, reasons)
@@ -117,31 +121,31 @@ def _points(reasons: Sequence[Reason]) -> float:
 
 
 def _reasons(text: str, language: str) -> tuple[Reason, ...]:
-    said = _normalized(text)
-    words = len(re.findall(r"[\w'’-]+", said))
-    found = [Reason(name, points) for name, points in POINTS.items() if _has(name, said, language)]
-    opening = _COURTESY.sub("", said, count=1)
+    normal_text = _normalized(text)
+    words = len(re.findall(r"[\w'’-]+", normal_text))
+    reasons = [Reason(name, points) for name, points in POINTS.items() if _has(name, normal_text, language)]
+    opening = _COURTESY.sub("", normal_text, count=1)
     for name, points in OPENING_POINTS.items():
         short = name != "small talk" or words <= MAX_SMALL_TALK_WORDS
-        if short and _begins(name, opening if name != "small talk" else said, language):
-            found.append(Reason(name, points))
+        if short and _begins(name, opening if name != "small talk" else normal_text, language):
+            reasons.append(Reason(name, points))
             break
-    found += _by_count("length", words, LENGTH_POINTS)
-    found += _by_count("numbers", _numbers(said, language), NUMBERS_POINTS)
-    if language in QUESTION_WORDS and len(set(_pattern(QUESTION_WORDS[language]).findall(said))) > 1:
-        found.append(Reason("several questions", SEVERAL_QUESTIONS_POINTS))
+    reasons += _by_count("length", words, LENGTH_POINTS)
+    reasons += _by_count("numbers", _numbers(normal_text, language), NUMBERS_POINTS)
+    if language in QUESTION_WORDS and len(set(_pattern(QUESTION_WORDS[language]).findall(normal_text))) > 1:
+        reasons.append(Reason("several questions", SEVERAL_QUESTIONS_POINTS))
     if _SIGNS.search(text[:MAX_SCORED_CHARS]):
-        found.append(Reason("code or formula", POINTS["code"]))
-    return tuple(found)
+        reasons.append(Reason("code or formula", POINTS["code"]))
+    return tuple(reasons)
 
 
 def _follows_up(text: str, language: str) -> bool:
-    said = _normalized(text)
-    words = len(re.findall(r"[\w'’-]+", said))
+    normal_text = _normalized(text)
+    words = len(re.findall(r"[\w'’-]+", normal_text))
     return (
         words <= MAX_FOLLOW_UP_WORDS
-        and not _begins("small talk", said, language)
-        and _begins("follow-up", said, language)
+        and not _begins("small talk", normal_text, language)
+        and _begins("follow-up", normal_text, language)
     )
 
 
@@ -149,20 +153,20 @@ def _by_count(name: str, count: int, steps: Sequence[tuple[int, float]]) -> list
     return next(([Reason(name, points)] for least, points in steps if count >= least), [])
 
 
-def _numbers(said: str, language: str) -> int:
+def _numbers(text: str, language: str) -> int:
     """Returns how many numbers are named; words of one number count once."""
     words = f"|(?:(?:{NUMBER_WORDS[language]})[ -]?)+" if language in NUMBER_WORDS else ""
-    return len(_pattern(rf"\d[\d.,]*{words}").findall(said))
+    return len(_pattern(rf"\d[\d.,]*{words}").findall(text))
 
 
-def _has(name: Feature, said: str, language: str) -> bool:
+def _has(name: Feature, text: str, language: str) -> bool:
     words = LANGUAGES.get(language)
-    return words is not None and _pattern("|".join(words[name])).search(said) is not None
+    return words is not None and _pattern("|".join(words[name])).search(text) is not None
 
 
-def _begins(name: Feature, said: str, language: str) -> bool:
+def _begins(name: Feature, text: str, language: str) -> bool:
     words = LANGUAGES.get(language)
-    return words is not None and _pattern("|".join(words[name])).match(said) is not None
+    return words is not None and _pattern("|".join(words[name])).match(text) is not None
 
 
 @cache

@@ -82,7 +82,7 @@ class Router:
     def detail(self) -> str:
         """The policy and the endpoints."""
         sizes = [f" ({endpoint.size})" if endpoint.size else "" for endpoint in self.routing.endpoints]
-        names = ", ".join(one.name + size for one, size in zip(self.routing.endpoints, sizes, strict=True))
+        names = ", ".join(endpoint.name + size for endpoint, size in zip(self.routing.endpoints, sizes, strict=True))
         return f"{len(self.models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
@@ -146,7 +146,7 @@ class Router:
             return
         if size not in self._replaced or not isinstance(event, EndpointTried) or event.outcome != "answered":
             return
-        if any(one.name == event.endpoint and one.size == size for one in self.routing.endpoints):
+        if any(endpoint.name == event.endpoint and endpoint.size == size for endpoint in self.routing.endpoints):
             self._replaced.discard(size)
             log.warning("a %s llm endpoint answers again: %r", size, event.endpoint)
 

@@ -109,14 +109,14 @@ class SizedAnswer:
 
     async def stream(self) -> AsyncGenerator[ChatEvent]:
         """Yields the events of the answer. Raises LlmError."""
-        wanted, messages = self._question.options.size, self._question.messages
-        size = wanted
+        requested_size, messages = self._question.options.size, self._question.messages
+        size = requested_size
         if size is None:
             scored = request_size(messages, self._rules.language)
             size = scored.size
             if messages and messages[-1].role == "user":  # not after tool calls: it was told before
                 yield SizeChosen(size, scored.why)
-        judged = size == "small" and wanted is None and self._rules.escalate and self._has_large
+        judged = size == "small" and requested_size is None and self._rules.escalate and self._has_large
         if judged:
             events = self._small()
         elif size == "large" and self._may_bridge():
@@ -145,11 +145,11 @@ class SizedAnswer:
                     verdict = _verdict_after(event, judge)
                     if verdict in {Verdict.DECLINES, Verdict.UNSURE}:
                         break
-                    for one in held.release() if verdict is Verdict.ANSWER else ():
-                        yield one
+                    for held_event in held.release() if verdict is Verdict.ANSWER else ():
+                        yield held_event
             except LlmError:
-                for one in held.release():
-                    yield one
+                for held_event in held.release():
+                    yield held_event
                 raise
             if verdict in {Verdict.DECLINES, Verdict.UNSURE}:
                 why = _reason(verdict, judge)

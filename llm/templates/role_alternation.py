@@ -58,20 +58,20 @@ def with_results(messages: Sequence[Message]) -> list[Message]:
     A call without a result gets one, unless it is the end. A result without a call is dropped. Services reject both.
     """
     ordered: list[Message] = []
-    at = 0
-    while at < len(messages):
-        message = messages[at]
-        at += 1
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
         if message.role == "tool":
             continue
         ordered.append(message)
         if not message.calls:
             continue
         results: dict[str, Message] = {}
-        while at < len(messages) and messages[at].role == "tool":
-            results.setdefault(messages[at].call_id, messages[at])
-            at += 1
-        if results or at < len(messages):
+        while position < len(messages) and messages[position].role == "tool":
+            results.setdefault(messages[position].call_id, messages[position])
+            position += 1
+        if results or position < len(messages):
             ordered += [
                 results.get(call.call_id) or Message("tool", NO_OUTPUT, call_id=call.call_id) for call in message.calls
             ]
@@ -90,7 +90,7 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
     except that it replaces an OPENING at the end.
     """
     turns = _answered_results(joined(messages))
-    first = next((at for at, message in enumerate(turns) if message.role != "system"), None)
+    first = next((index for index, message in enumerate(turns) if message.role != "system"), None)
     if first is not None and turns[first].role == "assistant":
         turns.insert(first, Message("user", OPENING))
     last = next((message for message in reversed(turns) if message.role != "system"), None)

@@ -73,16 +73,16 @@ def _object_of(path: Path) -> dict[str, object]:
 
 
 def _template_in(path: Path, fields: Mapping[str, object]) -> str:
-    found = fields.get("chat_template")
-    if isinstance(found, list):
-        named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
-        found = named.get(DEFAULT_TEMPLATE)
-        if not isinstance(found, str):
+    template = fields.get("chat_template")
+    if isinstance(template, list):
+        named = {each.get("name"): each.get("template") for each in template if isinstance(each, dict)}
+        template = named.get(DEFAULT_TEMPLATE)
+        if not isinstance(template, str):
             names = ", ".join(sorted(str(name) for name in named)) or "none"
             remedy = f"save the one that fits as a .jinja file beside it and name that (it holds: {names})"
             raise TemplateError(f"it has no chat template named {DEFAULT_TEMPLATE!r}: {remedy}")
-    if isinstance(found, str):
-        return found
+    if isinstance(template, str):
+        return template
     if (beside := path.parent / TEMPLATE_FILE).is_file():
         return _text_of(beside)
     raise TemplateError("it holds no chat_template: name the model's .jinja file, or llama2, llama3 or chatml")

@@ -175,13 +175,13 @@ def response_of(data: bytes) -> KserveResponse:
 def _elements(raw: bytes) -> tuple[bytes, ...]:
     """Splits BYTES elements, each preceded by its length."""
     elements: list[bytes] = []
-    at = 0
-    while at < len(raw):
-        end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
+    position = 0
+    while position < len(raw):
+        end = position + 4 + int.from_bytes(raw[position : position + 4], "little")
         if end > len(raw):
             raise KserveFormatError("a string that is shorter than its stated length")
-        elements.append(raw[at + 4 : end])
-        at = end
+        elements.append(raw[position + 4 : end])
+        position = end
     return tuple(elements)
 
 

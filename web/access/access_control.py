@@ -101,7 +101,7 @@ _SECRET_INVALID = Refusal(
 
 def is_easily_guessed(token: str) -> bool:
     """Returns whether a token is of few characters, a repeated piece, or mostly a row such as "abcdef" or "123456"."""
-    steps = [abs(ord(one) - ord(other)) for one, other in pairwise(token)]
+    steps = [abs(ord(char) - ord(other)) for char, other in pairwise(token)]
     return (
         len(set(token.casefold())) < MIN_SYMBOLS
         or token in (token + token)[1:-1]
@@ -151,10 +151,10 @@ class AccessControl:
     def _host(self, request: Request) -> Refusal | None:
         if len(request.hosts) != 1:
             return Refusal(400, "bad_host", "a request needs exactly one Host header")
-        found = _HOST.fullmatch(request.hosts[0].lower())
-        if found is None:
+        match = _HOST.fullmatch(request.hosts[0].lower())
+        if match is None:
             return Refusal(400, "bad_host", "the Host header does not name a host")
-        name, port = found["name"], int(found["port"] or _DEFAULT_PORTS.get(request.scheme, 80))
+        name, port = match["name"], int(match["port"] or _DEFAULT_PORTS.get(request.scheme, 80))
         if (name, port) in self._hosts or (name, None) in self._hosts:
             return None
         # DNS rebinding needs a name: an IP address is safe. A server on all addresses has many of them.
@@ -163,7 +163,7 @@ class AccessControl:
         return Refusal(
             403,
             "foreign_host",
-            f"this server does not accept the name {found[0]}; to allow it, add --set server.allowed_hosts={found[0]}",
+            f"this server does not accept the name {match[0]}; to allow it, add --set server.allowed_hosts={match[0]}",
         )
 
     def _origin(self, request: Request) -> Refusal | None:
@@ -244,20 +244,20 @@ def _bracketed(host: str) -> str:
 
 
 def _name_and_port(host: str) -> tuple[str, int | None]:
-    found = _HOST.fullmatch(host.lower())
-    if found is None:
+    match = _HOST.fullmatch(host.lower())
+    if match is None:
         raise ValueError(f"{host} is not a host name")
-    return found["name"], int(found["port"]) if found["port"] else None
+    return match["name"], int(match["port"]) if match["port"] else None
 
 
 def _normal_origin(origin: str) -> str | None:
     """Normalizes an origin: lower case, without the scheme's default port. None for "null" and invalid origins."""
     scheme, separator, host = origin.lower().partition("://")
-    found = _HOST.fullmatch(host)
-    if not separator or scheme not in _DEFAULT_PORTS or found is None:
+    match = _HOST.fullmatch(host)
+    if not separator or scheme not in _DEFAULT_PORTS or match is None:
         return None
-    port = int(found["port"] or _DEFAULT_PORTS[scheme])
-    return f"{scheme}://{found['name']}" + (f":{port}" if port != _DEFAULT_PORTS[scheme] else "")
+    port = int(match["port"] or _DEFAULT_PORTS[scheme])
+    return f"{scheme}://{match['name']}" + (f":{port}" if port != _DEFAULT_PORTS[scheme] else "")
 
 
 def _keys_of(request: Request) -> Iterable[str]:

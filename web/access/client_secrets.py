@@ -76,7 +76,7 @@ class ClientSecrets:
         `size_bytes`: length of the settings as they were sent.
         """
         self._drop_expired()
-        total_bytes = sum(one.size_bytes for one in self._secrets) + size_bytes
+        total_bytes = sum(secret.size_bytes for secret in self._secrets) + size_bytes
         if len(self._secrets) >= MAX_SECRETS or total_bytes > MAX_BYTES:
             return None
         value = f"{PREFIX}{secrets.token_urlsafe(32)}"
@@ -108,14 +108,14 @@ class ClientSecrets:
         self._drop_expired()
         for key in keys:
             digest = _digest(key)
-            found = [one for one in self._secrets if hmac.compare_digest(one.digest, digest)]
-            if found:
-                return found[0].config
+            matches = [secret for secret in self._secrets if hmac.compare_digest(secret.digest, digest)]
+            if matches:
+                return matches[0].config
         return None
 
     def _drop_expired(self) -> None:
         now_s = self.now_s()
-        self._secrets = [one for one in self._secrets if one.expires_s > now_s]
+        self._secrets = [secret for secret in self._secrets if secret.expires_s > now_s]
 
 
 def secrets_among(keys: Iterable[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ class AudioPacer:
         self,
         throttle: AudioThrottle,
         rest: Callable[[float], Awaitable[bool]],
-        wanted: Callable[[], bool] = lambda: True,
+        takes_audio: Callable[[], bool] = lambda: True,
         backlog: AudioBacklog | None = None,
         recording_throttle: AudioThrottle | None = None,
     ) -> None:
@@ -28,7 +28,7 @@ class AudioPacer:
         Args:
             throttle: The burst and the rate.
             rest: Sleeps for this number of seconds; returns False if the client has left meanwhile.
-            wanted: Whether more audio is wanted; False once another connection has taken over.
+            takes_audio: Whether more audio is wanted; False once another connection has taken over.
             backlog: Queue for audio that has to wait.
             recording_throttle: Burst and rate while `is_recording`; None: the same.
         """
@@ -37,7 +37,7 @@ class AudioPacer:
         self._live_throttle = throttle
         self._recording_throttle = recording_throttle or throttle
         self._rest = rest
-        self._takes_audio = wanted
+        self._takes_audio = takes_audio
         self._due_s = 0.0
 
     @property

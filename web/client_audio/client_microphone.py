@@ -132,11 +132,11 @@ class ClientMicrophone:
         loop = asyncio.get_running_loop()
         if self._waiting:  # let the conversation and other tasks run first
             await asyncio.sleep(0)
-        for at in range(0, len(block), rate_hz):  # a large block must not occupy the event loop
+        for start in range(0, len(block), rate_hz):  # a large block must not occupy the event loop
             await self._room.wait()
             if self._ended:
                 return
-            part = block[at : at + rate_hz]
+            part = block[start : start + rate_hz]
             block_s = len(block) / rate_hz
             self._enqueue(
                 self._line.push_block(part, rate_hz, loop.time(), block_s, batches_silence=self.batches_silence)
@@ -167,9 +167,9 @@ class ClientMicrophone:
         if not self._ended:
             self._enqueue(self._line.finish())
         if at_once:
-            for one in self._waiting:
-                if isinstance(one, asyncio.Event):
-                    one.set()
+            for waiter in self._waiting:
+                if isinstance(waiter, asyncio.Event):
+                    waiter.set()
             self._waiting.clear()
         self._ended = True
         self._changed.set()

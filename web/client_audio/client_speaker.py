@@ -125,15 +125,15 @@ class ClientSpeaker:
 
     async def play_chunk(self, sound_id: SoundId, pcm: Pcm) -> bool:
         """See `Speaker.play_chunk`. Returns when the last piece was sent."""
-        at = 0
+        position = 0
         while (playing := self._open(sound_id)) is not None and not playing.ended:
-            if at == len(pcm):
+            if position == len(pcm):
                 return True
-            take = min(PIECE_SAMPLES, len(pcm) - at)
+            take = min(PIECE_SAMPLES, len(pcm) - position)
             wait_s = self._wait_s(playing, take)
             if wait_s <= 0:
-                self._send(playing, pcm[at : at + take])
-                at += take
+                self._send(playing, pcm[position : position + take])
+                position += take
                 continue
             self._changed.clear()
             try:
@@ -210,7 +210,7 @@ class ClientSpeaker:
         if self._disconnected_s is None:
             for trailing in list(self._trailing):
                 self._report_played(trailing, _loop_s())
-        self._trailing = [one for one in self._trailing if not one.finished]
+        self._trailing = [playback for playback in self._trailing if not playback.finished]
 
     def _tick_s(self) -> float:
         """Returns the time until the next report to the conversation."""
@@ -288,7 +288,7 @@ class ClientSpeaker:
 
     def _before_s(self, now_s: float) -> float:
         """Returns the estimated time until the trailing replies have been played."""
-        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._trailing)
+        return sum((playback.sent - playback.expected(now_s)) / REPLY_RATE_HZ for playback in self._trailing)
 
     def _wait_s(self, playing: _Playback, samples: int) -> float:
         """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""

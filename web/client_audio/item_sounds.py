@@ -143,11 +143,11 @@ class SpeechTape:
         start = self._starts.pop(turn, None)
         end = None if end_ms is None else samples_of_ms(end_ms + MARGIN_MS)
         frames = self._frames
-        found = []
+        kept_frames = []
         if start is not None and frames and frames[0].start <= start + FRAME_SAMPLES:
-            found = [one.pcm for one in frames if one.end > start and (end is None or one.start < end)]
+            kept_frames = [frame.pcm for frame in frames if frame.end > start and (end is None or frame.start < end)]
         self._shrink()
-        return found
+        return kept_frames
 
     def _shrink(self) -> None:
         """Drops turns that are too long or never ended, and frames that no other turn needs."""

@@ -43,9 +43,9 @@ async def cut(
         async for part in parts:
             waiting = np.concatenate([waiting, part])
             while len(waiting) >= samples_of_s(longest_s):
-                at = quietest(waiting[: samples_of_s(longest_s)], samples_of_s(from_s))
-                yield waiting[:at]
-                waiting = waiting[at:]
+                position = quietest(waiting[: samples_of_s(longest_s)], samples_of_s(from_s))
+                yield waiting[:position]
+                waiting = waiting[position:]
     if len(waiting) >= samples_of_ms(MIN_SEGMENT_MS):
         yield waiting
 

@@ -88,7 +88,9 @@ class Connections(Conversations):
     _garbage: GarbageCollection = field(init=False)
 
     def __post_init__(self) -> None:
-        self._garbage = GarbageCollection(lambda: any(one.busy for one in self._conversations.values()))
+        self._garbage = GarbageCollection(
+            lambda: any(conversation.busy for conversation in self._conversations.values())
+        )
         self.losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     def resumable(self, token: str) -> bool:
@@ -112,13 +114,17 @@ class Connections(Conversations):
     @property
     def waiting(self) -> tuple[RunningConversation, ...]:
         """The conversations whose clients are disconnected and may reconnect."""
-        return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
+        return tuple(
+            conversation
+            for conversation in self._conversations.values()
+            if conversation.client_socket is None and not conversation.ended
+        )
 
     def make_room(self) -> bool:
         """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""
         if not self.waiting:
             return False
-        min(self.waiting, key=lambda one: one.lost_s).make_room()
+        min(self.waiting, key=lambda conversation: conversation.lost_s).make_room()
         return True
 
     async def converse(self, websocket: WebSocket) -> None:
@@ -300,7 +306,7 @@ class Connections(Conversations):
 
     def service(self) -> Service:
         """Returns the description of the server, outside of a conversation."""
-        chosen = {one.stage: one.name for one in self.engine_pool.engine_loader.chosen}
+        chosen = {choice.stage: choice.name for choice in self.engine_pool.engine_loader.chosen}
         return self._service(chosen.get("llm", ""), chosen.get("stt", ""), "")
 
     def _service(self, model: str, transcriber: str, resume_token: str) -> Service:

@@ -58,15 +58,15 @@ class EnginePool:
 
     def state(self) -> Sequence[EngineState]:
         """Returns the state of each stage, before, during and after loading."""
-        chosen = {one.stage: one for one in self.engine_loader.chosen}
+        chosen = {choice.stage: choice for choice in self.engine_loader.chosen}
         states = []
         for stage in STAGES:
-            one = chosen.get(stage)
-            if one is None:
+            choice = chosen.get(stage)
+            if choice is None:
                 states.append(EngineState(stage, "failed" if self._failed else "loading"))
             else:
                 ready: State = "ready" if self._open else "loading"
-                states.append(EngineState(stage, ready, one.name, one.detail, one.why, one.fallback))
+                states.append(EngineState(stage, ready, choice.name, choice.detail, choice.why, choice.fallback))
         return states
 
     @asynccontextmanager
@@ -110,7 +110,7 @@ class EnginePool:
         self._filling = True
         try:
             await self.engine_loader.follow_turns()
-            if any(self.engine_loader.is_current(one.recognizer) for one in self._ready):
+            if any(self.engine_loader.is_current(engines.recognizer) for engines in self._ready):
                 return
             engines = await self.engine_loader.engines()
         except Exception:  # noqa: BLE001 - must not end the conversation whose task this is

@@ -42,10 +42,10 @@ class Claimed:
             if await self.handovers.confirm(self.token, self.owner):
                 self.begun = True
                 return
-            found = await self.handovers.claim(self.token, self.owner)
-            if not isinstance(found, Snapshot):
+            snapshot = await self.handovers.claim(self.token, self.owner)
+            if not isinstance(snapshot, Snapshot):
                 break
-            self.snapshot = found
+            self.snapshot = snapshot
         raise SessionRefusedError(RESUMING)
 
 
@@ -58,10 +58,10 @@ async def claimed_conversation(handovers: Handovers, token: str) -> AsyncGenerat
     owner = secrets.token_hex(8)
     claimed = None
     try:
-        found = await handovers.claim(token, owner)
-        if found == "in_progress":
+        snapshot = await handovers.claim(token, owner)
+        if snapshot == "in_progress":
             raise SessionRefusedError(RESUMING)
-        claimed = None if found is None else Claimed(handovers, token, owner, found)
+        claimed = None if snapshot is None else Claimed(handovers, token, owner, snapshot)
         yield claimed
     except asyncio.CancelledError:
         if claimed is None:  # Redis may have got the claim

@@ -22,7 +22,7 @@ class Codec:
 
     def __init__(self, *classes: type) -> None:
         """`classes`: all that may occur; their names must differ."""
-        self.classes: Mapping[str, type] = {one.__name__: one for one in classes}
+        self.classes: Mapping[str, type] = {class_.__name__: class_ for class_ in classes}
         assert len(self.classes) == len(classes)
 
     def encode(self, value: object) -> bytes:
@@ -40,9 +40,9 @@ class Codec:
         if value is None or isinstance(value, str | bool | int | float):
             return value
         if isinstance(value, tuple):
-            return [self._to_json(one) for one in value]
+            return [self._to_json(part) for part in value]
         if isinstance(value, frozenset):
-            return {_CLASS: _SET, "value": [self._to_json(one) for one in sorted(value)]}
+            return {_CLASS: _SET, "value": [self._to_json(part) for part in sorted(value)]}
         if isinstance(value, list | dict):
             return {_CLASS: _JSON, "value": json.dumps(value)}
         name = type(value).__name__
@@ -51,24 +51,24 @@ class Codec:
         if isinstance(value, Enum):
             return {_CLASS: name, _ENUM: value.name}
         assert is_dataclass(value)
-        given = {one.name: getattr(value, one.name) for one in fields(value) if not _is_default(one, value)}
+        given = {part.name: getattr(value, part.name) for part in fields(value) if not _is_default(part, value)}
         return {_CLASS: name, **{key: self._to_json(part) for key, part in given.items()}}
 
     def _from_json(self, value: object) -> object:
         if isinstance(value, list):
-            return tuple(self._from_json(one) for one in value)
+            return tuple(self._from_json(part) for part in value)
         if not isinstance(value, dict):
             return value
         name = value.pop(_CLASS)
         if name == _JSON:
             return json.loads(value["value"])
         if name == _SET:
-            return frozenset(self._from_json(one) for one in value["value"])
+            return frozenset(self._from_json(part) for part in value["value"])
         made = self.classes[name]
         if issubclass(made, Enum):
             return made[value[_ENUM]]
         return made(**{key: self._from_json(part) for key, part in value.items()})
 
 
-def _is_default(one: Field[Any], value: object) -> bool:
-    return one.default is not MISSING and bool(getattr(value, one.name) == one.default)
+def _is_default(field: Field[Any], value: object) -> bool:
+    return field.default is not MISSING and bool(getattr(value, field.name) == field.default)

@@ -121,17 +121,17 @@ class Handovers:
 
     async def _renewed(self, renewing: Awaitable[Renewed]) -> Kept | Literal["missing"]:
         try:
-            found = await renewing
+            result = await renewing
         except StoreError as error:
             self._failed(error)
             return "failed"
         self._works()
-        return "kept" if found == "renewed" else found
+        return "kept" if result == "renewed" else result
 
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over. A record of it that is written back is not continued."""
         now = self._now()
-        for ended in [one for one, forget in self._ended.items() if forget < now]:
+        for ended in [token for token, forget in self._ended.items() if forget < now]:
             del self._ended[ended]
         self._ended[token_hash(token)] = now + timedelta(seconds=self._store.keep_s)
         try:
@@ -147,19 +147,19 @@ class Handovers:
         if not 0 < len(token) <= MAX_TOKEN_CHARS or token_hash(token) in self._ended:
             return None
         try:
-            found = await self._claimed(token, owner)
+            result = await self._claimed(token, owner)
         except StoreError as error:
             self._failed(error)
             self._metrics.handover("unreachable")
             return None
         self._works()
-        if found == "in_progress":
+        if result == "in_progress":
             self._metrics.handover("in_progress")
             return "in_progress"
-        if isinstance(found, str):
-            self._metrics.handover(found)
+        if isinstance(result, str):
+            self._metrics.handover(result)
             return None
-        sealed, until = found
+        sealed, until = result
         snapshot = None
         try:
             if self._has_expired(self._seal.open(token, self._version, until)):

@@ -90,11 +90,11 @@ class HandoverKeeper:
     async def _written(self, snapshot: Snapshot) -> Kept:
         """Writes a snapshot that has changed, or that Redis has lost; renews another one."""
         if snapshot in (self._saved, self._unfit):
-            found = await self.handovers.renew(self.token, self.owner)
-            if snapshot == self._unfit and found != "taken":
+            result = await self.handovers.renew(self.token, self.owner)
+            if snapshot == self._unfit and result != "taken":
                 return "unfit"  # an earlier snapshot was renewed
-            if found != "missing":
-                return found
+            if result != "missing":
+                return result
         kept = await self.handovers.save(self.token, self.owner, snapshot)
         self._saved = snapshot if kept == "kept" else None
         self._unfit = snapshot if kept == "unfit" else None

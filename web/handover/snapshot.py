@@ -126,7 +126,9 @@ def encoded(snapshot: Snapshot) -> bytes:
         snapshot,
         config=_portable(snapshot.config),
         # The next gateway lists the tools of MCP servers itself.
-        history=_with_items(snapshot.history, [one for one in snapshot.history.items if type(one) is not McpListTools]),
+        history=_with_items(
+            snapshot.history, [item for item in snapshot.history.items if type(item) is not McpListTools]
+        ),
     )
     data = [image.data for image in _images_of(plain.history)]
     plain = replace(plain, history=_with_images(plain.history, [""] * len(data)))

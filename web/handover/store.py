@@ -239,14 +239,14 @@ class HandoverStore:
     async def renew(self, token: str, owner: str, until: bytes) -> Renewed:
         """Lets a conversation be kept on and be valid until a sealed time. Raises StoreError."""
         async with self._write():
-            found: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms, until])
-        return _RENEWED[found]
+            code: int = await self._renew(keys=[_key(token)], args=[owner, self._keep_ms, until])
+        return _RENEWED[code]
 
     async def hold(self, token: str, owner: str) -> Renewed:
         """Ends a claim by the owner's own, so that others are refused for a while. Raises StoreError."""
         async with self._limit():
-            found: int = await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])
-        return _RENEWED[found]
+            code: int = await self._hold(keys=[_key(token)], args=[owner, self._keep_ms, self._claim_ms])
+        return _RENEWED[code]
 
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over, unless another owner has taken it. Raises StoreError."""
@@ -261,8 +261,8 @@ class HandoverStore:
     async def secret(self, value: str, version: int) -> bytes | None:
         """Returns the settings of a client secret; None if it is unknown or has expired. Raises StoreError."""
         async with self._limit():
-            found: bytes | None = await self._redis.get(_secret_key(value, version))
-        return found
+            stored: bytes | None = await self._redis.get(_secret_key(value, version))
+        return stored
 
     async def ping(self) -> None:
         """Checks that Redis answers. Raises StoreError."""

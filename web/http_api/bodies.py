@@ -200,8 +200,8 @@ async def _limited(request: Request, most: int) -> AsyncGenerator[bytes]:
         if received > READ_AND_DROPPED * most:
             break
         if received <= most:
-            for at in range(0, len(part), PARSED_BYTES):
-                yield part[at : at + PARSED_BYTES]
+            for start in range(0, len(part), PARSED_BYTES):
+                yield part[start : start + PARSED_BYTES]
                 await asyncio.sleep(0)
     if received > most:
         raise _too_large(most)

@@ -34,13 +34,13 @@ class Models:
         """Answers GET /v1/models/{id}."""
         name = request.path_params["name"]
         if name not in self._names():
-            offered = ", ".join(repr(one) for one in self._names())
+            offered = ", ".join(repr(name) for name in self._names())
             raise ApiError(404, "model_not_found", f"this server has no such model; it has {offered}", "model")
         await respond(request, JSONResponse(self._model(name)), send)
 
     def _names(self) -> Sequence[str]:
         engines = {engine.stage: engine.name for engine in self._engine_pool.state()}
-        return list(dict.fromkeys([REALTIME_MODEL, *(engines[one] for one in _STAGES if engines.get(one))]))
+        return list(dict.fromkeys([REALTIME_MODEL, *(engines[stage] for stage in _STAGES if engines.get(stage))]))
 
     def _model(self, name: str) -> Mapping[str, object]:
         return {"id": name, "object": "model", "created": self._created_s, "owned_by": "repartee"}

@@ -28,8 +28,8 @@ def _any_value(value: object, _path: str) -> object:
 
 
 def _expiry(value: object, path: str) -> int:
-    found = checked(value, path, _EXPIRY)
-    return int(found.get("seconds", DEFAULT_SECONDS))
+    fields = checked(value, path, _EXPIRY)
+    return int(fields.get("seconds", DEFAULT_SECONDS))
 
 
 _EXPIRY = {"anchor": Field(one_of("created_at")), "seconds": Field(whole(MIN_SECONDS, MAX_SECONDS))}
@@ -58,9 +58,9 @@ class SecretEndpoints:
 
     async def client_secret(self, request: Request, send: Send) -> None:
         """Answers POST /v1/realtime/client_secrets."""
-        found = checked_fields(await self._body(request), _REQUEST)
-        session = found.get("session", {})
-        value, expires_at, shown = await self._made(session, found.get("expires_after", DEFAULT_SECONDS))
+        fields = checked_fields(await self._body(request), _REQUEST)
+        session = fields.get("session", {})
+        value, expires_at, shown = await self._made(session, fields.get("expires_after", DEFAULT_SECONDS))
         await respond(request, JSONResponse({"value": value, "expires_at": expires_at, "session": shown}), send)
 
     async def session(self, request: Request, send: Send) -> None:

@@ -70,21 +70,21 @@ class Speech:
     async def create(self, request: Request, send: Send) -> None:
         """Answers POST /v1/audio/speech."""
         self.state.check()
-        wanted = await self.bodies.fields(request, self._fields())
-        sentences = await _sentences(wanted["input"])
+        fields = await self.bodies.fields(request, self._fields())
+        sentences = await _sentences(fields["input"])
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")
-        self._check_script(wanted["input"])
+        self._check_script(fields["input"])
         with self.slots.take_slot():
-            await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
+            await unless_client_leaves(request, self.state, self._answer(send, fields, sentences))
 
     def _check_script(self, text: str) -> None:
         """Raises ApiError if the voice can speak nothing of the text. Of other texts it speaks what it can."""
         language = self.language()
-        found = speakable(text, language)
-        if found.unspoken and not any(map(str.isalnum, found.text)):
+        script = speakable(text, language)
+        if script.unspoken and not any(map(str.isalnum, script.text)):
             name = NAMES.get(language.partition("-")[0], language)
-            what = f"input is in {' and '.join(found.unspoken)}, and the voice speaks {name}"
+            what = f"input is in {' and '.join(script.unspoken)}, and the voice speaks {name}"
             raise ApiError(400, "invalid_value", f"{what}: send text in that language", "input")
 
     def _fields(self) -> Table:
@@ -99,9 +99,9 @@ class Speech:
             "stream_format": Field(one_of("audio", "sse")),
         }
 
-    async def _answer(self, send: Send, wanted: dict[str, Any], sentences: list[str]) -> None:
-        sound = self._sound(sentences, wanted.get("speed", 1.0))
-        form = wanted.get("response_format", "mp3")
+    async def _answer(self, send: Send, fields: dict[str, Any], sentences: list[str]) -> None:
+        sound = self._sound(sentences, fields.get("speed", 1.0))
+        form = fields.get("response_format", "mp3")
         match form:
             case "pcm":
                 parts = _raw(sound)
@@ -110,7 +110,7 @@ class Speech:
             case _:
                 parts = _encoded(sound, form)
         used = {MODEL_HEADER: self.voice().name, VOICE_HEADER: self.configured_voice() or self.voice().name}
-        if wanted.get("stream_format") == "sse":
+        if fields.get("stream_format") == "sse":
             await stream(send, "text/event-stream", _events(parts), used)
         else:
             await stream(send, _CONTENT_TYPES[form], parts, used)
@@ -151,11 +151,11 @@ class Speech:
 
 async def _sentences(written: str) -> list[str]:
     """Returns what is spoken at once. Takes up to 30 ms, so other tasks of the event loop run in between."""
-    chunker, found = Chunker(notes=""), []
-    for at in range(0, len(written), SPLIT_CHARS):
-        found += [chunk.text for chunk in chunker.feed(written[at : at + SPLIT_CHARS])]
+    chunker, sentences = Chunker(notes=""), []
+    for start in range(0, len(written), SPLIT_CHARS):
+        sentences += [chunk.text for chunk in chunker.feed(written[start : start + SPLIT_CHARS])]
         await asyncio.sleep(0)
-    return [*found, *(chunk.text for chunk in chunker.finish())]
+    return [*sentences, *(chunk.text for chunk in chunker.finish())]
 
 
 async def _raw(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:

@@ -82,15 +82,15 @@ class _Heard:
 
     @property
     def text(self) -> str:
-        return " ".join(one.text for one in self.segments if one.text)
+        return " ".join(segment.text for segment in self.segments if segment.text)
 
     @property
     def logprobs(self) -> list[JsonObject]:
-        return [token for one in self.segments for token in one.logprobs]
+        return [token for segment in self.segments for token in segment.logprobs]
 
     @property
     def words(self) -> list[JsonObject]:
-        return [word for one in self.segments for word in one.words]
+        return [word for segment in self.segments for word in segment.words]
 
     @property
     def duration_s(self) -> float:
@@ -125,11 +125,11 @@ class Transcriptions:
         """Answers POST /v1/audio/transcriptions."""
         self.state.check()
         form = await self.bodies.form(request)
-        wanted = self._checked(form)
+        fields = self._checked(form)
         if not form.file:
             raise ApiError(400, "missing_required_parameter", "file is missing or empty", "file")
         with self.slots.take_slot():
-            await unless_client_leaves(request, self.state, self._answer(request, send, wanted, form.file))
+            await unless_client_leaves(request, self.state, self._answer(request, send, fields, form.file))
 
     def _checked(self, form: Form) -> dict[str, Any]:
         """Returns the checked fields of the form. Raises ApiError."""
@@ -151,34 +151,34 @@ class Transcriptions:
             "chunking_strategy": Field(_chunking),
             **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
         }
-        wanted = checked_fields(values, table)
+        fields = checked_fields(values, table)
         try:
-            if _wants_words(wanted) and wanted.get("response_format", "json") != "verbose_json":
+            if _wants_words(fields) and fields.get("response_format", "json") != "verbose_json":
                 raise not_supported("timestamp_granularities", "words have times only in 'verbose_json'")
-            if wanted.get("stream") and wanted.get("response_format", "json") not in _STREAMABLE:
+            if fields.get("stream") and fields.get("response_format", "json") not in _STREAMABLE:
                 raise not_supported("response_format", "with stream only 'json' and 'text'")
         except FieldError as error:
             raise ApiError.of_field(error) from error
-        return wanted
+        return fields
 
     def _language(self, value: object, path: str) -> None:
         path = path.partition("[")[0]
-        found = str(value).replace("_", "-").lower().partition("-")[0]
-        if found != self.language().lower().partition("-")[0]:
+        language = str(value).replace("_", "-").lower().partition("-")[0]
+        if language != self.language().lower().partition("-")[0]:
             raise not_supported(path, f"this server understands {self.language()!r}; leave it out")
 
-    async def _answer(self, request: Request, send: Send, wanted: dict[str, Any], content: bytes) -> None:
+    async def _answer(self, request: Request, send: Send, fields: dict[str, Any], content: bytes) -> None:
         recognizer = await self._loaded()
-        if _wants_words(wanted) and not isinstance(recognizer, TokenRecognizer):
+        if _wants_words(fields) and not isinstance(recognizer, TokenRecognizer):
             await recognizer.aclose()
             message = f"the recognizer {recognizer.name} knows no times of words"
             raise ApiError(400, "not_supported", message, "timestamp_granularities")
-        _apply_wishes(recognizer, wanted)
+        _apply_wishes(recognizer, fields)
         heard = _Heard()
         try:
-            limits = (CUE_S, CUE_FROM_S) if wanted.get("response_format") in _SUBTITLES else (SEGMENT_S, CUT_FROM_S)
+            limits = (CUE_S, CUE_FROM_S) if fields.get("response_format") in _SUBTITLES else (SEGMENT_S, CUT_FROM_S)
             segments = self._segments(recognizer, content, *limits)
-            if wanted.get("stream"):
+            if fields.get("stream"):
                 await stream(send, "text/event-stream", _events(segments, heard), self._headers)
                 return
             async with aclosing(segments):
@@ -187,16 +187,16 @@ class Transcriptions:
         finally:
             await recognizer.aclose()
         response: Response
-        match wanted.get("response_format", "json"):
+        match fields.get("response_format", "json"):
             case "text":
                 response = PlainTextResponse(f"{heard.text}\n")
             case "verbose_json":
-                response = JSONResponse(self._verbose(heard, wanted.get("timestamp_granularities", ("segment",))))
+                response = JSONResponse(self._verbose(heard, fields.get("timestamp_granularities", ("segment",))))
             case "srt" | "vtt" as form:
                 write, content_type = _SUBTITLES[form]
                 response = Response(write(heard.segments), media_type=content_type)
             case _:
-                probabilities = {"logprobs": heard.logprobs} if "include" in wanted else {}
+                probabilities = {"logprobs": heard.logprobs} if "include" in fields else {}
                 response = JSONResponse({"text": heard.text, **probabilities, "usage": heard.usage})
         response.headers.update(self._headers)
         await respond(request, response, send)
@@ -209,12 +209,12 @@ class Transcriptions:
         segments = [
             {
                 "id": number,
-                "start": round(s_of_samples(one.start), 3),
-                "end": round(s_of_samples(one.end), 3),
-                "text": one.text,
+                "start": round(s_of_samples(segment.start), 3),
+                "end": round(s_of_samples(segment.end), 3),
+                "text": segment.text,
                 **_UNKNOWN,
             }
-            for number, one in enumerate(heard.segments)
+            for number, segment in enumerate(heard.segments)
         ]
         return {
             "task": "transcribe",
@@ -268,12 +268,12 @@ class Transcriptions:
             raise ApiError(503, "recognizer_failed", "the recognizer failed; try again in a moment") from error
 
 
-def _apply_wishes(recognizer: Recognizer, wanted: dict[str, Any]) -> None:
+def _apply_wishes(recognizer: Recognizer, fields: dict[str, Any]) -> None:
     if isinstance(recognizer, PromptedRecognizer):
-        recognizer.set_prompt(". ".join(filter(None, (", ".join(wanted.get("keywords", ())), wanted.get("prompt")))))
+        recognizer.set_prompt(". ".join(filter(None, (", ".join(fields.get("keywords", ())), fields.get("prompt")))))
     if isinstance(recognizer, TokenRecognizer):
-        timed = _wants_words(wanted)
-        recognizer.keep_tokens(wanted=timed or "include" in wanted, timed=timed)
+        timed = _wants_words(fields)
+        recognizer.keep_tokens(enabled=timed or "include" in fields, timed=timed)
 
 
 async def _events(segments: AsyncGenerator[Segment], heard: _Heard) -> AsyncGenerator[bytes]:
@@ -315,14 +315,14 @@ def _flag(value: object, path: str) -> bool:
 
 def _temperature(value: object, path: str) -> None:
     try:
-        found = float(str(value))
+        temperature = float(str(value))
     except ValueError as error:
         raise FieldError("invalid_type", f"{path} must be a number", path) from error
-    number(0, 1)(found, path)  # the recognizer always takes the likeliest words
+    number(0, 1)(temperature, path)  # the recognizer always takes the likeliest words
 
 
-def _wants_words(wanted: dict[str, Any]) -> bool:
-    return "word" in wanted.get("timestamp_granularities", ())
+def _wants_words(fields: dict[str, Any]) -> bool:
+    return "word" in fields.get("timestamp_granularities", ())
 
 
 def _chunking(value: object, path: str) -> None:
@@ -349,6 +349,6 @@ def timed_words(recognizer: Recognizer, text: str, start: int) -> tuple[JsonObje
     offset_s = s_of_samples(start)
     return tuple(
         {"word": word, "start": round(offset_s + start_s, 3), "end": round(offset_s + end_s, 3)}
-        for said, start_s, end_s in words
-        if (word := _EDGE.sub("", said))
+        for word_text, start_s, end_s in words
+        if (word := _EDGE.sub("", word_text))
     )

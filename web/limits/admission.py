@@ -57,7 +57,7 @@ class Admission:
         """Counts a conversation that ends: one that was short leaves its place to another."""
         now_s = self._clock()
         if self._begun_s and lasted_s < self._settings.settling_s:
-            began_s = min(self._begun_s, key=lambda one: abs(one - (now_s - lasted_s)))
+            began_s = min(self._begun_s, key=lambda time_s: abs(time_s - (now_s - lasted_s)))
             self._begun_s.remove(began_s)
 
     def update(self) -> None:

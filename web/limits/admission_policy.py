@@ -67,7 +67,7 @@ class AdmissionPolicy:
     @property
     def reason(self) -> str | None:
         """The first figure above its limit and the limit; None: all are below."""
-        return next((one.sentence for one in self._above.values()), None)
+        return next((excess.sentence for excess in self._above.values()), None)
 
     def update(self, figures: LoadFigures, machine: MachineLoad | None = None) -> None:
         """Compares the figures with their limits. A figure above its limit stays above until it falls clearly below.
@@ -76,7 +76,7 @@ class AdmissionPolicy:
         the conversations. Further ones are then served late and not refused.
         """
         by_others = machine is not None and machine.busy and machine.own < machine.processors / 2
-        self._above = {} if by_others else {one.name: one for one in self._excesses(figures)}
+        self._above = {} if by_others else {excess.name: excess for excess in self._excesses(figures)}
 
     def _excesses(self, figures: LoadFigures) -> Iterator[_Excess]:
         limits = self.settings

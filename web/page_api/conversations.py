@@ -48,10 +48,10 @@ def conversation_routes(file: ConversationFile | None, bodies: BodyReader, answe
     """Returns the routes. `answered` makes the endpoint of a method and its handler."""
     kept = KeptConversations(file, bodies)
     many = {"GET": answered("GET", kept.all), "DELETE": answered("DELETE", kept.delete_all)}
-    one = {"GET": answered("GET", kept.send_conversation), "DELETE": answered("DELETE", kept.delete)}
+    methods = {"GET": answered("GET", kept.send_conversation), "DELETE": answered("DELETE", kept.delete)}
     return [
         Route(PATH, ByMethod(many)),
-        Route(f"{PATH}/{{name}}", ByMethod(one)),
+        Route(f"{PATH}/{{name}}", ByMethod(methods)),
         Route(f"{PATH}/{{name}}/export", answered("GET", kept.export)),
         Route(CONVERSATION_TITLE_PATH, answered("POST", kept.rename)),
     ]
@@ -100,11 +100,11 @@ class KeptConversations:
         if len(query) > MAX_QUERY_CHARS:
             raise ApiError(400, "invalid_value", f"query is too long; allowed: {MAX_QUERY_CHARS} characters", "query")
         if query:
-            found = await self._call(partial(self.file.search, owner, query, limit + 1))
+            summaries = await self._call(partial(self.file.search, owner, query, limit + 1))
         else:
             before_s = _number(request, "before", None, 0, 1e12)
-            found = await self._call(partial(self.file.summaries, owner, limit + 1, before_s))
-        body = {"data": _summaries(found[:limit]), "has_more": len(found) > limit, "keeps": True}
+            summaries = await self._call(partial(self.file.summaries, owner, limit + 1, before_s))
+        body = {"data": _summaries(summaries[:limit]), "has_more": len(summaries) > limit, "keeps": True}
         await respond(request, JSONResponse(body), send)
 
     async def send_conversation(self, request: Request, send: Send) -> None:
@@ -123,11 +123,11 @@ class KeptConversations:
     async def rename(self, request: Request, send: Send) -> None:
         """Answers POST of the title of a conversation."""
         owner = _owner(request)
-        wanted = await self.bodies.fields(request, _TITLE)
-        name = wanted["conversation"]
+        fields = await self.bodies.fields(request, _TITLE)
+        name = fields["conversation"]
         if CONVERSATION_SHAPE.fullmatch(name) is None or self.file is None:
             raise _not_found()
-        title = await self._call(partial(self.file.rename, owner, name, wanted["title"]))
+        title = await self._call(partial(self.file.rename, owner, name, fields["title"]))
         if title is None:
             raise _not_found()
         await respond(request, JSONResponse({"title": title}), send)
@@ -222,18 +222,18 @@ def _saved(text: str, kind: str, name: str) -> Response:
     return Response(text.encode(errors="replace"), media_type=kind, headers={"Content-Disposition": saved})
 
 
-def _summaries(found: Sequence[Summary]) -> list[dict[str, object]]:
+def _summaries(summaries: Sequence[Summary]) -> list[dict[str, object]]:
     return [
         {
-            "id": one.id,
-            "title": one.title,
-            "began_at": one.began_at,
-            "changed_at": _iso(one.changed_s),
-            "changed_s": one.changed_s,
-            "turns": one.turns,
-            "found": one.snippet,
+            "id": summary.id,
+            "title": summary.title,
+            "began_at": summary.began_at,
+            "changed_at": _iso(summary.changed_s),
+            "changed_s": summary.changed_s,
+            "turns": summary.turns,
+            "found": summary.snippet,
         }
-        for one in found
+        for summary in summaries
     ]
 
 

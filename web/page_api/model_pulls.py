@@ -75,7 +75,7 @@ class ModelPulls:
         """Answers GET: the models that are needed, then all others of the catalogue."""
         if problem := self.parts.why_not(request):
             raise ApiError(403, "not_this_machine", f"{problem}; run `repartee models` on the server's machine instead")
-        found = await asyncio.to_thread(lambda: rows(needs(self.parts.settings), everything=True))
+        model_rows = await asyncio.to_thread(lambda: rows(needs(self.parts.settings), everything=True))
         models = [
             {
                 "name": row.name,
@@ -85,7 +85,7 @@ class ModelPulls:
                 "installed": row.at_hand,
                 "needed": row.needed,
             }
-            for row in found
+            for row in model_rows
         ]
         await respond(request, JSONResponse({"models": models}), send)
 

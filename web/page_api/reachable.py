@@ -25,11 +25,15 @@ class Reachability:
         """Returns the result by name of the endpoint; None: not known, because its address is not configured."""
         now_s = asyncio.get_running_loop().time()
         async with self._looking:
-            old = [one for one in endpoints if now_s > self._known.get(one.name, (-KEPT_S, None))[0] + KEPT_S]
+            old = [
+                endpoint
+                for endpoint in endpoints
+                if now_s > self._known.get(endpoint.name, (-KEPT_S, None))[0] + KEPT_S
+            ]
             async with asyncio.TaskGroup() as tasks:
-                looks = {one.name: tasks.create_task(_reachable(one)) for one in old}
+                looks = {section.name: tasks.create_task(_reachable(section)) for section in old}
             self._known |= {name: (now_s, look.result()) for name, look in looks.items()}
-        return {one.name: self._known[one.name][1] for one in endpoints}
+        return {endpoint.name: self._known[endpoint.name][1] for endpoint in endpoints}
 
 
 async def _reachable(endpoint: EndpointSection) -> bool | None:

@@ -38,9 +38,9 @@ class Restart:
         """Restarts, unless others talk. `own`: the page has a conversation itself; `anyway`: end those of others."""
         if problem := self.parts.why_not(request, changes=True):
             raise ApiError(403, "not_this_machine", f"{problem}; restart the server on its own machine instead")
-        wanted = await self.bodies.fields(request, _WANTED)
-        others = self.state.limits.current - (1 if wanted.get("own") else 0)
-        if others > 0 and not wanted.get("anyway"):
+        fields = await self.bodies.fields(request, _WANTED)
+        others = self.state.limits.current - (1 if fields.get("own") else 0)
+        if others > 0 and not fields.get("anyway"):
             count = "another conversation is" if others == 1 else f"{others} other conversations are"
             raise ApiError(409, "others_talk", f"{count} running and would end: wait, or restart anyway")
         await respond(request, JSONResponse({"restarting": True}, 202), send)

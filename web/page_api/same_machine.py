@@ -29,34 +29,34 @@ def why_not_same_machine(
         changes: Whether the request changes something. A browser then sends the origin of its page, and that must be
             this server's; without a JSON body, a form of another page could send it.
     """
-    found: dict[str, list[str]] = {}
+    header_values: dict[str, list[str]] = {}
     for name, value in headers:
-        found.setdefault(name, []).append(value)
+        header_values.setdefault(name, []).append(value)
     if peer is None or not is_loopback(peer):
         return notice("from_another_machine")
-    if any(name in FORWARDING or name.startswith(_FORWARDED) for name in found):
+    if any(name in FORWARDING or name.startswith(_FORWARDED) for name in header_values):
         return notice("through_a_proxy")
-    hosts = found.get("host", [])
+    hosts = header_values.get("host", [])
     if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
         return notice("by_a_network_name")
-    if problem := _foreign(found, f"{scheme}://{hosts[0]}"):
+    if problem := _foreign(header_values, f"{scheme}://{hosts[0]}"):
         return problem
-    if changes and not _is_json(found):
+    if changes and not _is_json(header_values):
         return notice("without_a_json_body")
     return ""
 
 
-def _foreign(found: Mapping[str, Sequence[str]], own: str) -> str:
+def _foreign(header_values: Mapping[str, Sequence[str]], own: str) -> str:
     """Returns a problem if a browser says that another page sent the request."""
-    if any(origin.lower() != own.lower() for origin in found.get("origin", ())):
+    if any(origin.lower() != own.lower() for origin in header_values.get("origin", ())):
         return notice("from_another_page")
-    if any(site not in {"same-origin", "none"} for site in found.get("sec-fetch-site", ())):
+    if any(site not in {"same-origin", "none"} for site in header_values.get("sec-fetch-site", ())):
         return notice("from_another_page")
     return ""
 
 
-def _is_json(found: Mapping[str, Sequence[str]]) -> bool:
-    types = found.get("content-type", ())
+def _is_json(header_values: Mapping[str, Sequence[str]]) -> bool:
+    types = header_values.get("content-type", ())
     return len(types) == 1 and types[0].partition(";")[0].strip().lower() == "application/json"
 
 

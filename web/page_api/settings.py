@@ -56,7 +56,9 @@ class PageSettings:
             "voice": {
                 "default": self.choices.default_voice,
                 "configured": _is_set(settings, "tts", "voice"),
-                "choices": [{"name": one.name, "language": one.language, "label": one.label} for one in options.voices],
+                "choices": [
+                    {"name": voice.name, "language": voice.language, "label": voice.label} for voice in options.voices
+                ],
                 "not_installed": dict(options.better_voices),
             },
             "speed": {"default": 1.0, "configured": False, "min": SPEED[0], "max": SPEED[1]},
@@ -68,7 +70,9 @@ class PageSettings:
             "endpoint": {
                 "default": None,
                 "configured": bool(settings.llm.endpoints),
-                "choices": [{**_shown(one), "reachable": reachable[one.name]} for one in options.endpoints],
+                "choices": [
+                    {**_shown(endpoint), "reachable": reachable[endpoint.name]} for endpoint in options.endpoints
+                ],
             },
             "instructions": {
                 "default": settings.assistant.instructions,
@@ -111,7 +115,7 @@ def _answers(
     """
     if not offered:
         return {"kind": "skills", "name": "", "here": True, "reachable": True, "problem": problem}
-    usable = [one for one in offered if reachable[one.name] is not False]
+    usable = [endpoint for endpoint in offered if reachable[endpoint.name] is not False]
     first = (usable or offered)[0]
     return {
         "kind": "model" if len(offered) == 1 else "models",

@@ -75,7 +75,7 @@ _TEST: Table = {
 _SAVE: Table = {
     "language": Field(IDENTIFIER),
     "voice": Field(IDENTIFIER),
-    **{name: replace(one, required=False) for name, one in _TEST.items()},
+    **{name: replace(test_field, required=False) for name, test_field in _TEST.items()},
 }
 
 
@@ -161,17 +161,17 @@ class PageSetup:
 
     async def test(self, request: Request, send: Send) -> None:
         """Answers POST /v1/repartee/setup/test."""
-        wanted = await self._body(request, _TEST)
-        await unless_client_leaves(request, self.state, self._tested(request, send, wanted))
+        fields = await self._body(request, _TEST)
+        await unless_client_leaves(request, self.state, self._tested(request, send, fields))
 
     async def save(self, request: Request, send: Send) -> None:
         """Answers POST /v1/repartee/setup/save."""
-        wanted = await self._body(request, _SAVE)
+        fields = await self._body(request, _SAVE)
         async with self._request_lock():
             try:
-                body = await self._save(wanted)
+                body = await self._save(fields)
             except ConfigError as error:
-                raise ApiError(400, "setup_refused", without_key(str(error), wanted.get("key", ""))) from error
+                raise ApiError(400, "setup_refused", without_key(str(error), fields.get("key", ""))) from error
         await respond(request, JSONResponse(body), send)
 
     # ---- private ----
@@ -199,57 +199,57 @@ class PageSetup:
         possible = await self._answerers()
         shown = [
             {
-                "kind": one.kind,
-                "name": one.name,
-                "label": one.label,
-                "models": list(one.models),
-                "variable": one.variable,
-                "key_is_set": one.key_is_set,
+                "kind": answerer.kind,
+                "name": answerer.name,
+                "label": answerer.label,
+                "models": list(answerer.models),
+                "variable": answerer.variable,
+                "key_is_set": answerer.key_is_set,
             }
-            for one in possible
+            for answerer in possible
         ]
         return {"file": str(self.parts.file.path), "answerers": shown, "default": default_of(possible).name}
 
-    async def _chosen(self, wanted: Mapping[str, Any]) -> Answerer | None:
+    async def _chosen(self, fields: Mapping[str, Any]) -> Answerer | None:
         """Returns the chosen answerer. Raises ConfigError for an unknown one."""
-        if (name := wanted.get("answerer")) is None:
+        if (name := fields.get("answerer")) is None:
             return None
-        who = next((one for one in await self._answerers() if one.name == name), None)
+        who = next((answerer for answerer in await self._answerers() if answerer.name == name), None)
         if who is None:
             raise ConfigError(["this answer is no longer possible; open the first steps again"])
         if who.kind != "url":
             return who
-        url = wanted.get("url", "").strip()
+        url = fields.get("url", "").strip()
         if not is_address(url):
             raise ConfigError(["the address must begin with http:// or https://"])
         return replace(who, url=url)
 
-    async def _answers(self, wanted: Mapping[str, Any]) -> Answers:
+    async def _answers(self, fields: Mapping[str, Any]) -> Answers:
         """Returns the answers of a request. Raises ConfigError."""
-        voice, language = None, wanted.get("language")
+        voice, language = None, fields.get("language")
         if language is not None and LANGUAGE_CODE.fullmatch(language) is None:
             raise ConfigError(["the language must be a code such as en or de"])
-        if (name := wanted.get("voice")) is not None:
+        if (name := fields.get("voice")) is not None:
             spoken = language or self.parts.settings.assistant.language
             voices = await asyncio.to_thread(voice_options, spoken)
-            voice = next((one for one in voices if one.name == name), None)
+            voice = next((voice for voice in voices if voice.name == name), None)
             if voice is None:
                 raise ConfigError(["this voice is not installed for this language"])
-        answerer, variable = await self._chosen(wanted), wanted.get("variable", "").strip()
+        answerer, variable = await self._chosen(fields), fields.get("variable", "").strip()
         if self.parts.environ.get(variable) and (answerer is None or variable != answerer.variable):
             raise ConfigError([_FOREIGN_KEY.format(variable)])
         return Answers(
             language=language,
             voice=voice,
             answerer=answerer,
-            model=wanted.get("model", "").strip(),
+            model=fields.get("model", "").strip(),
             variable=variable,
-            key=wanted.get("key", "").strip(),
+            key=fields.get("key", "").strip(),
         )
 
-    async def _save(self, wanted: Mapping[str, Any]) -> dict[str, object]:
+    async def _save(self, fields: Mapping[str, Any]) -> dict[str, object]:
         """Writes the configuration. Raises ConfigError."""
-        answers = await self._answers(wanted)
+        answers = await self._answers(fields)
         change = await asyncio.to_thread(self._write, answers)
         if answers.voice is not None:
             self._chose_voice = True
@@ -262,14 +262,14 @@ class PageSetup:
             "file": str(self.parts.file.path),
             "private": change.private,
             "restart": self._saved,
-            "missing": [asdict(one) for one in await asyncio.to_thread(self._missing)],
+            "missing": [asdict(model) for model in await asyncio.to_thread(self._missing)],
             "overridden": overridden(change.values, self.parts.origin),
         }
 
     def _missing(self) -> list[MissingModel]:
         """Returns what is left to download; reads the disk. A voice that was chosen needs no other."""
         missing = missing_models(self.parts.settings)
-        return [one for one in missing if not (self._chose_voice and one.kind in voice_kinds())]
+        return [model for model in missing if not (self._chose_voice and model.kind in voice_kinds())]
 
     def _write(self, answers: Answers) -> Change:
         """Changes the file; reads and writes the disk. Raises ConfigError."""
@@ -280,23 +280,23 @@ class PageSetup:
             file.change(change.values, change.endpoint, private=change.private)
         return change
 
-    async def _tested(self, request: Request, send: Send, wanted: Mapping[str, Any]) -> None:
+    async def _tested(self, request: Request, send: Send, fields: Mapping[str, Any]) -> None:
         """Asks the service for its models, and a question if the model is known. Raises ApiError."""
-        key = wanted.get("key", "").strip()
+        key = fields.get("key", "").strip()
         async with self._request_lock():
             try:
-                answers = await self._answers(wanted)
-                found = await self._models(answers)
+                answers = await self._answers(fields)
+                models = await self._models(answers)
                 body: dict[str, object] = {
-                    "models": list(found.models),
+                    "models": list(models.models),
                     "model": "",
                     "problem": "",
                     "first_token_ms": None,
                 }
-                if model := answers.model or _default_model(answers, found.models):
+                if model := answers.model or _default_model(answers, models.models):
                     body |= {"model": model, **await self._asked(replace(answers, model=model))}
                 # A service that did not list its models in time may still answer.
-                body["reachable"] = found.reachable or body["first_token_ms"] is not None
+                body["reachable"] = models.reachable or body["first_token_ms"] is not None
                 if not body["reachable"]:
                     body["problem"] = body["problem"] or _UNREACHABLE
                 body["problem_code"] = code_of(body["problem"])
@@ -334,10 +334,10 @@ def setup_routes(setup: PageSetup, answered: Callable[[str, Handler], ASGIApp]) 
     ]
 
 
-def _default_model(answers: Answers, found: Sequence[str]) -> str:
+def _default_model(answers: Answers, models: Sequence[str]) -> str:
     """Returns the model that is asked if none was chosen; "" if there are several and none is usual."""
     usual = () if answers.answerer is None else answers.answerer.models
-    return next((one for one in usual if one in found), found[0] if len(found) == 1 else "")
+    return next((name for name in usual if name in models), models[0] if len(models) == 1 else "")
 
 
 async def not_offered(_request: Request) -> JSONResponse:

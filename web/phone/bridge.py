@@ -113,7 +113,7 @@ class PhoneBridge:
             self._report(response_id, played_ms)
 
     def _report(self, response_id: str, played_ms: float) -> None:
-        finished = response_id in self._complete and all(one.response_id != response_id for one in self._unplayed)
+        finished = response_id in self._complete and all(piece.response_id != response_id for piece in self._unplayed)
         if finished:
             self._forget(response_id)
         self._tell("repartee.playout", response_id=response_id, played_ms=played_ms, finished=finished)
@@ -165,12 +165,12 @@ class PhoneBridge:
 
     def _clear(self, *, response_id: str = "", item_id: str = "") -> None:
         """Clears the provider's buffer of a reply that was stopped. Audio of other replies is sent again."""
-        stopped = {one.response_id for one in self._unplayed if one.item_id == item_id}
+        stopped = {piece.response_id for piece in self._unplayed if piece.item_id == item_id}
         stopped |= {response_id} & set(self._sent_ms)
         if not stopped:
             return
-        for one in stopped:
-            self._forget(one)
+        for stopped_id in stopped:
+            self._forget(stopped_id)
         self.to_phone.append(clear(self._stream_id))
         again = [piece for piece in self._unplayed if piece.response_id not in stopped]
         self._unplayed.clear()

@@ -125,8 +125,8 @@ def _start(message: dict[str, Any]) -> Start:
         raise PhoneError("start.streamSid is missing or is not an id")
     form = start.get("mediaFormat")
     form = form if isinstance(form, dict) else {}
-    found = tuple(str(form.get(name))[:32] for name in ("encoding", "sampleRate", "channels"))
-    if found != ("audio/x-mulaw", "8000", "1"):
+    values = tuple(str(form.get(name))[:32] for name in ("encoding", "sampleRate", "channels"))
+    if values != ("audio/x-mulaw", "8000", "1"):
         raise PhoneError("start.mediaFormat must be audio/x-mulaw, 8000 Hz, 1 channel")
     custom = start.get("customParameters")
     token = custom.get("token") if isinstance(custom, dict) else None

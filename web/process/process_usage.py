@@ -17,7 +17,8 @@ from assistant.registry.listening import RECOGNIZERS
 from assistant.registry.voices import VOICES
 
 ENGINE_THREADS = frozenset(
-    {one.thread for one in RECOGNIZERS.all() if one.thread} | {one.thread for one in VOICES.all() if one.thread}
+    {engine.thread for engine in RECOGNIZERS.all() if engine.thread}
+    | {engine.thread for engine in VOICES.all() if engine.thread}
 )
 """Names of the threads of recognizers and voices, as the system shows them."""
 

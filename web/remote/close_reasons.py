@@ -135,8 +135,8 @@ def why_not(error: BaseException, address: ServerAddress, *, connected_before: b
     for kind, sentence, again in _WHY:
         if isinstance(error, kind):
             why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or getattr(error, "strerror", "")
-            said = sentence.format(place=address.place, path=address.path, error=error, why=why or error)
-            return CloseReason(said, connected_before if again is None else again)
+            reason = sentence.format(place=address.place, path=address.path, error=error, why=why or error)
+            return CloseReason(reason, connected_before if again is None else again)
     return CloseReason(f"{address.place}: the connection failed ({type(error).__name__}).", again=False)
 
 
@@ -161,27 +161,27 @@ def closed(
 
 def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> CloseReason:
     """Explains an HTTP answer that is not a WebSocket handshake."""
-    status, said = error.response.status_code, _server_message(error)
-    if status == 403 and not said and address.path != PATH:
+    status, message = error.response.status_code, _server_message(error)
+    if status == 403 and not message and address.path != PATH:
         status = 404  # a Repartee server answers 403 to a handshake at an unknown path
     place = address.place
     match status:
         case 401:
-            return CloseReason(f"{place} requires its token: {_TOKEN}." if "missing" in said else
+            return CloseReason(f"{place} requires its token: {_TOKEN}." if "missing" in message else
                           f"{place} does not accept this token: {_TOKEN}.", again=False)  # fmt: skip
         case 403:
-            why = f": {said}" if said else ""
+            why = f": {message}" if message else ""
             return CloseReason(f"{place} refused the connection{why}.", again=False)
-        case 426 if said:  # a Repartee server behind a proxy that does not pass on WebSockets
-            return CloseReason(f"{place}: {said}.", again=False)
+        case 426 if message:  # a Repartee server behind a proxy that does not pass on WebSockets
+            return CloseReason(f"{place}: {message}.", again=False)
         case 404 | 405 | 426:
             return CloseReason(
                 f"{place} has nothing at {address.path}; the path of `repartee serve` is {PATH}.", again=False
             )
         case 502 | 503 | 504:
-            return CloseReason(f"{place} is not ready ({status}{': ' + said if said else ''}).", again=True)
+            return CloseReason(f"{place} is not ready ({status}{': ' + message if message else ''}).", again=True)
     how = "refused the connection" if status >= 400 else "is a web server, but not `repartee serve`; check the address"
-    return CloseReason(f"{place} {how} ({status}{': ' + said if said else ''}).", again=again)
+    return CloseReason(f"{place} {how} ({status}{': ' + message if message else ''}).", again=again)
 
 
 def _server_message(error: InvalidStatus) -> str:

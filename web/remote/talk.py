@@ -374,7 +374,7 @@ class RemoteTalk:
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))
-        self.model = next((one.name for one in greeted.engines if one.stage == "llm"), "")
+        self.model = next((engine.name for engine in greeted.engines if engine.stage == "llm"), "")
         self.engines(greeted.engines)
 
     def _note_speech_end(self, reply_id: ReplyId) -> None:

@@ -128,9 +128,9 @@ class ClientItems:
             self._report_heard(item)
 
     def _report_heard(self, item: ItemId, *, continued: bool = False) -> None:
-        found = self.session().history.find(item)
-        if isinstance(found, AssistantMessage):
-            self.realtime.reply_heard(found, continued=continued)
+        message = self.session().history.find(item)
+        if isinstance(message, AssistantMessage):
+            self.realtime.reply_heard(message, continued=continued)
 
     # ---- create ----
 
@@ -262,8 +262,8 @@ class ClientItems:
 
 
 def _transcript(item: UserMessage, part: int) -> str | None:
-    found = item.parts[part]
-    return found.transcript if isinstance(found, SoundPart) else None
+    content = item.parts[part]
+    return content.transcript if isinstance(content, SoundPart) else None
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

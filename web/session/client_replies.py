@@ -101,7 +101,11 @@ class ClientReplies:
                     False,
                 )
             case TurnFinished(record):
-                self._open = {reply_id: one for reply_id, one in self._open.items() if reply_id.turn != record.turn}
+                self._open = {
+                    reply_id: client_reply
+                    for reply_id, client_reply in self._open.items()
+                    if reply_id.turn != record.turn
+                }
             case ChunkSpoken(reply_id) | WordsTimed(reply_id) | MarkupWritten(reply_id) | ReplySent(reply_id):
                 return self._open[reply_id].add_event(event) if reply_id in self._open else event
         return event

@@ -66,17 +66,17 @@ class ConversationKeeper:
     def __post_init__(self) -> None:
         self._ready.set()
 
-    def configure(self, wanted: Keeping | None) -> None:
+    def configure(self, keeping: Keeping | None) -> None:
         """Begins, changes or ends the keeping as the client wants. Takes effect in `run`."""
-        if wanted == self._keeping or (wanted and self._keeping and self._is_same(wanted, self._keeping)):
+        if keeping == self._keeping or (keeping and self._keeping and self._is_same(keeping, self._keeping)):
             return
-        self._keeping = wanted
+        self._keeping = keeping
         if self._store is not None:
             self._store.end()  # what waits is not written either
             self._store = None
-        if wanted is None:
+        if keeping is None:
             self.realtime.conversation_kept("", kept=False)
-        elif wanted.conversation:
+        elif keeping.conversation:
             self._ready.clear()
         self._changed.set()
 
@@ -86,9 +86,9 @@ class ConversationKeeper:
             async with asyncio.timeout(SETTLE_TIMEOUT_S):
                 await self._ready.wait()
 
-    def _is_same(self, wanted: Keeping, before: Keeping) -> bool:
+    def _is_same(self, keeping: Keeping, before: Keeping) -> bool:
         """Returns whether the running conversation is meant: by its id, or by none."""
-        return wanted.browser == before.browser and wanted.conversation in {"", *self._names}
+        return keeping.browser == before.browser and keeping.conversation in {"", *self._names}
 
     def record(self, event: SessionEvent) -> None:
         """Processes an event of the session."""
@@ -118,17 +118,17 @@ class ConversationKeeper:
                 await self._changed.wait()
                 writer.cancel()
 
-    async def _open(self, wanted: Keeping) -> ConversationStore | None:
+    async def _open(self, keeping: Keeping) -> ConversationStore | None:
         """Returns the store of a new conversation, or of a kept one after adding its items to the history."""
         if self.file is None:
             self.realtime.conversation_kept("", kept=False)
             self.report(Problem(NOT_OFFERED, private=True))
             return None
-        owner, kept = owner_of_browser(wanted.browser), None
-        if wanted.conversation:
+        owner, kept = owner_of_browser(keeping.browser), None
+        if keeping.conversation:
             try:
                 kept = await asyncio.get_running_loop().run_in_executor(
-                    CONVERSATION_THREADS, self.file.load, owner, wanted.conversation
+                    CONVERSATION_THREADS, self.file.load, owner, keeping.conversation
                 )
             except ConversationFileError as error:
                 self.realtime.conversation_kept("", kept=False)
@@ -177,7 +177,7 @@ def newest(items: tuple[Item, ...]) -> tuple[Item, ...]:
     cut = items[-MAX_CONTINUED:]
     if len(cut) == len(items):
         return items
-    starts = [at for at, item in enumerate(cut) if isinstance(item, UserMessage) and not item.continues]
+    starts = [index for index, item in enumerate(cut) if isinstance(item, UserMessage) and not item.continues]
     return cut[starts[0] :] if starts else cut
 
 

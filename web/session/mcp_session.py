@@ -86,10 +86,10 @@ class McpSession:
             chat = replace(chat, choice="auto")
         return replace(options, options=chat, client_tools=tools)
 
-    def for_response(self, options: ReplyOptions, wanted: ResponseOptions) -> ReplyOptions:
+    def for_response(self, options: ReplyOptions, response_options: ResponseOptions) -> ReplyOptions:
         """Returns the options of one response with its tools. A choice of a tool that is not listed is an error."""
-        complete = self.with_tools(options, wanted.mcp_servers)
-        if wanted.tool_choice not in {None, complete.options.choice}:
+        complete = self.with_tools(options, response_options.mcp_servers)
+        if response_options.tool_choice not in {None, complete.options.choice}:
             about = "response.tool_choice names a tool that is not listed; 'auto' is used"
             self.realtime.report(ProtocolError("invalid_value", about, "response.tool_choice"))
         return complete

@@ -239,10 +239,10 @@ class RealtimeSession:
         whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
         length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * command.format.sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
-        for at in range(0, len(command.audio), length or 1):
+        for start in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = decoded(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[start : start + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)

@@ -74,7 +74,7 @@ class RecordingTranscriber:
 
     @property
     def _size(self) -> int:
-        return sum(len(one.recording.audio) for one in self._waiting)
+        return sum(len(recording.recording.audio) for recording in self._waiting)
 
     @property
     def busy(self) -> bool:
@@ -137,7 +137,7 @@ async def _resampled(recording: Recording) -> AsyncGenerator[Pcm]:
     """Yields the recording at 16 kHz, second by second, so that the event loop is not occupied."""
     rate_hz, second = recording.format.rate_hz, recording.format.rate_hz * recording.format.sample_bytes
     resampler = StreamResampler(rate_hz, MIC_RATE_HZ)
-    for at in range(0, len(recording.audio), second):
-        yield resampler.push_samples(decoded(recording.audio[at : at + second], recording.format))
+    for start in range(0, len(recording.audio), second):
+        yield resampler.push_samples(decoded(recording.audio[start : start + second], recording.format))
         await asyncio.sleep(0)
     yield resampler.flush()

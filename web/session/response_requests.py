@@ -102,24 +102,26 @@ class ResponseRequests:
 
     def create(self, command: CreateResponse) -> None:
         """Begins the response, lets it wait, or refuses it."""
-        wanted = command.options
+        request_options = command.options
         try:
-            context = context_of(wanted.input, self.session().history)
+            context = context_of(request_options.input, self.session().history)
         except InputError as error:
             self.realtime.refuse(command, error.refusal, **error.about)
             return
-        if not wanted.out_of_band:
+        if not request_options.out_of_band:
             self.session().stop_ring()  # it has no end for which a client could wait
         begun = self.in_progress()
-        if not wanted.out_of_band and (begun is not None or self.pending):
+        if not request_options.out_of_band and (begun is not None or self.pending):
             active = "requested" if begun is None else self.realtime.response_id(begun)
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=active)
         elif self.recordings_pending():
             self._wait(command)
-        elif wanted.out_of_band:
+        elif request_options.out_of_band:
             self.out_of_band.create(command, context)
-        elif not self.mcp.list_first(wanted.mcp_servers or (), lambda: self._request(wanted, context)):
-            self._request(wanted, context)
+        elif not self.mcp.list_first(
+            request_options.mcp_servers or (), lambda: self._request(request_options, context)
+        ):
+            self._request(request_options, context)
 
     def on_transcribed(self) -> None:
         """Begins the responses that waited for transcripts, if all are there."""
@@ -145,10 +147,10 @@ class ResponseRequests:
         else:
             self._waiting.append(command)
 
-    def _request(self, wanted: ResponseOptions, context: tuple[Item, ...] | None) -> None:
+    def _request(self, request_options: ResponseOptions, context: tuple[Item, ...] | None) -> None:
         session = self.session()
-        options = response_options(session.reply_options, wanted, context)
-        session.request_reply(self.mcp.for_response(options, wanted), after_reply=True)
+        options = response_options(session.reply_options, request_options, context)
+        session.request_reply(self.mcp.for_response(options, request_options), after_reply=True)
 
 
 class InputError(Exception):
@@ -174,10 +176,10 @@ def context_of(given: Sequence[InputItem] | None, history: History) -> tuple[Ite
         return None
     items: list[Item] = []
     called = {item.call_id for item in (*history.items, *given) if isinstance(item, FunctionCallItem)}
-    for index, one in enumerate(given):
-        item = history.find(one.item_id) if isinstance(one, ItemReference) else one
-        if item is None and isinstance(one, ItemReference):
-            raise InputError("response_input_invalid_item_id", item_id=one.item_id, index=index)
+    for index, given_item in enumerate(given):
+        item = history.find(given_item.item_id) if isinstance(given_item, ItemReference) else given_item
+        if item is None and isinstance(given_item, ItemReference):
+            raise InputError("response_input_invalid_item_id", item_id=given_item.item_id, index=index)
         if isinstance(item, FunctionOutput) and item.call_id not in called:
             raise InputError("response_input_invalid_tool_call_id", call_id=item.call_id, index=index)
         if item is not None:

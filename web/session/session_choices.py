@@ -99,7 +99,7 @@ class SessionChoices:
                     self._use(wish, chosen)
                 finally:
                     if before is not None and self._tasks is not None:
-                        self._releases = [one for one in self._releases if not one.done()]
+                        self._releases = [release for release in self._releases if not release.done()]
                         self._releases.append(self._tasks.create_task(self._release(before), name="former engines"))
         finally:
             self._task = None
@@ -121,7 +121,7 @@ class SessionChoices:
 
     def _changed_names(self) -> tuple[str, ...]:
         """Returns the client's own choices that are to change."""
-        names = [one.name for one in fields(EngineWish) if one.name != "telephone"]
+        names = [choice.name for choice in fields(EngineWish) if choice.name != "telephone"]
         return tuple(name for name in names if getattr(self._wish, name) != getattr(self._used, name))
 
     def _has_no_reply(self) -> bool:

@@ -31,7 +31,7 @@ def session_offer(
         options: Further engines that clients may choose.
         voice: Name of its voice.
     """
-    names = {one.stage: one.name for one in chosen}
+    names = {choice.stage: choice.name for choice in chosen}
     vad, recognizer = DETECTORS.get(names.get("vad", "")), RECOGNIZERS.get(names.get("stt", ""))
     return SessionOffer(
         prompts=settings.server.prompts.texts,

@@ -43,7 +43,7 @@ def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, c
     if isinstance(recognizer, PromptedRecognizer):
         recognizer.set_prompt(_recognizer_prompt(config))
     if isinstance(recognizer, TokenRecognizer):
-        recognizer.keep_tokens(wanted=config.logprobs)
+        recognizer.keep_tokens(enabled=config.logprobs)
     detection, vad = config.turn_detection, session.engines.vad
     if isinstance(vad, AdjustableVad):
         vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
@@ -72,6 +72,10 @@ def logprobs_of(recognizer: Recognizer, text: str) -> list[JsonObject] | None:
     if tokens is None:
         return None
     return [
-        {"token": one.text, "bytes": list(one.text.encode(errors="replace")), "logprob": round(one.log_probability, 5)}
-        for one in tokens
+        {
+            "token": token.text,
+            "bytes": list(token.text.encode(errors="replace")),
+            "logprob": round(token.log_probability, 5),
+        }
+        for token in tokens
     ]

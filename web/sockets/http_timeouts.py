@@ -61,16 +61,16 @@ class TimedHttpProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses received data in pieces; ignores request bodies that the application does not take."""
-        at = 0
-        while at < len(data):
+        position = 0
+        while position < len(data):
             in_body = self._has_body()
             if self.transport.is_closing() or self._upgraded or self._lingering:
                 return
             if in_body and not self._body_is_read():
                 return
             size = BODY_PIECE_BYTES if in_body else PIECE_BYTES
-            super().data_received(data[at : at + size])
-            at += size
+            super().data_received(data[position : position + size])
+            position += size
             if self.cycle is not None:
                 self._keep_or_close()
 
@@ -161,12 +161,12 @@ def thin_out(connections: Iterable[object], now_s: float) -> None:
     if len(idle) > most:
         idle[0].transport.close()
     peers: dict[str, list[TimedHttpProtocol]] = {}
-    for one in idle:
-        if now_s - one.idle_since_s >= YOUNG_S:
-            peers.setdefault(one.client[0] if one.client else "", []).append(one)
+    for protocol in idle:
+        if now_s - protocol.idle_since_s >= YOUNG_S:
+            peers.setdefault(protocol.client[0] if protocol.client else "", []).append(protocol)
     for ones in peers.values():
-        for one in ones[: max(0, len(ones) - MAX_IDLE_OF_PEER)]:
-            one.transport.close()
+        for protocol in ones[: max(0, len(ones) - MAX_IDLE_OF_PEER)]:
+            protocol.transport.close()
 
 
 def close_oldest_idle(connections: Iterable[object]) -> bool:
@@ -180,6 +180,8 @@ def close_oldest_idle(connections: Iterable[object]) -> bool:
 def _idle(connections: Iterable[object]) -> list[TimedHttpProtocol]:
     """Returns the idle connections, oldest first."""
     idle = [
-        one for one in connections if isinstance(one, TimedHttpProtocol) and one.idle and not one.transport.is_closing()
+        connection
+        for connection in connections
+        if isinstance(connection, TimedHttpProtocol) and connection.idle and not connection.transport.is_closing()
     ]
-    return sorted(idle, key=lambda one: one.idle_since_s)
+    return sorted(idle, key=lambda protocol: protocol.idle_since_s)

@@ -29,11 +29,11 @@ def listen(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
         ConfigError: The host does not exist, other machines could connect to it, or the port cannot be bound.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        candidates = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:  # UnicodeError: a label of the name is empty or too long
         raise ConfigError([_NO_ADDRESS.format(host=host)]) from error
     # Some systems list an address once per protocol.
-    addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
+    addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in candidates))
     if loopback_only and not all(is_loopback(address) for _, address in addresses):
         raise ConfigError([_STRANGERS.format(host=host)])
     listening: list[socket.socket] = []
@@ -41,25 +41,25 @@ def listen(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
         for family, address in addresses:
             listening.append(_listening(family, address, listening[0].getsockname()[1] if listening else port))
     except OSError as error:
-        for one in listening:
-            one.close()
+        for sock in listening:
+            sock.close()
         raise ConfigError([_why_not(host, port, error)]) from error
     return listening
 
 
 def _listening(family: int, address: str, port: int) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_STREAM)
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":  # elsewhere the option lets two servers share a port
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not is_unspecified(address))
-        one.bind((address, port))
-        one.listen(BACKLOG)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not is_unspecified(address))
+        sock.bind((address, port))
+        sock.listen(BACKLOG)
     except OSError:
-        one.close()
+        sock.close()
         raise
-    return one
+    return sock
 
 
 def _why_not(host: str, port: int, error: OSError) -> str:

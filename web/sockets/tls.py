@@ -69,15 +69,15 @@ class ServerTls:
         if stamp == self._stamp and not renew:
             return
         try:
-            found = await asyncio.to_thread(self._read)
-            _context_of(found)  # a pair that does not fit would leave the context without a key
-            self.context.load_cert_chain(found.cert_file, found.key_file)
+            certificate = await asyncio.to_thread(self._read)
+            _context_of(certificate)  # a pair that does not fit would leave the context without a key
+            self.context.load_cert_chain(certificate.cert_file, certificate.key_file)
         except Exception as error:  # noqa: BLE001 - usually CertificateError or OSError; no mistake in a file ends the server
             _log.warning("the renewed certificate is not used: %s", error)
         else:
-            if found.fingerprint != self.certificate.fingerprint:
-                _log.warning("a renewed certificate is in use: SHA-256 fingerprint %s", found.fingerprint)
-            self.certificate = found
+            if certificate.fingerprint != self.certificate.fingerprint:
+                _log.warning("a renewed certificate is in use: SHA-256 fingerprint %s", certificate.fingerprint)
+            self.certificate = certificate
         self._stamp = stamp if not renew else _stamp_of(self.certificate)
 
 
@@ -118,11 +118,11 @@ def _context_of(certificate: Certificate) -> ssl.SSLContext:
 
 def _stamp_of(certificate: Certificate) -> _Stamp:
     """Returns what changes when the files are written again."""
-    found = []
+    stamps = []
     for file in (certificate.cert_file, certificate.key_file):
         try:
             state = Path(file).stat()
-            found.append((state.st_mtime_ns, state.st_size))
+            stamps.append((state.st_mtime_ns, state.st_size))
         except OSError:
-            found.append((0, 0))
-    return tuple(found)
+            stamps.append((0, 0))
+    return tuple(stamps)

@@ -62,11 +62,11 @@ def has_hung_up(scope: Scope) -> bool:
         return False
     if transport.is_closing():
         return True
-    one: socket.socket | None = transport.get_extra_info("socket")
-    if one is None or one.fileno() < 0 or not hasattr(select, "poll"):
+    sock: socket.socket | None = transport.get_extra_info("socket")
+    if sock is None or sock.fileno() < 0 or not hasattr(select, "poll"):
         return False
     poll = select.poll()
-    poll.register(one.fileno(), _HUNG_UP)
+    poll.register(sock.fileno(), _HUNG_UP)
     return bool(poll.poll(0))
 
 

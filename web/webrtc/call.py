@@ -106,7 +106,9 @@ class Call:
                     limit_unfinished(self._peer.sctp, self._on_excess)
                 self._sender = self._peer.addTrack(_ReplyTrack(self._next_packet))
                 known = RTCRtpReceiver.getCapabilities("audio")
-                codecs = [] if known is None else [one for one in known.codecs if one.mimeType.lower() == "audio/opus"]
+                codecs = (
+                    [] if known is None else [codec for codec in known.codecs if codec.mimeType.lower() == "audio/opus"]
+                )
                 for transceiver in self._peer.getTransceivers():
                     transceiver.setCodecPreferences(codecs)
                     divert_packets(transceiver.receiver, self._on_packet)
@@ -177,8 +179,8 @@ class Call:
         while True:
             await asyncio.sleep(ROUND_TRIP_EVERY_S)
             if self._sender is not None:
-                for one in (await self._sender.getStats()).values():
-                    if (round_trip_s := getattr(one, "roundTripTime", None)) is not None:
+                for statistics in (await self._sender.getStats()).values():
+                    if (round_trip_s := getattr(statistics, "roundTripTime", None)) is not None:
                         self.bridge.delay_s = FIRST_DELAY_S + min(1.0, max(0.0, round_trip_s)) / 2
 
     async def _receive(self) -> Message:

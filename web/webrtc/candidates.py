@@ -24,14 +24,16 @@ _PREFIX = "a=candidate:"
 def with_checked_candidates(sdp: str, *, is_local: bool) -> str:
     """Returns the offer with the addresses that may be checked. `is_local`: the client is on the server's machine."""
     lines = sdp.splitlines()
-    wanted = [line for line in lines if line.startswith(_PREFIX) and _is_checked(line, is_local=is_local)]
-    kept = set(sorted(wanted, key=_priority, reverse=True)[:MAX_CHECKED])
+    checked_lines = [line for line in lines if line.startswith(_PREFIX) and _is_checked(line, is_local=is_local)]
+    kept = set(sorted(checked_lines, key=_priority, reverse=True)[:MAX_CHECKED])
     return "".join(f"{line}\r\n" for line in lines if not line.startswith(_PREFIX) or line in kept)
 
 
 def _is_checked(line: str, *, is_local: bool) -> bool:
     fields = line.removeprefix(_PREFIX).split()
-    if len(fields) < 8 or not all(one.isdecimal() and len(one) <= 10 for one in (fields[1], fields[3], fields[5])):
+    if len(fields) < 8 or not all(
+        value.isdecimal() and len(value) <= 10 for value in (fields[1], fields[3], fields[5])
+    ):
         return True  # the whole offer is refused
     host, port = fields[4], int(fields[5])
     if fields[2].lower() != "udp" or not FIRST_PORT <= port <= 65_535:

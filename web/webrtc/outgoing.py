@@ -70,7 +70,7 @@ class OutgoingAudio:
         if response_id in self._dropped:
             return True
         if beside:
-            waiting = sum(one.waiting_samples for one in self._replies if one.beside)
+            waiting = sum(reply.waiting_samples for reply in self._replies if reply.beside)
             if waiting + len(pcm) > MAX_BESIDE_S * REPLY_RATE_HZ:
                 return False
         reply = self._find(response_id)
@@ -89,7 +89,9 @@ class OutgoingAudio:
 
     def drop(self, *, response_id: str = "", item_id: str = "") -> str | None:
         """Drops what is not sent of a reply. Returns the id of its response; None if nothing was waiting."""
-        reply = next((one for one in self._replies if response_id == one.response_id or item_id == one.item_id), None)
+        reply = next(
+            (reply for reply in self._replies if response_id == reply.response_id or item_id == reply.item_id), None
+        )
         if response_id:
             self._dropped.append(response_id)
         if reply is None:
@@ -97,14 +99,14 @@ class OutgoingAudio:
         if not response_id:
             self._dropped.append(reply.response_id)
         self._replies.remove(reply)
-        self._reports = deque(one for one in self._reports if one[1].response_id != reply.response_id)
+        self._reports = deque(report for report in self._reports if report[1].response_id != reply.response_id)
         return reply.response_id
 
     def next_frame(self, heard_s: float) -> Pcm | None:
         """Takes the next frame, int16 (480,); None: silence. `heard_s`: when the client will have played it."""
         if not self._replies:
             return None
-        reply = next((one for one in self._replies if not one.beside), self._replies[0])
+        reply = next((reply for reply in self._replies if not reply.beside), self._replies[0])
         if reply.waiting_samples < FRAME_SAMPLES and not reply.complete:
             return None  # the rest follows
         if reply.sent == 0 and reply.waiting_samples:
@@ -134,7 +136,7 @@ class OutgoingAudio:
         return bool(self._replies)
 
     def _find(self, response_id: str) -> _Reply | None:
-        return next((one for one in self._replies if one.response_id == response_id), None)
+        return next((reply for reply in self._replies if reply.response_id == response_id), None)
 
     def _report(self, heard_s: float, reply: _Reply, *, finished: bool) -> None:
         played_ms = ms_of_reply_samples(ReplySamples(reply.sent))

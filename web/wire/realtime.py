@@ -367,7 +367,7 @@ class Realtime:
         if isinstance(event, ListsChanged):
             self._tell_extension("repartee.lists", {"lists": list_objects(event.items)})
         else:
-            self._tell_extension("repartee.timers", {"timers": [timer_object(one) for one in event.timers]})
+            self._tell_extension("repartee.timers", {"timers": [timer_object(timer) for timer in event.timers]})
 
     def sound(self, reply_id: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""

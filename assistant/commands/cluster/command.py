@@ -104,15 +104,19 @@ async def show_status(settings: Settings, console: Console) -> bool:
     """Prints the services and their replicas. Returns whether all that the settings use run. Raises AudioError."""
     connection = connection_of(settings)
     try:
-        found = await inspect(connection, settings)
+        reports = await inspect(connection, settings)
     finally:
         await connection.aclose()
-    console.print(_table(found))
-    for one in found:
-        for text in filter(None, (one.status.message, one.problem)):
-            console.print(f"{one.status.service}: {text}", markup=False, soft_wrap=True)
-    wanted = application.services_of(settings)
-    return all(one.status.state == "RUNNING" and not one.problem for one in found if one.status.service in wanted)
+    console.print(_table(reports))
+    for report in reports:
+        for text in filter(None, (report.status.message, report.problem)):
+            console.print(f"{report.status.service}: {text}", markup=False, soft_wrap=True)
+    services = application.services_of(settings)
+    return all(
+        report.status.state == "RUNNING" and not report.problem
+        for report in reports
+        if report.status.service in services
+    )
 
 
 async def inspect(
@@ -123,12 +127,12 @@ async def inspect(
     `describe_timeout_s`: longest wait for the replicas of one service, in seconds.
     """
     try:
-        found = await _call(connection, partial(application.status, settings=settings), STATUS_TIMEOUT_S)
+        statuses = await _call(connection, partial(application.status, settings=settings), STATUS_TIMEOUT_S)
     except TimeoutError as error:
         raise EngineLoadError(
             f"the cluster did not report its services within {STATUS_TIMEOUT_S:g} s: look at its head."
         ) from error
-    return [await _with_replicas(connection, one, describe_timeout_s) for one in found]
+    return [await _with_replicas(connection, statuse, describe_timeout_s) for statuse in statuses]
 
 
 def connection_of(settings: Settings, timeout_s: float = CONNECT_TIMEOUT_S) -> RayConnection:
@@ -156,15 +160,15 @@ async def _with_replicas(connection: RayConnection, status: ServiceStatus, timeo
     return ServiceReport(status, tuple(map(received_info, answers)))
 
 
-def _table(found: list[ServiceReport]) -> Table:
+def _table(reports: list[ServiceReport]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("service", "state", "replica", "version", "requests", "answered", "engine"):
         table.add_column(column)
-    for one in found:
-        status = one.status
+    for report in reports:
+        status = report.status
         states = ", ".join(f"{number} {state.lower()}" for state, number in sorted(status.replicas.items()))
         table.add_row(status.service, status.state.lower(), states, "", "", "", "")
-        for info in one.replicas:
+        for info in report.replicas:
             requests = str(info.ongoing), str(info.served)
             table.add_row("", "", f"{info.host}:{info.pid}", info.version, *requests, info.detail)
     return table

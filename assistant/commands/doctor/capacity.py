@@ -98,18 +98,18 @@ def running_finding(section: ServerSection, metrics: str | int | None) -> CheckR
     if isinstance(metrics, int):
         text = f"{place} answers {metrics}; its /metrics needs the token of the server"
         return CheckResult("info", name, text, facts={"status": metrics})
-    found = samples(metrics)
-    if "sessions" not in found:
+    values = samples(metrics)
+    if "sessions" not in values:
         return CheckResult("info", name, f"{place} is no server of Repartee, or an older one")
-    parts = [f"{found['sessions']:.0f} conversations"]
-    parts += [f"{found['resident_bytes'] / 1e6:.0f} MB"] if "resident_bytes" in found else ["memory unknown"]
-    if "conversation_bytes" in found:
-        parts.append(f"{found['conversation_bytes'] / 1e6:.1f} MB for each conversation")
-    if "response_latency_s" in found:
-        parts.append(f"response latency p95 {found['response_latency_s'] * 1000:.0f} ms")
-    if "loop_lag_s" in found:
-        parts.append(f"event loop lag p99 {found['loop_lag_s'] * 1000:.1f} ms")
-    return CheckResult("ok", name, f"{place}: {', '.join(parts)}", facts=dict(found))
+    parts = [f"{values['sessions']:.0f} conversations"]
+    parts += [f"{values['resident_bytes'] / 1e6:.0f} MB"] if "resident_bytes" in values else ["memory unknown"]
+    if "conversation_bytes" in values:
+        parts.append(f"{values['conversation_bytes'] / 1e6:.1f} MB for each conversation")
+    if "response_latency_s" in values:
+        parts.append(f"response latency p95 {values['response_latency_s'] * 1000:.0f} ms")
+    if "loop_lag_s" in values:
+        parts.append(f"event loop lag p99 {values['loop_lag_s'] * 1000:.1f} ms")
+    return CheckResult("ok", name, f"{place}: {', '.join(parts)}", facts=dict(values))
 
 
 def samples(metrics: str) -> dict[str, float]:
@@ -117,8 +117,8 @@ def samples(metrics: str) -> dict[str, float]:
     values: dict[str, float] = {}
     for line in metrics.splitlines():
         sample, _, value = line.rpartition(" ")
-        for name, wanted in _SHOWN.items():
-            if sample == wanted:
+        for name, metric in _SHOWN.items():
+            if sample == metric:
                 with suppress(ValueError):
                     values[name] = float(value)
     return values

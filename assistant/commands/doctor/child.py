@@ -50,13 +50,13 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.setswitchinterval(0.0005)
     try:
-        found = examine(order["what"], order["config"], order["overrides"])
-        said: Found = {"found": found}
+        facts = examine(order["what"], order["config"], order["overrides"])
+        reply: Found = {"found": facts}
     except (AudioError, LlmError) as error:
-        said = {"error": str(error)}
+        reply = {"error": str(error)}
     except Exception as error:  # noqa: BLE001 - the parent shows any error
-        said = {"error": f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]}
-    answer.write(json.dumps(said))
+        reply = {"error": f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]}
+    answer.write(json.dumps(reply))
     answer.close()
     # A normal exit waits for threads, and a name lookup may take 20 s.
     os._exit(0)
@@ -118,7 +118,7 @@ async def _conversation(settings: Settings) -> Found:
         await loader.aclose(left.append)
     return {
         # not asdict, which copies: a text with a code for other languages cannot be copied
-        "chosen": [{one.name: getattr(chosen, one.name) for one in fields(chosen)} for chosen in loader.chosen],
+        "chosen": [{field.name: getattr(chosen, field.name) for field in fields(chosen)} for chosen in loader.chosen],
         "error": error,
         "left": left,
         "providers": loader.providers,
@@ -175,20 +175,20 @@ async def _cluster(settings: Settings) -> Found:
 async def _imports(modules: list[str]) -> Found:
     """Returns the import time of each module in ms, or the error."""
     now_s = asyncio.get_running_loop().time
-    found: Found = {}
+    facts: Found = {}
     for module in modules:
         began_s = now_s()
         try:
             importlib.import_module(module)
         except Exception as error:  # noqa: BLE001 - includes errors of system libraries
-            found[module] = f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]
+            facts[module] = f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]
         else:
-            found[module] = (now_s() - began_s) * 1000
+            facts[module] = (now_s() - began_s) * 1000
     with contextlib.suppress(Exception):
-        found["cuda_devices"] = importlib.import_module("ctranslate2").get_cuda_device_count()
+        facts["cuda_devices"] = importlib.import_module("ctranslate2").get_cuda_device_count()
     if "onnxruntime" in modules:
-        found["providers"] = _onnx_providers()
-    return found
+        facts["providers"] = _onnx_providers()
+    return facts
 
 
 def _devices() -> Found:

@@ -60,32 +60,32 @@ async def probe(settings: Settings) -> list[ServiceProbe]:
     from assistant.commands.cluster.command import connection_of, inspect  # noqa: PLC0415
 
     connection = connection_of(settings, CONNECT_TIMEOUT_S)
-    wanted = services_of(settings)
+    services = services_of(settings)
     try:
         reports = await inspect(connection, settings, DESCRIBE_TIMEOUT_S)
-        return [await _probed(connection, one) for one in reports if one.status.service in wanted]
+        return [await _probed(connection, report) for report in reports if report.status.service in services]
     finally:
         await connection.aclose()
 
 
 async def _probed(connection: "RayConnection", report: "ServiceReport") -> ServiceProbe:
     status, replicas = report.status, report.replicas
-    found = ServiceProbe(
+    probe = ServiceProbe(
         status.service,
         status.state,
         status.message,
         status.replicas.get("RUNNING", 0),
-        sorted({one.host for one in replicas}),
-        sorted({one.version.partition("+")[0] for one in replicas}),
-        sorted({one.detail for one in replicas}),
+        sorted({replica.host for replica in replicas}),
+        sorted({replica.version.partition("+")[0] for replica in replicas}),
+        sorted({replica.detail for replica in replicas}),
         report.problem,
     )
     if replicas and not report.problem:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         await asyncio.wrap_future(connection.request(status.service, "describe"))
-        found.ms = (loop.time() - began_s) * 1000
-    return found
+        probe.ms = (loop.time() - began_s) * 1000
+    return probe
 
 
 def cluster_section(settings: Settings, answer: ProbeResult) -> ReportSection:
@@ -94,7 +94,7 @@ def cluster_section(settings: Settings, answer: ProbeResult) -> ReportSection:
         findings: Sequence[CheckResult] = (_unreached(settings, answer),)
     else:
         services = cast("Sequence[Mapping[str, Any]]", answer.facts["services"])
-        findings = [_finding(settings, ServiceProbe(**one)) for one in services]
+        findings = [_finding(settings, ServiceProbe(**service)) for service in services]
     return ReportSection("cluster", "Engines on the Ray cluster", tuple(findings), "ms: a request without work")
 
 
@@ -107,45 +107,45 @@ def _unreached(settings: Settings, answer: ProbeResult) -> CheckResult:
     return CheckResult("fail" if is_needed else "warn", "cluster", answer.error, essential=is_needed, facts=facts)
 
 
-def _finding(settings: Settings, found: ServiceProbe) -> CheckResult:
-    level, text, remedy = _judged(found, settings.cluster.min_replicas)
+def _finding(settings: Settings, probe: ServiceProbe) -> CheckResult:
+    level, text, remedy = _judged(probe, settings.cluster.min_replicas)
     facts: dict[str, Fact] = {
-        "state": found.state,
-        "running": found.running,
-        "hosts": found.hosts,
-        "versions": found.versions,
+        "state": probe.state,
+        "running": probe.running,
+        "hosts": probe.hosts,
+        "versions": probe.versions,
     }
-    is_essential = level == "fail" and found.service != "turn-end"
-    name = f"cluster {found.service}"
-    return CheckResult(level, name, text, found.ms, remedy, essential=is_essential, facts=facts)
+    is_essential = level == "fail" and probe.service != "turn-end"
+    name = f"cluster {probe.service}"
+    return CheckResult(level, name, text, probe.ms, remedy, essential=is_essential, facts=facts)
 
 
-def _judged(found: ServiceProbe, min_replicas: int) -> tuple[Level, str, str]:
+def _judged(probe: ServiceProbe, min_replicas: int) -> tuple[Level, str, str]:
     """Returns the level, the text and the remedy for one service."""
-    if found.state == "NOT DEPLOYED":
+    if probe.state == "NOT DEPLOYED":
         return "fail", "it is not deployed", _DEPLOY
-    state = f"its state is {found.state.lower()}{f' ({found.message})' if found.message else ''}"
-    if not found.running:
+    state = f"its state is {probe.state.lower()}{f' ({probe.message})' if probe.message else ''}"
+    if not probe.running:
         return "fail", f"no replica runs; {state}", _STATUS
-    if found.problem:
-        return "warn", found.problem, _STATUS
+    if probe.problem:
+        return "warn", probe.problem, _STATUS
     text = (
-        f"{_counted(found.running, 'replica')} on {_counted(len(found.hosts), 'machine')}: {'; '.join(found.details)}"
+        f"{_counted(probe.running, 'replica')} on {_counted(len(probe.hosts), 'machine')}: {'; '.join(probe.details)}"
     )
-    worse, remedy = _worse(found, min_replicas, state)
+    worse, remedy = _worse(probe, min_replicas, state)
     return ("warn", f"{worse}; {text}", remedy) if worse else ("ok", text, "")
 
 
-def _worse(found: ServiceProbe, min_replicas: int, state: str) -> tuple[str, str]:
+def _worse(probe: ServiceProbe, min_replicas: int, state: str) -> tuple[str, str]:
     """Returns what is not as it should be with replicas that run, and the remedy; "" if nothing."""
     own = version("repartee")
-    if found.state != "RUNNING":
+    if probe.state != "RUNNING":
         return state, _STATUS
-    if others := [one for one in found.versions if one != own]:
+    if others := [name for name in probe.versions if name != own]:
         return f"replicas have version {', '.join(others)}, this machine has {own}", _DEPLOY
-    if found.running < min_replicas:
+    if probe.running < min_replicas:
         remedy = "add machines or cores to the cluster, or lower cluster.min_replicas"
-        return f"{found.running} of {min_replicas} replicas run", remedy
+        return f"{probe.running} of {min_replicas} replicas run", remedy
     return "", ""
 
 

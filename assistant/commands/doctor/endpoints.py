@@ -51,39 +51,39 @@ class EndpointProbe:
 
 async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> EndpointProbe:
     """Checks one endpoint. Never raises; takes about 15 s at most."""
-    found = EndpointProbe()
+    probe = EndpointProbe()
     if endpoint.api_key_env and key_of(endpoint, environ) is None:
-        found.failure = (
+        probe.failure = (
             f"the environment variable {endpoint.api_key_env} is not set: "
             "set it to the key, or remove api_key_env if no key is needed"
         )
-        return found
+        return probe
     try:
         if (list_models := endpoint.protocol.list_models) is not None:
-            await _list(found, endpoint, environ, list_models)
+            await _list(probe, endpoint, environ, list_models)
         if not endpoint.is_on_this_machine:
-            await _connect(found, endpoint)
-        await _ask(found, settings, endpoint, environ)
+            await _connect(probe, endpoint)
+        await _ask(probe, settings, endpoint, environ)
     except (LlmError, ValueError) as error:
-        found.failure = str(error)
-    return found
+        probe.failure = str(error)
+    return probe
 
 
 async def _list(
-    found: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str], list_models: ListModels
+    probe: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str], list_models: ListModels
 ) -> None:
     """Raises LlmError or ValueError if the check cannot continue."""
     try:
         key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
         listing = await list_models(ListRequest(endpoint.name, endpoint.url, key, LIST_TIMEOUT_S, headers))
     except (LlmRefused, LlmBroken, LlmTooSlow) as error:
-        found.list_failure = str(error)  # only the list may fail; the question decides
+        probe.list_failure = str(error)  # only the list may fail; the question decides
         return
-    found.list_ms = listing.round_trip_ms
+    probe.list_ms = listing.round_trip_ms
     if listing.needs_key:
-        found.list_failure = f"it lists its models only with a valid key: {_key_remedy(endpoint)}"
+        probe.list_failure = f"it lists its models only with a valid key: {_key_remedy(endpoint)}"
     elif listing.models is not None:
-        found.models = (*listing.models.chat, *listing.models.others)
+        probe.models = (*listing.models.chat, *listing.models.others)
 
 
 def _key_remedy(endpoint: EndpointSection) -> str:
@@ -92,12 +92,12 @@ def _key_remedy(endpoint: EndpointSection) -> str:
     return "set api_key_env to the name of the environment variable that holds the key"
 
 
-async def _connect(found: EndpointProbe, endpoint: EndpointSection) -> None:
+async def _connect(probe: EndpointProbe, endpoint: EndpointSection) -> None:
     """Raises ValueError if the address is not known."""
     if not (address := address_of(endpoint)):
         return
     made = await measure_handshake(address, endpoint.protocol.scheme_of(address), endpoint.ca_file)
-    found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
+    probe.lookup_ms, probe.connect_ms, probe.tls_ms, probe.proxy = (
         made.lookup_ms,
         made.connect_ms,
         made.tls_ms,
@@ -105,7 +105,7 @@ async def _connect(found: EndpointProbe, endpoint: EndpointSection) -> None:
     )
 
 
-async def _ask(found: EndpointProbe, settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
+async def _ask(probe: EndpointProbe, settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
     """Raises LlmError, ValueError."""
     loop = asyncio.get_running_loop()
     model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=ANSWER_TIMEOUT_S)
@@ -113,11 +113,11 @@ async def _ask(found: EndpointProbe, settings: Settings, endpoint: EndpointSecti
         await model.load()  # as before a conversation: connections are open when the question is sent
         # as in a conversation, a model on this machine has the prompt's beginning in its cache
         for _ in range(2 if endpoint.is_on_this_machine else 1):
-            began_s, found.token_ms = loop.time(), 0.0
+            began_s, probe.token_ms = loop.time(), 0.0
             async with aclosing(model.stream(HELLO)) as events:
                 async for event in events:
                     if isinstance(event, Token):
-                        found.token_ms = (loop.time() - began_s) * 1000
+                        probe.token_ms = (loop.time() - began_s) * 1000
                         break
     finally:
         await model.aclose()

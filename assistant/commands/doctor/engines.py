@@ -68,11 +68,11 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
 
 def chosen_of(conversation: ProbeResult) -> dict[str, dict[str, InUse]]:
     """Returns the engines that `EngineLoader` selected, by stage and name."""
-    found: dict[str, dict[str, InUse]] = {}
+    choices: dict[str, dict[str, InUse]] = {}
     for item in _chosen(conversation):
         use = InUse(str(item["why"]), fallback=bool(item["fallback"]))
-        found.setdefault(str(item["stage"]), {})[str(item["name"])] = use
-    return found
+        choices.setdefault(str(item["stage"]), {})[str(item["name"])] = use
+    return choices
 
 
 def engine_finding(
@@ -117,9 +117,9 @@ def engine_finding(
     return CheckResult(level, title, text, delay_ms, cells=_cells(figures), facts=facts)
 
 
-def _figures(found: Mapping[str, object]) -> dict[str, float | None]:
+def _figures(facts: Mapping[str, object]) -> dict[str, float | None]:
     names = {"load_ms": "load_ms", "first_ms": "first_ms", "rtf": "real_time_factor", "delay_ms": "delay_ms"}
-    return {name: _number(found.get(key)) for key, name in names.items()}
+    return {name: _number(facts.get(key)) for key, name in names.items()}
 
 
 def _cells(figures: Mapping[str, float | None]) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def provider_findings(settings: Settings, conversation: ProbeResult) -> list[Che
     available = [str(name) for name in cast("list[object]", conversation.facts.get("available_providers", []))]
     in_use = cast("Mapping[str, str]", conversation.facts.get("providers", {}))
     chosen = cast("list[dict[str, object]]", conversation.facts.get("chosen", []))
-    voice = next((f"tts.{one['name']}" for one in chosen if one["stage"] == "tts"), "")
+    voice = next((f"tts.{choice['name']}" for choice in chosen if choice["stage"] == "tts"), "")
     keys: list[tuple[str, Provider, str]] = []
     if settings.tts.engine != CLUSTER:  # the cluster's machines have their own onnxruntime
         for name, section in settings.engines.content:
@@ -199,20 +199,20 @@ def provider_findings(settings: Settings, conversation: ProbeResult) -> list[Che
                 keys.append((f"{name}.provider", section.provider, "tts_provider" if voice in {"", name} else ""))
     if settings.turn.smart_turn != CLUSTER:
         keys.append(("turn.provider", settings.turn.provider, "turn_provider"))
-    return [_finding(key, wanted, in_use.get(traced, ""), available, failed=failed) for key, wanted, traced in keys]
+    return [_finding(key, provider, in_use.get(traced, ""), available, failed=failed) for key, provider, traced in keys]
 
 
-def _finding(key: str, wanted: Provider, in_use: str, available: list[str], *, failed: bool) -> CheckResult:
+def _finding(key: str, provider: Provider, in_use: str, available: list[str], *, failed: bool) -> CheckResult:
     here = providers_named(available)
     shown, _, fallback = in_use.partition("; ")
     names = ", ".join(SHOWN[name] for name in here)
-    text = f"{wanted}: {shown or NOT_LOADED}"
+    text = f"{provider}: {shown or NOT_LOADED}"
     text += f"; onnxruntime has {names}" if names else ""
-    facts: dict[str, Fact] = {"wanted": wanted, "in_use": shown or None, "available": list(here)}
+    facts: dict[str, Fact] = {"wanted": provider, "in_use": shown or None, "available": list(here)}
     if fallback:
         remedy = f'install the libraries that {PACKAGE} needs, or set {key} = "cpu"'
         return CheckResult("warn", key, f"{text}; {fallback}", remedy=remedy, cells=NO_CELLS, facts=facts)
-    if failed and wanted != "auto" and here and wanted not in here:
+    if failed and provider != "auto" and here and provider not in here:
         remedy = f'replace the package onnxruntime by {PACKAGE}, or set {key} = "auto"'
         return CheckResult("fail", key, text, remedy=remedy, cells=NO_CELLS, facts=facts)
     return CheckResult("ok" if shown else "info", key, text, cells=NO_CELLS, facts=facts)

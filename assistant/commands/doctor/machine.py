@@ -54,8 +54,8 @@ def python_finding() -> CheckResult:
 async def versions(runner: ProbeRunner) -> ReportSection:
     """Checks that the packages are installed and can be imported. Never raises."""
     engines = installed_engines()
-    protocols = [one for one in engines if isinstance(one, LlmProtocol)]
-    imports = {**IMPORTS, **{name: module for one in engines for name, module in one.packages.items()}}
+    protocols = [engine for engine in engines if isinstance(engine, LlmProtocol)]
+    imports = {**IMPORTS, **{name: module for engine in engines for name, module in engine.packages.items()}}
     imported = await runner.examine(f"imports {' '.join(imports.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
     required = {re.split(r"[^\w.-]", line)[0] for line in requires(PROGRAM) or () if ";" not in line}
@@ -66,7 +66,7 @@ async def versions(runner: ProbeRunner) -> ReportSection:
             version_of(package),
             imported,
             required=package in required,
-            protocols=[one for one in protocols if package in one.packages],
+            protocols=[protocol for protocol in protocols if package in protocol.packages],
         )
         for package, module in imports.items()
     ]
@@ -110,7 +110,7 @@ def package_finding(
     """
     facts: dict[str, Fact] = {"version": installed or None}
     if not installed and not required and protocols:
-        kinds, extra = " and ".join(one.name for one in protocols), protocols[0].extra
+        kinds, extra = " and ".join(protocol.name for protocol in protocols), protocols[0].extra
         text = f"not installed; LLM endpoints of kind {kinds} need it"
         remedy = installing(extra) if extra else f"run `pip install {package}`"
         return CheckResult("info", package, text, remedy=remedy, facts=facts)
@@ -118,12 +118,12 @@ def package_finding(
         return CheckResult("info", package, "not installed; its engine is not used", facts=facts)
     if not installed:
         return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
-    found = imported.facts.get(module)
-    if isinstance(found, int | float):
-        return CheckResult("ok", package, installed, float(found), facts=facts)
-    if found is None:
+    installed_version = imported.facts.get(module)
+    if isinstance(installed_version, int | float):
+        return CheckResult("ok", package, installed, float(installed_version), facts=facts)
+    if installed_version is None:
         return CheckResult("warn", package, f"{installed}; its import was not checked: {imported.error}", facts=facts)
-    text = f"{installed}, but it cannot be imported: {found}"
+    text = f"{installed}, but it cannot be imported: {installed_version}"
     return CheckResult("fail", package, text, remedy=REINSTALL.format(package), facts=facts)
 
 
@@ -147,18 +147,18 @@ def cuda_finding(imported: ProbeResult) -> CheckResult:
     )
 
 
-def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
+def threads(cores: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
     """Returns the cores, and the number of threads that each engine uses. Pure."""
-    max_cores = found.whole
-    quota = "" if found.quota is None else f", limited to {found.quota:.1f} by the container"
+    max_cores = cores.whole
+    quota = "" if cores.quota is None else f", limited to {cores.quota:.1f} by the container"
     few = max_cores < 2
     findings = [
         CheckResult(
             "warn" if few else "ok",
             "cores",
-            f"{found.usable} usable{quota}",
+            f"{cores.usable} usable{quota}",
             remedy="use two cores or more: speech is recognized while the user still speaks" if few else "",
-            facts={"usable": found.usable, "quota": found.quota},
+            facts={"usable": cores.usable, "quota": cores.quota},
         ),
         CheckResult(
             "ok" if switch_interval_ms <= 1 else "warn",
@@ -170,7 +170,7 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
     ]
     most = {engine.name: engine.most_threads for engine in RECOGNIZERS.all()}
     most |= {engine.name: engine.most_threads for engine in VOICES.all()}
-    used = {name: engine_threads(stt_threads, found, threads) for name, threads in most.items() if threads > 1}
+    used = {name: engine_threads(stt_threads, cores, threads) for name, threads in most.items() if threads > 1}
     users = f"{', '.join(f'{threads} for {name}' for name, threads in used.items())}; other engines have 1"
     text = f"{stt_threads}: {users}" if stt_threads else f"0, chosen by the number of cores: {users}"
     findings.append(_check_threads("stt.threads", max(used.values()), max_cores, text, "set stt.threads = 0"))
@@ -185,9 +185,9 @@ def _variable(name: str, value: str, max_cores: int) -> CheckResult:
     return _check_threads(name, int(value), max_cores, value, remedy)
 
 
-def _check_threads(name: str, wanted: int, max_cores: int, text: str, remedy: str) -> CheckResult:
-    facts: dict[str, Fact] = {"threads": wanted}
-    if wanted > max_cores:
+def _check_threads(name: str, thread_count: int, max_cores: int, text: str, remedy: str) -> CheckResult:
+    facts: dict[str, Fact] = {"threads": thread_count}
+    if thread_count > max_cores:
         text = f"{text}: more threads than cores ({max_cores}), so they wait for each other"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     return CheckResult("ok", name, text, facts=facts)

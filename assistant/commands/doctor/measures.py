@@ -79,14 +79,14 @@ def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
         end_ms = ms_of_samples(vad_result.boundary)
     total_ms = sum(took_ms[1:])
     frames = len(took_ms) - 1
-    said = f"end of speech {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62) without its bias of "
-    said += f"{vad.end_bias_ms:+.0f} ms"
+    detail = f"end of speech {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62) without its bias of "
+    detail += f"{vad.end_bias_ms:+.0f} ms"
     return EngineMeasurement(
         load_ms,
         took_ms[0],
         total_ms / (frames * FRAME_MS),
         total_ms / frames,
-        f"{said}; a frame takes at most {max(took_ms[1:]):.1f} ms" if heard else "it detected no speech",
+        f"{detail}; a frame takes at most {max(took_ms[1:]):.1f} ms" if heard else "it detected no speech",
         ok=heard,
     )
 
@@ -107,13 +107,13 @@ async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasureme
     finally:
         await transcriber.aclose()
     text = heard.words.text
-    said = f"“{text}”" if text else "nothing"
+    quoted = f"“{text}”" if text else "nothing"
     return EngineMeasurement(
         load_ms,
         first_rtf * ms_of_samples(len(clip)),
         rtf,
         heard.final_ms,
-        f"{detail}; recognized {said} (spoken: “what time is it”)",
+        f"{detail}; recognized {quoted} (spoken: “what time is it”)",
         ok=bool(text),
     )
 
@@ -132,8 +132,8 @@ async def measure_voice(make: Callable[[], Voice]) -> EngineMeasurement:
     finally:
         await voice.aclose()
     rtf = again.whole_ms / 1000 / again.sound_s if again.sound_s else None
-    said = detail if again.sound_s else f"{detail}; it produced no audio"
-    return EngineMeasurement(load_ms, first.first_ms, rtf, again.first_ms, said, ok=again.sound_s > 0)
+    detail_text = detail if again.sound_s else f"{detail}; it produced no audio"
+    return EngineMeasurement(load_ms, first.first_ms, rtf, again.first_ms, detail_text, ok=again.sound_s > 0)
 
 
 async def measure_model(make: Callable[[], ChatModel]) -> EngineMeasurement:

@@ -97,9 +97,9 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResu
         process.stdin.write(json.dumps(order).encode() + b"\n")
         async with asyncio.TaskGroup() as reading:
             answer = reading.create_task(_read(process.stdout), name="answer")
-            said = reading.create_task(_read(process.stderr), name="said")
+            stderr_task = reading.create_task(_read(process.stderr), name="said")
         code = await process.wait()
-        return read_answer(answer.result(), said.result().decode(errors="replace"), code)
+        return read_answer(answer.result(), stderr_task.result().decode(errors="replace"), code)
     finally:
         process.stdin.close()
         # Runs after the process has ended, too: its children keep the group, and its id is not reused while they live.
@@ -120,17 +120,17 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
     return bytes(taken)
 
 
-def read_answer(answer: bytes, said: str, code: int) -> ProbeResult:
+def read_answer(answer: bytes, text: str, code: int) -> ProbeResult:
     """Interprets a finished process: its answer, its other output and its exit status."""
     with contextlib.suppress(ValueError):
         decoded = json.loads(answer)
         if isinstance(decoded, dict):
             error = decoded.get("error", "")
             return ProbeResult(cast("Mapping[str, object]", decoded.get("found", {})), " ".join(str(error).split()))
-    if said.startswith("Timeout ("):  # printed by faulthandler before the stacks
+    if text.startswith("Timeout ("):  # printed by faulthandler before the stacks
         return ProbeResult({}, unfinished=True)
     if code < 0:
         name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
         return ProbeResult({}, f"crashed ({name}): a library does not fit this machine; install its package again")
-    last = next((line for line in reversed(said.splitlines()) if line.strip()), "it printed no reason")
+    last = next((line for line in reversed(text.splitlines()) if line.strip()), "it printed no reason")
     return ProbeResult({}, f"ended with status {code}: {last.strip()[:STDERR_MAX_CHARS]}")

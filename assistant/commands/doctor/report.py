@@ -59,7 +59,11 @@ class DoctorReport:
     def incomplete(self) -> tuple[str, ...]:
         """Names of all checks without a result, because their time ran out."""
         findings = (finding for section in self.sections for finding in section.findings)
-        return tuple(one.name for one in findings if not one.checked or (one.level != "info" and _LATE in one.text))
+        return tuple(
+            finding.name
+            for finding in findings
+            if not finding.checked or (finding.level != "info" and _LATE in finding.text)
+        )
 
     def _essential_ones(self) -> tuple[CheckResult, ...]:
         return tuple(finding for section in self.sections for finding in section.findings if finding.essential)
@@ -100,11 +104,11 @@ class DoctorReport:
         findings = [finding for section in self.sections for finding in section.findings if finding.level in order]
         findings.sort(key=lambda finding: 0 if finding in self.essential else order[finding.level])
         # An engine's error text already ends with the remedy.
-        said: dict[str, str] = {}
+        remedies: dict[str, str] = {}
         for finding in findings:
             if finding.remedy or finding in self.essential:
-                said.setdefault(finding.remedy or finding.text, finding.name)
-        return tuple(f"{name}: {remedy}" for remedy, name in said.items())
+                remedies.setdefault(finding.remedy or finding.text, finding.name)
+        return tuple(f"{name}: {remedy}" for remedy, name in remedies.items())
 
     def to_json(self) -> str:
         """Returns the report as one line of JSON."""

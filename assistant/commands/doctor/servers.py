@@ -53,9 +53,9 @@ def _answering_model(
     facts: dict[str, Fact] = {"usable": usable, "skills": skills}
     stand_in = "only the built-in skills answer" if skills else "nothing answers"
     if not endpoints:
-        found = [server for server in servers if server.usable]
-        first = next(iter(handles(found)), "")
-        remedy = f"repartee endpoints add {first} (or, for one run, --llm auto)" if found else HOW_TO_ADD
+        usable_servers = [server for server in servers if server.usable]
+        first = next(iter(handles(usable_servers)), "")
+        remedy = f"repartee endpoints add {first} (or, for one run, --llm auto)" if usable_servers else HOW_TO_ADD
         text = f"no language model is configured: {stand_in}"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     if not usable:
@@ -67,7 +67,7 @@ def _answering_model(
 
 def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[CheckResult]:
     """Returns the results for one endpoint: its key and connection, its models, its first token."""
-    found, name = answer.facts, f"llm {endpoint.name}"
+    probe_facts, name = answer.facts, f"llm {endpoint.name}"
     facts: dict[str, Fact] = {
         "endpoint": endpoint.name,
         "kind": endpoint.kind,
@@ -76,20 +76,20 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
     }
     on_this_machine = endpoint.is_on_this_machine
     where = f"{endpoint.model} {endpoint.shown_place}"
-    failure = answer.error or str(found.get("failure") or "")
-    if failure and found.get("list_ms") is None and not found.get("list_failure"):
+    failure = answer.error or str(probe_facts.get("failure") or "")
+    if failure and probe_facts.get("list_ms") is None and not probe_facts.get("list_failure"):
         return [_failed(name, endpoint, failure, facts)]
     key = endpoint.protocol.credentials or "no key"
     if endpoint.variables and not endpoint.protocol.credentials:
         key = f"key in {', '.join(endpoint.variables)}"
     if on_this_machine:
-        findings = [_connected(name, where, found, facts)]
+        findings = [_connected(name, where, probe_facts, facts)]
     else:
-        findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
+        findings = [_connected(name, f"{where}, {key}", probe_facts, facts), _listed(endpoint, probe_facts)]
     if failure:
         findings.append(_failed(f"{name}: answer", endpoint, failure, {}))
     else:
-        findings.append(_answered(f"{name}: answer", found, on_this_machine=on_this_machine))
+        findings.append(_answered(f"{name}: answer", probe_facts, on_this_machine=on_this_machine))
     return findings
 
 
@@ -105,12 +105,12 @@ def _subject(endpoint: EndpointSection) -> str:
     return f"llm endpoint {endpoint.name!r} "
 
 
-def _connected(name: str, where: str, found: Mapping[str, object], facts: Mapping[str, Fact]) -> CheckResult:
-    steps = {step: found.get(f"{step}_ms") for step in ("lookup", "connect", "tls")}
+def _connected(name: str, where: str, probe_facts: Mapping[str, object], facts: Mapping[str, Fact]) -> CheckResult:
+    steps = {step: probe_facts.get(f"{step}_ms") for step in ("lookup", "connect", "tls")}
     known = {step: value for step, value in steps.items() if isinstance(value, int | float)}
     labels = {"lookup": "name", "connect": "TCP", "tls": "TLS"}
     how = ", ".join(f"{labels[step]} {value:.1f} ms" for step, value in known.items())
-    if found.get("proxy"):
+    if probe_facts.get("proxy"):
         how = "through a proxy"
     total_ms = sum(known.values()) if "connect" in known else None
     timed: dict[str, Fact] = {f"{step}_ms": value for step, value in known.items()}
@@ -118,17 +118,17 @@ def _connected(name: str, where: str, found: Mapping[str, object], facts: Mappin
     return CheckResult("ok", name, text, total_ms if len(known) > 1 else None, facts={**facts, **timed})
 
 
-def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResult:
+def _listed(endpoint: EndpointSection, probe_facts: Mapping[str, object]) -> CheckResult:
     name = f"llm {endpoint.name}: models"
-    list_ms = cast("float | None", found.get("list_ms"))
-    if refused := str(found.get("list_failure") or ""):
+    list_ms = cast("float | None", probe_facts.get("list_ms"))
+    if refused := str(probe_facts.get("list_failure") or ""):
         what, _, remedy = refused.removeprefix(_subject(endpoint)).partition(": ")
         return CheckResult("warn", name, what, remedy=remedy)
     if endpoint.protocol.list_models is None:
         return CheckResult("info", name, f"a service of kind {endpoint.kind} lists no models")
-    if found.get("models") is None:
+    if probe_facts.get("models") is None:
         return CheckResult("info", name, "its list of models could not be read", list_ms)
-    models = cast("list[str]", found["models"])
+    models = cast("list[str]", probe_facts["models"])
     facts: dict[str, Fact] = {"models": models, "listed": is_listed(endpoint.model, models)}
     if facts["listed"]:
         count = f"1 of {len(models)} models" if len(models) != 1 else "the only model"
@@ -141,8 +141,8 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
 
 
-def _answered(name: str, found: Mapping[str, object], *, on_this_machine: bool) -> CheckResult:
-    token_ms = cast("float | None", found.get("token_ms"))
+def _answered(name: str, probe_facts: Mapping[str, object], *, on_this_machine: bool) -> CheckResult:
+    token_ms = cast("float | None", probe_facts.get("token_ms"))
     if not token_ms:
         text = "its first 8 tokens had no text: the model probably reasons before it answers"
         return CheckResult("warn", name, text, remedy="use a model, or a setting of its server, without reasoning")
@@ -177,7 +177,7 @@ def servers_section(answer: ProbeResult) -> ReportSection:
 
 def servers_of(answer: ProbeResult) -> tuple[FoundServer, ...]:
     """Restores the servers from JSON."""
-    found = cast("list[dict[str, object]]", answer.facts.get("servers", []))
+    servers = cast("list[dict[str, object]]", answer.facts.get("servers", []))
     return tuple(
         FoundServer(
             str(item["name"]),
@@ -187,5 +187,5 @@ def servers_of(answer: ProbeResult) -> tuple[FoundServer, ...]:
             needs_key=bool(item["needs_key"]),
             others=tuple(cast("list[str]", item["others"])),
         )
-        for item in found
+        for item in servers
     )

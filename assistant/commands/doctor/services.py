@@ -68,10 +68,10 @@ async def _home(settings: Settings, environ: Mapping[str, str]) -> ServiceProbe:
     if home.state is None:
         return ServiceProbe(failure=home.fault_text, remedy=_HOME_REMEDIES.get(home.fault or "", _HOME_REMEDY))
     devices, areas = len(home.state.devices), len(home.state.areas)
-    found = ServiceProbe(f"{devices} device{'s' * (devices != 1)} in {areas} area{'s' * (areas != 1)}", ms)
+    probe = ServiceProbe(f"{devices} device{'s' * (devices != 1)} in {areas} area{'s' * (areas != 1)}", ms)
     if not areas:
-        found.remedy = "areas are unknown: use the token of an administrator, or add areas in Home Assistant"
-    return found
+        probe.remedy = "areas are unknown: use the token of an administrator, or add areas in Home Assistant"
+    return probe
 
 
 async def _weather(settings: Settings) -> ServiceProbe:
@@ -110,10 +110,10 @@ def services_section(settings: Settings, answers: Mapping[str, ProbeResult]) -> 
 def _finding(name: str, answer: ProbeResult | None, unused: str) -> CheckResult:
     if answer is None:
         return CheckResult("info", name, unused)
-    found = answer.facts
+    probe_facts = answer.facts
     facts: dict[str, Fact] = {"service": name}
-    remedy = str(found.get("remedy") or "")
-    if failure := answer.error or str(found.get("failure") or ""):
-        return CheckResult("fail", name, failure, remedy=remedy, essential=bool(found.get("fatal")), facts=facts)
-    ms = cast("float | None", found.get("ms"))
-    return CheckResult("warn" if remedy else "ok", name, str(found.get("text")), ms, remedy, facts=facts)
+    remedy = str(probe_facts.get("remedy") or "")
+    if failure := answer.error or str(probe_facts.get("failure") or ""):
+        return CheckResult("fail", name, failure, remedy=remedy, essential=bool(probe_facts.get("fatal")), facts=facts)
+    ms = cast("float | None", probe_facts.get("ms"))
+    return CheckResult("warn" if remedy else "ok", name, str(probe_facts.get("text")), ms, remedy, facts=facts)

@@ -54,22 +54,22 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     server = McpServer(section, environ, lambda _what: None)
-    found = ToolProbe(remarks=server.remarks)
+    probe = ToolProbe(remarks=server.remarks)
     async with asyncio.TaskGroup() as tasks:
         life = tasks.create_task(server.run(), name=f"tools of {section.name}")
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
                 await server.attempted.wait()
         except TimeoutError:
-            found.failure = f"does not list its tools within {REACH_TIMEOUT_S:g} s: {_remedy(section)}"
+            probe.failure = f"does not list its tools within {REACH_TIMEOUT_S:g} s: {_remedy(section)}"
         else:
-            found.ms = (loop.time() - began_s) * 1000
+            probe.ms = (loop.time() - began_s) * 1000
             if server.trouble:
-                found.failure = f"{server.trouble.partition(': its tools')[0]}: {_remedy(section)}"
+                probe.failure = f"{server.trouble.partition(': its tools')[0]}: {_remedy(section)}"
         finally:
             life.cancel()
-    found.tools = [function.name for function in server.functions]
-    return found
+    probe.tools = [function.name for function in server.functions]
+    return probe
 
 
 def _remedy(section: ToolServerSection) -> str:
@@ -108,16 +108,16 @@ def tools_section(
 
 def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[CheckResult]:
     """Returns the results for one server."""
-    name, found = f"tools {section.name}", answer.facts
+    name, probe_facts = f"tools {section.name}", answer.facts
     by = "url" if section.url else "command"
     facts: dict[str, Fact] = {"server": section.name, "by": by}
-    if failure := answer.error or str(found.get("failure") or ""):
+    if failure := answer.error or str(probe_facts.get("failure") or ""):
         what, _, remedy = failure.removeprefix(f"the tool server {section.name} ").partition(": ")
-        fatal = bool(found.get("fatal"))
+        fatal = bool(probe_facts.get("fatal"))
         return [CheckResult("fail", name, what, remedy=remedy or _remedy(section), essential=fatal, facts=facts)]
-    tools = cast("list[str]", found["tools"])
+    tools = cast("list[str]", probe_facts["tools"])
     facts |= {"tools": tools, "count": len(tools)}
-    ms = cast("float | None", found.get("ms"))
+    ms = cast("float | None", probe_facts.get("ms"))
     findings = []
     if tools:
         count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
@@ -125,7 +125,7 @@ def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[Che
     else:
         remedy = "check which tools the server should offer, and its key `only`"
         findings.append(CheckResult("warn", name, "it is connected but offers no tool", ms, remedy, facts=facts))
-    for remark in cast("list[str]", found.get("remarks", [])):
+    for remark in cast("list[str]", probe_facts.get("remarks", [])):
         what, _, remedy = remark.removeprefix(f"the tool server {section.name} ").partition(": ")
         findings.append(CheckResult("warn", name, what, remedy=remedy))
     return findings

@@ -168,14 +168,14 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
         turn.speculate_after_ms or turn.hangover_in_use_ms,
         *(engine.thresholds.settle_ms for engine in RECOGNIZERS.all()),
     )
-    wanted = list(variants(settings, bench))
+    chosen_variants = list(variants(settings, bench))
     clips = []
-    if any(variant.row.stage == "stt" for variant in wanted):
+    if any(variant.row.stage == "stt" for variant in chosen_variants):
         labels = labels_of(bench.manifest)
         clips = [await clip_of(label, before_ms=TurnSettings().pre_roll_ms, after_ms=after_ms) for label in labels]
     rows = []
-    for number, variant in enumerate(wanted, start=1):
-        tell(f"{number} of {len(wanted)}: {variant.row.engine} {variant.row.setting}".rstrip())
+    for number, variant in enumerate(chosen_variants, start=1):
+        tell(f"{number} of {len(chosen_variants)}: {variant.row.engine} {variant.row.setting}".rstrip())
         rows.append(await _row(bench, variant, clips))
     speech_s = sum(clip.label.end_s - clip.label.start_s for clip in clips)
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
@@ -205,8 +205,10 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
         if (engine := VOICES.get(name)) is not None:
             yield from _voices(settings, engine)
         elif (named := engine_of_voice(name)) is None:
-            models = [model.name for one in VOICES.all() if one.models is not None for model in one.models.catalogue]
-            voices = [voice.name for one in VOICES.all() for voice in one.voices]
+            models = [
+                model.name for engine in VOICES.all() if engine.models is not None for model in engine.models.catalogue
+            ]
+            voices = [voice.name for engine in VOICES.all() for voice in engine.voices]
             raise _unknown("--tts", name, "voice", list(dict.fromkeys([*VOICES.names, *models, *voices])))
         elif named.models is None:
             yield Variant(BenchRow("tts", named.name, name), (f"tts.engine={named.name}", f"tts.voice={name}"))
@@ -234,8 +236,8 @@ def _models(settings: Settings, engine: str, kind: str) -> list[Need]:
         if model.kind == kind and (configured is None or name != configured.name)
         if model.covers(settings.assistant.language)
     ]
-    found = [need for need in others if at_hand(need) is not None]
-    return found if configured is None else [configured, *found]
+    needs = [need for need in others if at_hand(need) is not None]
+    return needs if configured is None else [configured, *needs]
 
 
 def _asked(name: str, kind: str) -> Need:
@@ -338,7 +340,7 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
     engine, began_s = transcriber(settings, row.engine), loop.time()
     factors: list[float] = []
     heard: list[RecognitionTiming] = []
-    said: list[tuple[Clip, str]] = []
+    transcripts: list[tuple[Clip, str]] = []
     lost: list[SttError] = []
     try:
         async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -349,9 +351,9 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
                 if clip.label.timed:
                     factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
                     heard.append(await recognize(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1)))
-                    said.append((clip, heard[-1].words.text))
+                    transcripts.append((clip, heard[-1].words.text))
                 else:
-                    said.append((clip, await transcribe(engine, clip.pcm, SegmentId(2 * number))))
+                    transcripts.append((clip, await transcribe(engine, clip.pcm, SegmentId(2 * number))))
             except SttError as error:  # as in a conversation: the transcript is lost and the engine is loaded again
                 lost.append(error)
                 async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -361,21 +363,24 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
     if not heard:
         raise lost[0]
     note = f"{len(lost)} of {rounds * len(clips)} recordings lost: {lost[0]}" if lost else ""
-    language, noisy = settings.assistant.language, [one for one in said if one[0].label.noise is not None]
+    language, noisy = (
+        settings.assistant.language,
+        [timing for timing in transcripts if timing[0].label.noise is not None],
+    )
     return replace(
         row,
         load_ms=load_ms,
         note=note,
-        wait=_span([one.final_ms for one in heard]),
-        first_partial=_span([one.first_partial_ms for one in heard if one.first_partial_ms is not None]),
+        wait=_span([timing.final_ms for timing in heard]),
+        first_partial=_span([timing.first_partial_ms for timing in heard if timing.first_partial_ms is not None]),
         real_time_factor=nearest_rank(factors, 50),
-        words=_errors([one for one in said if one[0].label.noise is None], language),
+        words=_errors([timing for timing in transcripts if timing[0].label.noise is None], language),
         words_in_noise=_errors(noisy, language) if noisy else None,
     )
 
 
-def _errors(said: list[tuple[Clip, str]], language: str) -> WordErrors:
-    pairs = ((clip.label.transcript, text) for clip, text in said if clip.label.transcript is not None)
+def _errors(transcripts: list[tuple[Clip, str]], language: str) -> WordErrors:
+    pairs = ((clip.label.transcript, text) for clip, text in transcripts if clip.label.transcript is not None)
     return word_errors(pairs, language)
 
 

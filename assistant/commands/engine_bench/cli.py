@@ -70,7 +70,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     settings = settings_of(config, overrides).settings  # reports errors and ignored files before the measurement
     configured = str(settings.value(f"{SECTION}.encoder_window"))
     progress = terminal(stderr=True)
-    wanted = Bench(
+    bench = Bench(
         os.environ,
         config,
         overrides or [],
@@ -83,7 +83,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     )
     with progress.status("reading the recordings") as status:
         # As Text: a spinner interprets markup even if its console does not.
-        report = asyncio.run(measure(wanted, lambda what: status.update(Text(what))))
+        report = asyncio.run(measure(bench, lambda what: status.update(Text(what))))
     # Shown before it is written: the measurement took minutes, and writing may fail.
     console = terminal()
     if as_json:

@@ -176,14 +176,14 @@ def default_labels() -> Iterator[Label]:
     lines = (package / MANIFEST).read_text(encoding="utf-8").splitlines()
     speech = [json.loads(line) for line in lines if line.strip()]
     for noisy in (False, True):
-        for place, one in enumerate(speech):
+        for place, clip in enumerate(speech):
             noise = Noise(recording(package, NOISES[place % len(NOISES)]), SNR_DB) if noisy else None
             yield Label(
-                f"{one['id']}{', in noise' * noisy}",
-                recording(package, one["file"]),
-                one["speech_start_s"],
-                one["speech_end_s"],
-                one["transcript"],
+                f"{clip['id']}{', in noise' * noisy}",
+                recording(package, clip["file"]),
+                clip["speech_start_s"],
+                clip["speech_end_s"],
+                clip["transcript"],
                 noise,
                 timed=False,
             )

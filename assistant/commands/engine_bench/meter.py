@@ -62,9 +62,9 @@ async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: 
 
     stream = transcriber.open(segment, on_interim)
     try:
-        for frame, at in enumerate(range(0, len(pcm), FRAME_SAMPLES), start=1):
+        for frame, start in enumerate(range(0, len(pcm), FRAME_SAMPLES), start=1):
             await asyncio.sleep(max(0.0, began_s + frame * FRAME_MS / 1000 - loop.time()))
-            stream.feed(pcm[at : at + FRAME_SAMPLES])
+            stream.feed(pcm[start : start + FRAME_SAMPLES])
         asked_s = loop.time()
         async with asyncio.timeout(TIMEOUT_S):
             words = await stream.transcript()
@@ -79,8 +79,8 @@ async def transcribe(transcriber: Recognizer, pcm: Pcm, segment: SegmentId) -> s
     """Returns the words of a segment that is fed `FAST` times as fast as real time. Raises SttError, TimeoutError."""
     stream = transcriber.open(segment, lambda _words: None)
     try:
-        for at in range(0, len(pcm), FAST * FRAME_SAMPLES):
-            stream.feed(pcm[at : at + FAST * FRAME_SAMPLES])
+        for start in range(0, len(pcm), FAST * FRAME_SAMPLES):
+            stream.feed(pcm[start : start + FAST * FRAME_SAMPLES])
             await asyncio.sleep(FRAME_MS / 1000)
         async with asyncio.timeout(TIMEOUT_S):
             return (await stream.transcript()).text

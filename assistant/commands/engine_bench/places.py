@@ -34,10 +34,10 @@ def voice_places(section: str, settings: object, available: tuple[ProviderInUse,
     """
     if not isinstance(settings, OnnxSettings):
         return [Place("", (), cpu=True)]
-    found = available_providers() if available is None else available
+    providers = available_providers() if available is None else available
     places = []
-    for provider in sorted(found, key=tuple(SHOWN).index):
-        name = SHOWN[provider] if len(found) > 1 else ""
+    for provider in sorted(providers, key=tuple(SHOWN).index):
+        name = SHOWN[provider] if len(providers) > 1 else ""
         chosen = f"{section}.provider={provider}"
         places.append(Place(name, (chosen, f"{section}.fp16=false"), cpu=provider == "cpu"))
         if provider == "tensorrt":
@@ -47,8 +47,8 @@ def voice_places(section: str, settings: object, available: tuple[ProviderInUse,
 
 def voice_absent(available: tuple[ProviderInUse, ...] | None = None) -> tuple[str, str]:
     """Returns the providers that this onnxruntime lacks, and why, with the remedy; two empty texts if there is none."""
-    found = available_providers() if available is None else available
-    absent = ", ".join(name for provider, name in SHOWN.items() if provider not in found)
+    providers = available_providers() if available is None else available
+    absent = ", ".join(name for provider, name in SHOWN.items() if provider not in providers)
     return (absent, f"not in this onnxruntime: replace it by the package {PACKAGE}") if absent else ("", "")
 
 

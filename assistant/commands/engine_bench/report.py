@@ -26,7 +26,7 @@ _DOT, _WHISKER, _INK, _FAINT, _GRID = "#2a6f97", "#7fb0cc", "#222222", "#6f6f6f"
 
 def tables(report: BenchReport) -> list[Table]:
     """Returns the tables of recognizers and voices; a stage without rows has no table."""
-    found = []
+    result = []
     hearing = [row for row in report.rows if row.stage == "stt"]
     speaking = [row for row in report.rows if row.stage == "tts"]
     if hearing:
@@ -39,13 +39,13 @@ def tables(report: BenchReport) -> list[Table]:
             _add_row(
                 table, row, _rate(row.words), _rate(row.words_in_noise), _spelled(row.wait), _spelled(row.first_partial)
             )
-        found.append(table)
+        result.append(table)
     if speaking:
         table = _table("text to speech", "first audio ms\np50 / p95", "real-\ntime\nfactor", "load\nms")
         for row in speaking:
             _add_row(table, row, _spelled(row.wait))
-        found.append(table)
-    return found
+        result.append(table)
+    return result
 
 
 def as_json(report: BenchReport) -> str:
@@ -123,8 +123,8 @@ def _plot(report: BenchReport, folder: Path) -> list[Path]:
     with mpl.rc_context({"svg.hashsalt": "repartee", "font.size": 10, "axes.edgecolor": _FAINT}):
         figure = Figure(figsize=(9, 0.36 * sum(heights) + 0.6), facecolor="white", layout="constrained")
         axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for one, rows in zip(axes, panels, strict=True):
-            _waits(one, rows)
+        for axis, rows in zip(axes, panels, strict=True):
+            _waits(axis, rows)
         figure.supxlabel(f"dot: median, line: up to the 95th percentile; {report.machine}", fontsize=8, color=_FAINT)
         figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], dpi=150)
@@ -140,11 +140,11 @@ def _waits(axes: "Axes", rows: list[BenchRow]) -> None:
     axes.set_facecolor("white")
     axes.hlines(places, medians, farthest, color=_WHISKER, linewidth=2)
     axes.scatter(medians, places, s=45, color=_DOT, zorder=3)
-    for place, row, span, at in zip(places, rows, spans, farthest, strict=True):
+    for place, row, span, position in zip(places, rows, spans, farthest, strict=True):
         label = _spelled(span)
         if row.words is not None and row.words.rate is not None:
             label += f"   WER {row.words.rate:.2f}"
-        axes.text(at * 1.15, place, label, va="center", fontsize=8, color=_INK)
+        axes.text(position * 1.15, place, label, va="center", fontsize=8, color=_INK)
     axes.set_yticks(places, [f"{row.engine} {row.setting}".strip() for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xscale("log")

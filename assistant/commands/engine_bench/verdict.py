@@ -46,9 +46,9 @@ def _recognizers(rows: Sequence[BenchRow]) -> Iterator[str]:
             f"recognizer: {_named(best)} has the fewest errors (WER {_spelled(best)}, p95 {_p95_ms(best):.0f} ms) of "
             f"those with {in_time}"
         )
-    said = 0 if (counted := _counted(best)) is None else counted.said
-    if 0 < said < MIN_WORDS:
-        yield f"  {said} words are too few to tell recognizers apart: name more recordings (--manifest)"
+    word_count = 0 if (counted := _counted(best)) is None else counted.said
+    if 0 < word_count < MIN_WORDS:
+        yield f"  {word_count} words are too few to tell recognizers apart: name more recordings (--manifest)"
 
 
 def _voices(rows: Sequence[BenchRow]) -> Iterator[str]:

@@ -34,13 +34,13 @@ class WordErrors:
 
 def word_errors(pairs: Iterable[tuple[str, str]], language: str) -> WordErrors:
     """Counts errors in pairs of reference and recognized text. Skips references with unintelligible speech."""
-    errors = said = 0
+    errors = word_count = 0
     for transcript, heard in pairs:
         if _NOT_KNOWN not in transcript:
             words = plain_words(transcript, language)
             errors += edits(words, plain_words(heard, language))
-            said += len(words)
-    return WordErrors(errors, said)
+            word_count += len(words)
+    return WordErrors(errors, word_count)
 
 
 def plain_words(text: str, language: str) -> tuple[str, ...]:
@@ -49,6 +49,6 @@ def plain_words(text: str, language: str) -> tuple[str, ...]:
     return tuple(word for word in words if word)
 
 
-def edits(said: Sequence[str], heard: Sequence[str]) -> int:
+def edits(words: Sequence[str], heard: Sequence[str]) -> int:
     """Returns the least number of insertions, deletions and replacements between two word sequences."""
-    return Levenshtein.distance(said, heard)
+    return Levenshtein.distance(words, heard)

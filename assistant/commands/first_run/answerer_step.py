@@ -47,8 +47,8 @@ class AnswererStep:
 
     def run(self, answers: Answers) -> Answers:
         """Asks who answers, and tests the answer. Raises ConfigError."""
-        found = asyncio.run(discover(self.ports))
-        possible = answerers(self.settings, found, self.environ)
+        servers = asyncio.run(discover(self.ports))
+        possible = answerers(self.settings, servers, self.environ)
         if self.options.llm is not None:
             answers = replace(answers, answerer=_answerer_named(self.options.llm, possible))
             return self._with_model(answers, None)
@@ -60,7 +60,7 @@ class AnswererStep:
             return self._with_model(replace(answers, answerer=who), None)
         try:
             default = possible.index(default_of(possible))
-            chosen = possible[self.prompts.choose("Who answers", [one.label for one in possible], default)]
+            chosen = possible[self.prompts.choose("Who answers", [answerer.label for answerer in possible], default)]
             return self._with_model(replace(answers, answerer=chosen), self.prompts)
         except Skipped:
             return answers
@@ -183,10 +183,12 @@ def _answerer_named(llm: str, possible: Sequence[Answerer]) -> Answerer:
     if is_address(llm):
         return Answerer("url", "url", llm, llm)
     if llm == AUTO:
-        offered = [one for kind in ("server", "local", "keep", "skills") for one in possible if one.kind == kind]
+        offered = [
+            answerer for kind in ("server", "local", "keep", "skills") for answerer in possible if answerer.kind == kind
+        ]
         return offered[0] if offered else possible[0]
-    known = [one for one in possible if one.kind != "url"]
-    names = [LOCAL if one.kind == "download" else one.name for one in known]
+    known = [answerer for answerer in possible if answerer.kind != "url"]
+    names = [LOCAL if answerer.kind == "download" else answerer.name for answerer in known]
     if llm in names:
         return known[names.index(llm)]
     if llm == SKILLS:

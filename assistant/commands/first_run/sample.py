@@ -47,7 +47,7 @@ async def sample_of(option: VoiceOption, language: str) -> bytes:
     )
     try:
         async with asyncio.timeout(LIMIT_S + _GRACE_S):
-            sound, said = await process.communicate()
+            sound, stderr = await process.communicate()
     except TimeoutError as error:
         raise TtsError(f"the voice {option.name} did not speak within {LIMIT_S:g} s") from error
     finally:
@@ -56,7 +56,7 @@ async def sample_of(option: VoiceOption, language: str) -> bytes:
                 process.kill()
             await process.wait()
     if process.returncode:
-        lines = said.decode(errors="replace").strip().splitlines()
+        lines = stderr.decode(errors="replace").strip().splitlines()
         raise TtsError((lines[-1] if lines else f"the voice {option.name} failed")[:_ERROR_CHARS])
     return sound
 
@@ -80,8 +80,8 @@ async def play_sample(wav: bytes, device: str) -> None:
         try:
             async with asyncio.timeout(s_of_reply_samples(pcm.size) + _PLAY_EXTRA_S):
                 speaker.open(sound_id)
-                for at in range(0, pcm.size, REPLY_RATE_HZ // 2):
-                    await speaker.play_chunk(sound_id, pcm[at : at + REPLY_RATE_HZ // 2])
+                for start in range(0, pcm.size, REPLY_RATE_HZ // 2):
+                    await speaker.play_chunk(sound_id, pcm[start : start + REPLY_RATE_HZ // 2])
                 speaker.end(sound_id)
                 await ended.wait()
                 await asyncio.sleep(speaker.latency_s)

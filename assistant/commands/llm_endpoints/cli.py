@@ -90,8 +90,8 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 
     protocol = parse_kind(kind)
-    wanted = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))
-    asyncio.run(save_endpoint(wanted, config, os.environ, terminal()))
+    request = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))
+    asyncio.run(save_endpoint(request, config, os.environ, terminal()))
 
 
 @endpoints.command(name="remove")

@@ -30,7 +30,7 @@ MANY = 20
 
 
 async def save_endpoint(
-    wanted: NewEndpoint,
+    request: NewEndpoint,
     config: Path | None,
     environ: Mapping[str, str],
     console: Console,
@@ -40,7 +40,7 @@ async def save_endpoint(
     """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: Known properties of the endpoint. Without url, a server found on this machine.
+        request: Known properties of the endpoint. Without url, a server found on this machine.
         config: The requested file; it is created if it does not exist.
         environ: Environment variables with the key.
         console: Reports what was found and done.
@@ -51,25 +51,25 @@ async def save_endpoint(
         LlmError: The server refuses the request or is not a language-model service.
     """
     file = file_to_edit(config, environ)
-    _check(wanted, file, config)
-    if not wanted.lists_models:
-        endpoint, unverified = wanted.section(), f"not verified: a service of kind {wanted.kind} lists no models"
+    _check(request, file, config)
+    if not request.lists_models:
+        endpoint, unverified = request.section(), f"not verified: a service of kind {request.kind} lists no models"
         if (need := model_need(endpoint)) is not None:
             unverified = "" if at_hand(need) is not None else lacking_model(need)
         if unverified:
             _print(console, unverified, style="yellow")
         await _write(file, endpoint, config, environ, console, answers=False)
         return
-    if wanted.url is None:
-        server = _select_server(await discover(ports), wanted, ports, config)
+    if request.url is None:
+        server = _select_server(await discover(ports), request, ports, config)
         _print(console, f"found: {described(server)}")
-        if wanted.section().variables:
-            server = await _ask_server(replace(wanted, url=server.url), environ, console)
+        if request.section().variables:
+            server = await _ask_server(replace(request, url=server.url), environ, console)
     else:
-        server = await _ask_server(wanted, environ, console)
+        server = await _ask_server(request, environ, console)
     (handle,) = handles([server])
-    _check_free(wanted.name or handle, file, config)
-    taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model, console))
+    _check_free(request.name or handle, file, config)
+    taken = replace(request, name=request.name or handle, url=server.url, model=_model(server, request.model, console))
     await _write(file, taken.section(), config, environ, console, answers=server.round_trip_ms > 0)
 
 
@@ -104,12 +104,12 @@ def remove(name: str, config: Path | None, environ: Mapping[str, str], console: 
     _warn_of_variable(environ, console)
 
 
-def _check(wanted: NewEndpoint, file: ConfigFile, config: Path | None) -> None:
+def _check(request: NewEndpoint, file: ConfigFile, config: Path | None) -> None:
     """Checks what can be rejected without asking a server."""
-    if wanted.name is not None:
-        _check_free(wanted.name, file, config)
+    if request.name is not None:
+        _check_free(request.name, file, config)
     try:
-        wanted.section()
+        request.section()
     except ValueError as error:
         raise ConfigError([f"endpoints add: {error}"]) from error
 
@@ -127,67 +127,67 @@ def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
 
 
 def _select_server(
-    found: Sequence[FoundServer], wanted: NewEndpoint, ports: Sequence[int], config: Path | None
+    servers: Sequence[FoundServer], request: NewEndpoint, ports: Sequence[int], config: Path | None
 ) -> FoundServer:
     """Returns the found server that is meant."""
-    by_handle = handles(found)
-    if wanted.name in by_handle:
-        return by_handle[wanted.name]
-    if wanted.name in HANDLES.values():
-        there = f"; found: {', '.join(map(described, found))}" if found else ""
-        raise ConfigError([f"{wanted.name} is not running on localhost{there}; start it, or give its --url"])
-    fit = {handle: server for handle, server in by_handle.items() if server.usable or _key_is_given(server, wanted)}
+    by_handle = handles(servers)
+    if request.name in by_handle:
+        return by_handle[request.name]
+    if request.name in HANDLES.values():
+        there = f"; found: {', '.join(map(described, servers))}" if servers else ""
+        raise ConfigError([f"{request.name} is not running on localhost{there}; start it, or give its --url"])
+    fit = {handle: server for handle, server in by_handle.items() if server.usable or _key_is_given(server, request)}
     if len(fit) == 1:
         return next(iter(fit.values()))
-    if not fit and len(found) == 1:
-        return found[0]  # the error text about its models explains why it cannot be used
+    if not fit and len(servers) == 1:
+        return servers[0]  # the error text about its models explains why it cannot be used
     if not fit:
         remedy = "start one (Ollama, llama.cpp, vLLM, LM Studio), or give the --url of another"
-        raise ConfigError([f"{nothing_found(found, ports)}; {remedy}"])
+        raise ConfigError([f"{nothing_found(servers, ports)}; {remedy}"])
     seen = "; ".join(f"{handle}: {described(server)}" for handle, server in fit.items())
-    one = f"`repartee endpoints add {next(iter(fit))}{config_option(config)}`"
-    raise ConfigError([f"several servers were found; name one, as in {one}, or give its --url: {seen}"])
+    command = f"`repartee endpoints add {next(iter(fit))}{config_option(config)}`"
+    raise ConfigError([f"several servers were found; name one, as in {command}, or give its --url: {seen}"])
 
 
-def _key_is_given(server: FoundServer, wanted: NewEndpoint) -> bool:
-    return server.needs_key and bool(wanted.section().variables)
+def _key_is_given(server: FoundServer, request: NewEndpoint) -> bool:
+    return server.needs_key and bool(request.section().variables)
 
 
-async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: Console) -> FoundServer:
+async def _ask_server(request: NewEndpoint, environ: Mapping[str, str], console: Console) -> FoundServer:
     """Returns the service at an address as a found server. If it cannot be asked, the given model is accepted."""
-    url = wanted.url or ""
-    key = environ.get(wanted.api_key_env) or None
-    if wanted.api_key_env and key is None:
-        problem = f"the environment variable {wanted.api_key_env} is not set; set it to the key"
-        return _unverified(wanted, ConfigError([problem]), console)
-    name = wanted.name or "new"
+    url = request.url or ""
+    key = environ.get(request.api_key_env) or None
+    if request.api_key_env and key is None:
+        problem = f"the environment variable {request.api_key_env} is not set; set it to the key"
+        return _unverified(request, ConfigError([problem]), console)
+    name = request.name or "new"
     try:
-        headers = headers_of(wanted.section(), environ)
+        headers = headers_of(request.section(), environ)
     except ValueError as error:
-        return _unverified(wanted, ConfigError([str(error)]), console)
+        return _unverified(request, ConfigError([str(error)]), console)
     try:
-        listing = await wanted.list_models(ListRequest(name, url, key, ASK_TIMEOUT_S, headers))
+        listing = await request.list_models(ListRequest(name, url, key, ASK_TIMEOUT_S, headers))
         if listing.models is None and urlsplit(url).path in {"", "/"} and "?" not in url:
             # Users often give the address without /v1.
             longer = url.rstrip("/") + "/v1"
-            below = await wanted.list_models(ListRequest(name, longer, key, ASK_TIMEOUT_S, headers))
+            below = await request.list_models(ListRequest(name, longer, key, ASK_TIMEOUT_S, headers))
             if below.models is not None:
                 _print(console, f"its models are listed at {longer}, so this address is used")
                 url, listing = longer, below
     except ValueError as error:
         raise ConfigError([str(error)]) from error
     except LlmError as error:
-        return _unverified(wanted, error, console)
+        return _unverified(request, error, console)
     if listing.needs_key:
         remedy = (
             "name the environment variable that holds it with --api-key-env"
             if key is None
-            else f"correct {wanted.api_key_env}"
+            else f"correct {request.api_key_env}"
         )
         raise ConfigError([f"{_without_query(url)} {'requires a' if key is None else 'rejects the'} key: {remedy}"])
     if listing.models is None:
         problem = f"{_without_query(url)} answers, but lists no models; name one with --model"
-        return _unverified(wanted, ConfigError([problem]), console)
+        return _unverified(request, ConfigError([problem]), console)
     models = listing.models
     product = models.product or UNKNOWN
     server = FoundServer(product, url, models.chat, listing.round_trip_ms, others=models.others)
@@ -195,29 +195,29 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
     return server
 
 
-def _unverified(wanted: NewEndpoint, problem: ConfigError | LlmError, console: Console) -> FoundServer:
-    if wanted.model is None:
+def _unverified(request: NewEndpoint, problem: ConfigError | LlmError, console: Console) -> FoundServer:
+    if request.model is None:
         raise problem
     _print(console, f"not verified: {problem}", style="yellow")
-    return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), round_trip_ms=0.0)
+    return FoundServer(UNKNOWN, request.url or "", (request.model,), round_trip_ms=0.0)
 
 
-def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
+def _model(server: FoundServer, name: str | None, console: Console) -> str:
     where = f"{server.name} at {_without_query(server.url)}"
     if server.needs_key:
         remedy = "put it into an environment variable and name the variable with --api-key-env"
         raise ConfigError([f"{where} requires a key: {remedy}"])
     listed = (*server.models, *server.others)
-    if wanted is not None and is_listed(wanted, listed):
-        return wanted
-    if wanted is not None and server.name not in LISTS_ALL:
+    if name is not None and is_listed(name, listed):
+        return name
+    if name is not None and server.name not in LISTS_ALL:
         seen = f": it has {shortened(server.models, MANY)}" if server.models else ""
-        _print(console, f'not verified: {where} does not list "{wanted}"{seen}', style="yellow")
-        return wanted
+        _print(console, f'not verified: {where} does not list "{name}"{seen}', style="yellow")
+        return name
     if not server.models:
         raise ConfigError([f"{where} has {offers(server)}: load a chat model there first, then add it"])
-    if wanted is not None:
-        raise ConfigError([f'{where} has no model "{wanted}"; it has {shortened(server.models, MANY)}'])
+    if name is not None:
+        raise ConfigError([f'{where} has no model "{name}"; it has {shortened(server.models, MANY)}'])
     if len(server.models) > 1:
         raise ConfigError([f"{where} has several models; name one with --model: {shortened(server.models, MANY)}"])
     return server.models[0]

@@ -18,28 +18,28 @@ it."""
 
 
 @asynccontextmanager
-async def beside(ports: Sequence[int], *, wanted: bool) -> AsyncGenerator[list[FoundServer]]:
+async def beside(ports: Sequence[int], *, enabled: bool) -> AsyncGenerator[list[FoundServer]]:
     """Searches while the block runs. The list is filled at the end; empty if nothing was found in time.
 
-    The block is never delayed. `wanted`: whether to search at all.
+    The block is never delayed. `enabled`: whether to search at all.
 
     Not a TaskGroup, which would raise the block's error inside a group. A port that hangs does not affect the others.
     """
-    found: list[FoundServer] = []
-    if not wanted:
-        yield found
+    servers: list[FoundServer] = []
+    if not enabled:
+        yield servers
         return
     loop = asyncio.get_running_loop()
     looks = [loop.create_task(look(port, BESIDE_TIMEOUT_S), name=f"port {port}") for port in ports]
     try:
-        yield found
+        yield servers
     finally:
-        for one in looks:
-            one.cancel()
+        for task in looks:
+            task.cancel()
         if looks:
             await asyncio.wait(looks)
-        results = [one.result() for one in looks if not one.cancelled()]
-        found += [server for server in results if server is not None]
+        results = [task.result() for task in looks if not task.cancelled()]
+        servers += [server for server in results if server is not None]
 
 
 async def with_llm_choice(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
@@ -47,12 +47,12 @@ async def with_llm_choice(loaded: Loaded, llm: str | None, console: Console, por
 
     Raises ConfigError as `choose` does.
     """
-    found: Sequence[FoundServer] = ()
+    servers: Sequence[FoundServer] = ()
     if llm == AUTO or (llm is None and not loaded.settings.llm.endpoints):
-        found = await discover(ports)
-    choice = choose(loaded.settings, llm, found, ports)
+        servers = await discover(ports)
+    choice = choose(loaded.settings, llm, servers, ports)
     if choice.message:
         console.print(Text(choice.message, style="yellow" if choice.fallback else ""), soft_wrap=True)
-    if mentioned := mention(loaded.settings, llm, found):
+    if mentioned := mention(loaded.settings, llm, servers):
         console.print(Text(mentioned, style="dim"), soft_wrap=True)
     return replace(loaded, settings=choice.settings)

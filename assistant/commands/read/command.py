@@ -174,14 +174,14 @@ async def read(
         console.print("tools are off during a conversation about documents: documents are not trusted", style="dim")
     if reading.left_out:
         console.print(reading.left_out, soft_wrap=True, markup=False, style="yellow")
-    found, problem = ((), "") if options.text or options.out else await asyncio.to_thread(_devices, settings)
+    directions, problem = ((), "") if options.text or options.out else await asyncio.to_thread(_devices, settings)
     try:
-        if "input" in found and "output" in found and not options.once:
+        if "input" in directions and "output" in directions and not options.once:
             await converse(settings, environ, console, plain=options.plain, opening=opening)
         else:
             if problem and not options.once:
                 console.print(f"{problem}; questions are typed", soft_wrap=True, markup=False, style="dim")
-            await _written(settings, environ, console, opening, options, speaks="output" in found)
+            await _written(settings, environ, console, opening, options, speaks="output" in directions)
     finally:
         if figures := opening.figures():
             console.print(f"read   {figures}", soft_wrap=True, markup=False)
@@ -265,21 +265,21 @@ def without_microphone(settings: Settings) -> Settings:
 
 def _devices(settings: Settings) -> tuple[tuple[Direction, ...], str]:
     """Returns which sound devices there are, and what is missing, in one sentence. Blocking."""
-    wanted: dict[Direction, str] = {"input": settings.audio.input, "output": settings.audio.output}
-    found: list[Direction] = []
+    names: dict[Direction, str] = {"input": settings.audio.input, "output": settings.audio.output}
+    directions: list[Direction] = []
     problem = ""
     try:
         devices = list_devices()
     except DeviceError as error:
         return (), str(error).rstrip(".")
-    for direction, name in wanted.items():
+    for direction, name in names.items():
         try:
             pick(devices, name, direction)
         except DeviceError as error:
             problem = problem or str(error).rstrip(".")
         else:
-            found.append(direction)
-    return tuple(found), problem
+            directions.append(direction)
+    return tuple(directions), problem
 
 
 def _check_output(out: Path | None, files: Sequence[Path]) -> None:

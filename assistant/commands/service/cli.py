@@ -38,47 +38,47 @@ def install(  # noqa: PLR0917 - each is an option of the command
     given = {"config": str(absolute(config)) if config else None, "host": host, "port": port, "llm": llm}
     options = [f"--{name}={value}" for name, value in given.items() if value is not None]
     options += [f"--set={setting}" for setting in overrides or ()]
-    with _opened(talk, options) as one:
+    with _opened(talk, options) as service:
         if show:
-            one.show_plan()
+            service.show_plan()
         else:
-            one.install()
+            service.install()
 
 
 @service.command()
 def status(talk: Talk = False) -> None:
     """Say whether it runs, since when, its address and its log. Exit status 1: it does not run."""
-    with _opened(talk) as one:
-        running = one.status()
+    with _opened(talk) as service:
+        running = service.status()
     sys.exit(0 if running else 1)
 
 
 @service.command()
 def start(talk: Talk = False) -> None:
     """Start it, again if it runs already."""
-    with _opened(talk) as one:
-        one.start()
+    with _opened(talk) as service:
+        service.start()
 
 
 @service.command()
 def stop(talk: Talk = False) -> None:
     """Stop it until the next login."""
-    with _opened(talk) as one:
-        one.stop()
+    with _opened(talk) as service:
+        service.stop()
 
 
 @service.command()
 def log(talk: Talk = False) -> None:
     """Print the last lines of its output."""
-    with _opened(talk) as one:
-        one.log()
+    with _opened(talk) as service:
+        service.log()
 
 
 @service.command()
 def remove(talk: Talk = False) -> None:
     """Stop it and remove it. The file with the keys stays."""
-    with _opened(talk) as one:
-        one.remove()
+    with _opened(talk) as service:
+        service.remove()
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def read_environment(file: Path) -> dict[str, str]:
 
 def parsed(text: str, file: Path) -> dict[str, str]:
     """Parses the text of the file. Raises ServiceError with the line's number."""
-    found = {}
+    variables = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not (stripped := line.strip()) or stripped.startswith(("#", ";")):
             continue
@@ -52,17 +52,17 @@ def parsed(text: str, file: Path) -> dict[str, str]:
             raise ServiceError(f"{file}:{number} is not of the form NAME=value; correct the line")
         name, value = match.groups()
         quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-        found[name] = value[1:-1] if quoted else value
-    return found
+        variables[name] = value[1:-1] if quoted else value
+    return variables
 
 
-def create_environment(file: Path, wanted: Sequence[str]) -> bool:
+def create_environment(file: Path, names: Sequence[str]) -> bool:
     """Creates the file with mode 0600 and a commented line for each wanted name. Returns False if it exists already.
 
     Raises:
         ServiceError: It cannot be written.
     """
-    text = _HEAD + "".join(f"#{name}=\n" for name in wanted)
+    text = _HEAD + "".join(f"#{name}=\n" for name in names)
     try:
         make_private_folder(file.parent)
         with os.fdopen(open_private(file, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8") as opened:
@@ -74,6 +74,6 @@ def create_environment(file: Path, wanted: Sequence[str]) -> bool:
     return True
 
 
-def missing(wanted: Sequence[str], there: Mapping[str, str]) -> list[str]:
+def missing(names: Sequence[str], there: Mapping[str, str]) -> list[str]:
     """Returns the wanted names that have no value."""
-    return [name for name in wanted if not there.get(name)]
+    return [name for name in names if not there.get(name)]

@@ -56,29 +56,35 @@ class ReplyBlocks:
         `links`: whether the web addresses outside the blocks follow as one more block.
         """
         lines = "".join(self._pieces).split("\n")
-        found: list[ShownBlock] = []
+        blocks: list[ShownBlock] = []
         addresses: dict[str, None] = {}  # in order, each once
-        at = 0
-        while at < len(lines) and len(found) < MAX_BLOCKS:
-            fence = _FENCE.fullmatch(lines[at].rstrip())
+        position = 0
+        while position < len(lines) and len(blocks) < MAX_BLOCKS:
+            fence = _FENCE.fullmatch(lines[position].rstrip())
             if fence is not None:
-                end = _code_end(lines, at + 1, fence[1])
-                found.append(ShownBlock(_title("code", fence[2]), _shown(lines[at + 1 : end])))
-                at = end + 1
-            elif at + 1 < len(lines) and _ROW.fullmatch(lines[at]) and _DELIMITER.fullmatch(lines[at + 1].rstrip()):
-                end = at + 2
+                end = _code_end(lines, position + 1, fence[1])
+                blocks.append(ShownBlock(_title("code", fence[2]), _shown(lines[position + 1 : end])))
+                position = end + 1
+            elif (
+                position + 1 < len(lines)
+                and _ROW.fullmatch(lines[position])
+                and _DELIMITER.fullmatch(lines[position + 1].rstrip())
+            ):
+                end = position + 2
                 while end < len(lines) and _ROW.fullmatch(lines[end]):
                     end += 1
-                found.append(
-                    ShownBlock("table", _shown(_table([_cells(lines[at]), *map(_cells, lines[at + 2 : end])])))
+                blocks.append(
+                    ShownBlock(
+                        "table", _shown(_table([_cells(lines[position]), *map(_cells, lines[position + 2 : end])]))
+                    )
                 )
-                at = end
+                position = end
             else:
-                addresses |= dict.fromkeys(map(_address, _ADDRESS.findall(lines[at])))
-                at += 1
+                addresses |= dict.fromkeys(map(_address, _ADDRESS.findall(lines[position])))
+                position += 1
         if links and addresses:
-            found.append(ShownBlock("links", _shown(list(addresses))))
-        return tuple(found)
+            blocks.append(ShownBlock("links", _shown(list(addresses))))
+        return tuple(blocks)
 
 
 class ReadableText:
@@ -103,9 +109,9 @@ def _speakable() -> Speakable:
     return Speakable(BlockNotes("", table=" ", table_of=" "))
 
 
-def _address(found: str) -> str:
+def _address(link: str) -> str:
     """Returns a web address without the punctuation of its sentence or of its Markdown."""
-    address = found.rstrip(".,;:!?*_")
+    address = link.rstrip(".,;:!?*_")
     while address.endswith(")") and address.count(")") > address.count("("):
         address = address[:-1].rstrip(".,;:!?*_")
     return address
@@ -114,7 +120,7 @@ def _address(found: str) -> str:
 def _code_end(lines: list[str], start: int, marks: str) -> int:
     """Returns the line that closes the code."""
     closing = re.compile(rf" {{0,12}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*")
-    return next((at for at in range(start, len(lines)) if closing.fullmatch(lines[at])), len(lines))
+    return next((index for index in range(start, len(lines)) if closing.fullmatch(lines[index])), len(lines))
 
 
 def _title(kind: str, info: str) -> str:
@@ -132,9 +138,11 @@ def _table(rows: list[list[str]]) -> list[str]:
     """Returns the lines of a table: columns side by side, or one list for each row if they are too wide."""
     columns = max(map(len, rows))
     rows = [[*row, *[""] * (columns - len(row))] for row in rows[: MAX_LINES + 1]]
-    widths = [max(cell_len(row[at]) for row in rows) for at in range(columns)]
+    widths = [max(cell_len(row[index]) for row in rows) for index in range(columns)]
     if sum(widths) + 2 * (columns - 1) <= MAX_CELLS:
-        lines = ["  ".join(cell + " " * (widths[at] - cell_len(cell)) for at, cell in enumerate(row)) for row in rows]
+        lines = [
+            "  ".join(cell + " " * (widths[index] - cell_len(cell)) for index, cell in enumerate(row)) for row in rows
+        ]
         return [lines[0], "  ".join("─" * width for width in widths), *lines[1:]]
     head = rows[0]
     return [

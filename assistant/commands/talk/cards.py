@@ -244,15 +244,15 @@ def open_cards(audio: AudioSection, report: Callable[[str], None]) -> Cards:
 
 
 def _chosen_device(
-    devices: Sequence[Device], wanted: str, direction: Direction, lacking: frozenset[Direction]
+    devices: Sequence[Device], device_name: str, direction: Direction, lacking: frozenset[Direction]
 ) -> EngineChoice:
     """Returns the device for the table. Raises DeviceError."""
     stage = "microphone" if direction == "input" else "speaker"
-    if direction in lacking and not wanted:
+    if direction in lacking and not device_name:
         instead = "type instead" if direction == "input" else "replies are shown as text"
         return EngineChoice(stage, "none", instead, "none was found", False, 0.0)
-    device = pick(devices, wanted, direction)
-    return EngineChoice(stage, device.name, device.host_api, _why(wanted), False, 0.0)
+    device = pick(devices, device_name, direction)
+    return EngineChoice(stage, device.name, device.host_api, _why(device_name), False, 0.0)
 
 
 def shown(opened: Opened) -> str:
@@ -307,5 +307,5 @@ def _is_same(device: Device, opened: Opened | None) -> bool:
     return opened is not None and (device.name, device.host_api) == (opened.device, opened.host_api)
 
 
-def _why(wanted: str) -> str:
-    return "as configured" if wanted else "the system's default"
+def _why(device_name: str) -> str:
+    return "as configured" if device_name else "the system's default"

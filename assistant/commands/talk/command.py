@@ -365,7 +365,14 @@ class _LocalConversation:
 
 
 def _endpoint(chosen: Sequence[EngineChoice]) -> str:
-    return next((f"{one.name}, {one.detail}" if one.detail else one.name for one in chosen if one.stage == "llm"), "")
+    return next(
+        (
+            f"{choice.name}, {choice.detail}" if choice.detail else choice.name
+            for choice in chosen
+            if choice.stage == "llm"
+        ),
+        "",
+    )
 
 
 async def _follow_card_latency(session: Session, cards: Cards) -> None:

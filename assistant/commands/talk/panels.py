@@ -98,7 +98,7 @@ def state(floor: Floor, *, large: bool) -> Content:
 
 def hint(status: Status, floor: Floor) -> str:
     """Returns what the user can do now, in one sentence."""
-    said: dict[Floor, str] = {
+    hints: dict[Floor, str] = {
         "starting": "the engines are loading",
         "muted": "the microphone is closed; m opens it",
         "typing": "no microphone: type and press enter; /help lists the commands",
@@ -108,8 +108,8 @@ def hint(status: Status, floor: Floor) -> str:
         "speaking": "escape interrupts" if status.typing else "escape interrupts, r repeats",
         "thinking": "",
     }
-    if floor in said:
-        return said[floor]
+    if floor in hints:
+        return hints[floor]
     if status.talking:
         return "speak; press space again when you are done"
     return "speak" if floor == "listening" else ""
@@ -117,12 +117,12 @@ def hint(status: Status, floor: Floor) -> str:
 
 def level(name: str, filled: int, cells: int, *, dbfs: float) -> Content:
     """Returns a level as a bar."""
-    said = "  loud" if dbfs > LOUD_DBFS else ""
+    loudness = "  loud" if dbfs > LOUD_DBFS else ""
     return Content.assemble(
         (f"{name:<5}", "$soft"),
-        ("━" * filled, "$late" if said else "$reply"),
+        ("━" * filled, "$late" if loudness else "$reply"),
         ("─" * (cells - filled), "$edge"),
-        (said, "$late"),
+        (loudness, "$late"),
     )
 
 
@@ -183,11 +183,11 @@ def legend(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) 
         if part.ms < 0.5:
             continue
         swatch = (PATTERN[index % len(PATTERN)], "") if colours is None else ("█", colours[part.stage])
-        said = Content.assemble(swatch, f" {SHORT_NAMES[part.stage]} ", (f"{part.ms:.0f}", "bold"))
-        if lines and lines[-1].cell_length + len(_GAP) + said.cell_length <= cells:
-            lines[-1] = Content.assemble(lines[-1], _GAP, said)
+        content = Content.assemble(swatch, f" {SHORT_NAMES[part.stage]} ", (f"{part.ms:.0f}", "bold"))
+        if lines and lines[-1].cell_length + len(_GAP) + content.cell_length <= cells:
+            lines[-1] = Content.assemble(lines[-1], _GAP, content)
         else:
-            lines.append(said)
+            lines.append(content)
     return lines
 
 
@@ -219,10 +219,10 @@ def failures(summary: LatencySummary) -> list[Content]:
     """Returns the number of failed turns, and when their apology was heard; nothing if none failed."""
     if not summary.failed:
         return []
-    said = f"{summary.failed} more failed" if summary.answered is not None else f"{summary.failed} failed"
+    summary_text = f"{summary.failed} more failed" if summary.answered is not None else f"{summary.failed} failed"
     if (apologies := summary.apologies) is not None:
-        said += f", apology after {apologies.p50_ms:.0f} ms"
-    return [Content.styled(said, "$late")]
+        summary_text += f", apology after {apologies.p50_ms:.0f} ms"
+    return [Content.styled(summary_text, "$late")]
 
 
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
@@ -270,7 +270,9 @@ def engines(view: View, cells: int, *, brief: bool) -> Content:
 
 def timers(shown: Sequence[ShownTimer], passed_s: float, cells: int) -> Content:
     """Returns the timers, alarms and reminders. `passed_s`: time in s since they were reported."""
-    return Content("\n").join([_row(_left(one, passed_s), _timer_text(one), cells) for one in shown[:_MAX_TIMERS]])
+    return Content("\n").join(
+        [_row(_left(timer, passed_s), _timer_text(timer), cells) for timer in shown[:_MAX_TIMERS]]
+    )
 
 
 def _left(timer: ShownTimer, passed_s: float) -> str:
@@ -329,7 +331,7 @@ def _row(name: str, value: Content, cells: int) -> Content:
     lines = value.wrap(max(1, cells - _NAME_CELLS))
     first = Content.styled(f"{name:<{_NAME_CELLS}}", "$soft")
     return Content("\n").join(
-        [Content.assemble(" " * _NAME_CELLS if at else first, line) for at, line in enumerate(lines)]
+        [Content.assemble(" " * _NAME_CELLS if index else first, line) for index, line in enumerate(lines)]
     )
 
 
@@ -348,8 +350,8 @@ def _fitted(named: dict[str, str], cells: int) -> Content:
     line = Content("")
     for missed in ("", "r", "d", "t", "esc", "enter"):
         named.pop(missed, None)
-        said = [Content.assemble((key, "bold $reply"), (f" {name}", "$soft")) for key, name in named.items()]
-        line = Content("  ").join(said)
+        keys = [Content.assemble((key, "bold $reply"), (f" {name}", "$soft")) for key, name in named.items()]
+        line = Content("  ").join(keys)
         if line.cell_length <= cells:
             break
     return line

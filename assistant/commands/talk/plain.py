@@ -364,7 +364,7 @@ class TalkPlain:
 
     def _show_rings(self, timers: Sequence[ShownTimer]) -> None:
         """Prints how to stop what has begun to ring."""
-        ringing = {one.number for one in timers if one.state == "ringing"}
+        ringing = {timer.number for timer in timers if timer.state == "ringing"}
         if ringing - self._ringing:
             self._print("ring", "press Enter to stop it")
         self._ringing = ringing
@@ -373,8 +373,8 @@ class TalkPlain:
         """Prints the lists that have changed. Those of before the first turn are reported, but have not changed."""
         before, self._list_items = self._list_items, items
         if self._has_turn:
-            names = {one.list_name for one in set(before) ^ set(items)}
-            self._print_lists([one for one in items if one.list_name in names])
+            names = {item.list_name for item in set(before) ^ set(items)}
+            self._print_lists([item for item in items if item.list_name in names])
 
     def _print_all_lists(self) -> None:
         self._print_lists(self._list_items)
@@ -383,7 +383,7 @@ class TalkPlain:
 
     def _print_lists(self, items: Sequence[ListItem]) -> None:
         for title, of_list in titled_lists(items):
-            self._print("list", f"{title}: {', '.join(one.text for one in of_list)}")
+            self._print("list", f"{title}: {', '.join(item.text for item in of_list)}")
 
     def _talk(self) -> None:
         status = self._controls.status()

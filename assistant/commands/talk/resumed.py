@@ -40,7 +40,7 @@ def resumed(name: str, began_at: str, items: Sequence[Item], zone: tzinfo | None
         zone: Time zone of the displayed time; by default that of this machine.
     """
     spoken = [item for item in items if isinstance(item, UserMessage | AssistantMessage) and item.text.strip()]
-    starts = [at for at, item in enumerate(spoken) if isinstance(item, UserMessage) and not item.continues]
+    starts = [index for index, item in enumerate(spoken) if isinstance(item, UserMessage) and not item.continues]
     shown = spoken[starts[-LAST_TURNS] :] if len(starts) > LAST_TURNS else spoken
     shown = shown[-4 * LAST_TURNS :]  # a turn may have many messages
     last = tuple((_who(item), printable(item.text, MAX_CHARS)) for item in shown)

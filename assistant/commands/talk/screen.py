@@ -289,7 +289,7 @@ class TalkScreen(App[None]):
     def action_talk(self) -> None:
         """Starts or ends push-to-talk. Stops what rings."""
         status = self._controls.status()
-        if any(one.state == "ringing" for one in self._shown_timers):
+        if any(timer.state == "ringing" for timer in self._shown_timers):
             self._controls.interrupt()
         if status.mode == "push-to-talk":
             self._key.press(self._now_s(), talking=status.talking)

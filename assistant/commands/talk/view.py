@@ -115,8 +115,8 @@ class View:
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def apply(self, event: SessionEvent, at: str) -> None:
-        """Applies one event of the conversation; `at` is the time of day as text."""
+    def apply(self, event: SessionEvent, time_text: str) -> None:
+        """Applies one event of the conversation; `time_text` is the time of day as text."""
         match event:
             case SpeechStarted():
                 self._begin_speech()
@@ -129,9 +129,9 @@ class View:
             case ReplyStarted() | ChunkSpoken() | WordsTimed() | MarkupWritten() | ReplySent() | ReplyStopped():
                 self._apply_reply(event)
             case TurnFinished():
-                self._finish(event.record, at)
+                self._finish(event.record, time_text)
             case Problem():
-                self._trouble(event.text, at)
+                self._trouble(event.text, time_text)
             case _:
                 pass  # without effect on the screen
 
@@ -140,22 +140,22 @@ class View:
         self.status = status
         self._highlight(status.played_ms)
 
-    def engines(self, chosen: Sequence["EngineChoice"], at: str) -> None:
+    def engines(self, chosen: Sequence["EngineChoice"], time_text: str) -> None:
         """Applies the engines loaded so far; adds an entry for each new fallback."""
         known = {(engine.stage, engine.name) for engine in self.chosen}
         self.chosen = tuple(chosen)
         for engine in self.chosen:
             if engine.fallback and (engine.stage, engine.name) not in known:
                 text = printable(f"{engine.stage} {engine.name}: {engine.why}", MAX_CHARS)
-                self._append(Entry(next(self._keys), "fallback", text, time_text=at))
+                self._append(Entry(next(self._keys), "fallback", text, time_text=time_text))
 
-    def measuring(self, what: str, at: str) -> None:
+    def measuring(self, what: str, time_text: str) -> None:
         """Adds an entry that says what is measured during the start."""
-        self._append(Entry(next(self._keys), "measuring", printable(what, MAX_CHARS), time_text=at))
+        self._append(Entry(next(self._keys), "measuring", printable(what, MAX_CHARS), time_text=time_text))
 
-    def resumed(self, past: Resumed, at: str) -> None:
+    def resumed(self, past: Resumed, time_text: str) -> None:
         """Adds the last words of the resumed conversation."""
-        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MAX_CHARS), time_text=at))
+        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MAX_CHARS), time_text=time_text))
         for who, text in past.last:
             self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
@@ -297,10 +297,10 @@ class View:
             for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
-            passage, at = self._words.unheard_position(event.heard)
+            passage, position = self._words.unheard_position(event.heard)
             for index, key in enumerate(self._passages):
                 if self._spoken and index >= passage:  # shown text counts as heard
-                    self._change(key, unheard_from=at if index == passage else 0)
+                    self._change(key, unheard_from=position if index == passage else 0)
             self._mark_reply("not heard" if event.reason == "unheard" else "interrupted")
             self._show_blocks()
         self._stopped = self._passages
@@ -318,7 +318,7 @@ class View:
 
     # Latencies and problems ----------------------------------------------------------------------------------
 
-    def _finish(self, record: TurnRecord, at: str) -> None:
+    def _finish(self, record: TurnRecord, time_text: str) -> None:
         if record.response_latency_ms is not None:
             self.last = record
         elif (
@@ -331,12 +331,12 @@ class View:
             self._turn_latencies.append(TurnLatency.of(record))
             self.latencies = latency_summary(self._turn_latencies)
         if record.response_latency_ms is None and record.outcome in FAILED:
-            self._trouble(f"turn {record.turn} {record.outcome}: no reply was heard", at)
+            self._trouble(f"turn {record.turn} {record.outcome}: no reply was heard", time_text)
 
-    def _trouble(self, what: str, at: str) -> None:
+    def _trouble(self, what: str, time_text: str) -> None:
         self.troubles += 1
-        self.trouble_at = at
-        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), time_text=at))
+        self.trouble_at = time_text
+        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), time_text=time_text))
 
     # Transcript ----------------------------------------------------------------------------------------------
 

@@ -68,10 +68,10 @@ class ReplyWords:
         """
         if not self._words:
             return None
-        found = bisect_right(self._starts_ms, played_ms) - 1
-        if found < 0:
+        index = bisect_right(self._starts_ms, played_ms) - 1
+        if index < 0:
             return HighlightedWord(self._words[0].passage, self._words[0].start, self._words[0].start)
-        word = self._words[found]
+        word = self._words[index]
         return word if played_ms < self._end_ms else HighlightedWord(word.passage, word.end, word.end)
 
     def unheard_position(self, heard: str) -> tuple[int, int]:
@@ -100,12 +100,12 @@ class ReplyWords:
     def _find(self, word: TimedWord) -> HighlightedWord | None:
         """Finds the next occurrence of the whole word after the last one found."""
         shown = printable(word.text)
-        passage, at = self._position
+        passage, position = self._position
         for index in range(passage, len(self.passages) if shown else 0):
             text = self.passages[index]
-            start = found = at if index == passage else 0
-            while (found := text.find(shown, found)) >= 0:
-                if found in {0, start} or text[found - 1] == " ":
-                    return HighlightedWord(index, found, found + len(shown))
-                found += 1
+            start = place = position if index == passage else 0
+            while (place := text.find(shown, place)) >= 0:
+                if place in {0, start} or text[place - 1] == " ":
+                    return HighlightedWord(index, place, place + len(shown))
+                place += 1
         return None

@@ -75,9 +75,11 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         ),
         ("completion scripts", _completion_scripts(home)),
     )
-    found = [Group(name, _existing(paths)) for name, paths in groups]
-    found.append(Group("models in the cache of Hugging Face", _existing(map(cache_folder_of, chats)), is_shared=True))
-    return [group for group in found if group.paths]
+    groups_found = [Group(name, _existing(paths)) for name, paths in groups]
+    groups_found.append(
+        Group("models in the cache of Hugging Face", _existing(map(cache_folder_of, chats)), is_shared=True)
+    )
+    return [group for group in groups_found if group.paths]
 
 
 def own_folders(environ: Mapping[str, str], start: Path) -> list[Path]:
@@ -102,13 +104,13 @@ def _matching(folder: Path, *patterns: str) -> list[Path]:
 
 def _own_models() -> list[Path]:
     """Returns the files of known models in the program's folders; a model of the user's own has another name."""
-    found = []
+    files = []
     for kind in KINDS.values():
         folder = folder_of(kind.name)
         others = (kind.other(path.stem) for path in sorted(folder.glob(f"*{kind.suffix}"))) if kind.folder else ()
         models = [*kind.catalogue, *(model for model in others if model is not None)] if kind.folder else []
-        found += [folder / file.name for model in models for file in model.files]
-    return found
+        files += [folder / file.name for model in models for file in model.files]
+    return files
 
 
 def _traces(folder: Path) -> list[Path]:
@@ -134,9 +136,9 @@ def _completion_scripts(home: Path) -> Iterator[Path]:
 
 def _size_bytes(path: Path) -> int:
     try:
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode):
-            return found.st_size
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return status.st_size
         return sum(map(_size_bytes, path.iterdir()))
     except OSError:
         return 0

@@ -87,8 +87,14 @@ def cached(settings: Settings, model: ChatModel, cache: "AnswerCache") -> "Cache
 
     llm = settings.llm
     endpoints = [
-        (one.name, one.kind, one.url, one.model, sorted(map(str, one.parameters.values.items())))
-        for one in llm.endpoints
+        (
+            endpoint.name,
+            endpoint.kind,
+            endpoint.url,
+            endpoint.model,
+            sorted(map(str, endpoint.parameters.values.items())),
+        )
+        for endpoint in llm.endpoints
     ]
     return CachedChat(model, cache, repr((endpoints, llm.temperature, llm.max_tokens)))
 

@@ -140,18 +140,18 @@ def tools(
     """
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
-    found: list[Tools] = [] if servers is None else [servers]
+    tools: list[Tools] = [] if servers is None else [servers]
     if skills is not None and effects is not None and skills.has_services:
-        found += _service_tools(settings, skills, effects)
+        tools += _service_tools(settings, skills, effects)
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 
-        found.append(DocumentTools(settings, model))
-    if len(found) < 2:
-        return found[0] if found else None
+        tools.append(DocumentTools(settings, model))
+    if len(tools) < 2:
+        return tools[0] if tools else None
     from assistant.tools.joined import JoinedTools
 
-    return JoinedTools(found)
+    return JoinedTools(tools)
 
 
 def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
@@ -160,6 +160,6 @@ def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) 
     from assistant.tools.home_tools import HomeTools
     from assistant.tools.weather_tools import WeatherTools
 
-    found: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
+    tools: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
     weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
-    return [*found, *(WeatherTools(service, settings.assistant.language) for service in weather)]
+    return [*tools, *(WeatherTools(service, settings.assistant.language) for service in weather)]

@@ -299,7 +299,7 @@ class EngineChoices:
 
 def _default_voice(options: EngineOptions, language: str) -> str:
     """Returns the preferred installed voice of a language. Raises EngineLoadError if there is none."""
-    offered = options.voices_of(language) or tuple(one.name for one in installed_voices(language))
+    offered = options.voices_of(language) or tuple(voice.name for voice in installed_voices(language))
     if not offered:
         raise EngineLoadError(f"no voice speaks {language}: {lacking_package(last_resort())}.")
     return offered[0]

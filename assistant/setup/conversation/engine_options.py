@@ -77,7 +77,7 @@ class EngineOptions:
 
     def voices_of(self, language: str) -> tuple[str, ...]:
         """Returns the names of the voices that speak a language."""
-        return tuple(one.name for one in self.voices if one.language in {"", base_of(language)})
+        return tuple(voice.name for voice in self.voices if voice.language in {"", base_of(language)})
 
 
 def base_of(language: str) -> str:
@@ -117,7 +117,7 @@ def engine_options(settings: Settings, *, multilingual: bool) -> EngineOptions:
 
 
 def _voices() -> tuple[OfferedVoice, ...]:
-    return tuple(OfferedVoice(one.name, one.language, one.label) for one in installed_voices())
+    return tuple(OfferedVoice(voice.name, voice.language, voice.label) for voice in installed_voices())
 
 
 def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:
@@ -131,7 +131,7 @@ def voice_in_use(settings: Settings, engine: str) -> str:
     """Returns the name of the voice of these settings; `engine`: the one that is loaded."""
     if settings.tts.engine == CLUSTER:
         return engine
-    candidate = next((one for one in voice_candidates(settings) if one.engine.name == engine), None)
+    candidate = next((candidate for candidate in voice_candidates(settings) if candidate.engine.name == engine), None)
     name = "" if candidate is None else candidate.voice
     if is_path(name):
         return Path(name).stem

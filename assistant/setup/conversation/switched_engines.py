@@ -155,10 +155,10 @@ class _SwitchedRecognizer(_Switched[Recognizer]):
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         return self._current().open(segment, on_interim)
 
-    def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
+    def keep_tokens(self, *, enabled: bool, timed: bool = False) -> None:
         recognizer = self._current()
         if isinstance(recognizer, TokenRecognizer):
-            recognizer.keep_tokens(wanted=wanted, timed=timed)
+            recognizer.keep_tokens(enabled=enabled, timed=timed)
 
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         recognizer = self._current()

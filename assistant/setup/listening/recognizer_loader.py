@@ -29,15 +29,15 @@ def recognizer_request(
     """Returns what a recognizer is made of. Raises EngineLoadError if its package or its model is missing."""
     if lacking := lack_of(engine, settings):
         raise EngineLoadError(f"{lacking}.")
-    need, found = model_need(engine, settings), cores()
-    threads = engine_threads(settings.stt.threads, found, engine.most_threads)
+    need, core_count = model_need(engine, settings), cores()
+    threads = engine_threads(settings.stt.threads, core_count, engine.most_threads)
     return RecognizerRequest(
         settings=settings.engines.of("stt", engine.name),
         language=settings.assistant.language,
         model=None if need is None else at_hand(need),
         threads=threads,
         model_name="" if need is None or is_path(need.name) else need.name,
-        spare_threads=2 * threads <= found.whole,
+        spare_threads=2 * threads <= core_count.whole,
         hot_words=settings.stt.hot_words,
         lateness=lateness,
     )

@@ -40,10 +40,10 @@ def voice_candidates(settings: Settings) -> Iterator[VoiceCandidate]:
 
     Raises EngineLoadError if the named engine cannot be used.
     """
-    wanted, voice = settings.tts.engine, settings.tts.voice
+    engine_name, voice = settings.tts.engine, settings.tts.voice
     language = settings.assistant.language
-    if wanted != AUTO:
-        yield _candidate(voice_engine(wanted), language, voice, named_engine=True)
+    if engine_name != AUTO:
+        yield _candidate(voice_engine(engine_name), language, voice, named_engine=True)
         return
     spare = last_resort()
     if voice:

@@ -44,8 +44,8 @@ class InstalledVoice:
 
 def installed_voices(language: str = "") -> list[InstalledVoice]:
     """Returns the installed voices, of one language or of all, the preferred one of each language first."""
-    found = [one for one in _installed() if not language or one.language in {"", language}]
-    return sorted(found, key=lambda one: one.preference(language or one.language), reverse=True)
+    voices = [voice for voice in _installed() if not language or voice.language in {"", language}]
+    return sorted(voices, key=lambda voice: voice.preference(language or voice.language), reverse=True)
 
 
 def better_voices() -> dict[str, str]:
@@ -54,7 +54,9 @@ def better_voices() -> dict[str, str]:
     better = {}
     for code, name in downloadable_voices().items():
         engine = engine_of_voice(name)
-        best = max((one.preference(code)[:2] for one in installed if one.language in {"", code}), default=(False, -1))
+        best = max(
+            (voice.preference(code)[:2] for voice in installed if voice.language in {"", code}), default=(False, -1)
+        )
         if engine is not None and InstalledVoice(name, code, "", engine).preference(code)[:2] > best:
             better[code] = name
     return better
@@ -62,9 +64,9 @@ def better_voices() -> dict[str, str]:
 
 def voice_named(name: str) -> InstalledVoice:
     """Returns the installed voice of a name. Raises EngineLoadError if there is none."""
-    found = next((one for one in _installed() if one.name == name), None)
-    if found is not None:
-        return found
+    voice = next((installed for installed in _installed() if installed.name == name), None)
+    if voice is not None:
+        return voice
     for engine in VOICES.all():
         if engine.models is not None and engine.models.named(name) is not None:
             raise EngineLoadError(f"{lacking_model(Need(name, engine.models.name, engine.models.purpose))}.")

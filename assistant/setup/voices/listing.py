@@ -35,15 +35,21 @@ class ListedVoice:
 def listed_voices(language: str = "") -> list[ListedVoice]:
     """Returns the voices of one language, or of all, by quality and cost; installed ones first among equal ones."""
     base = language.partition("-")[0]
-    found = [one for one in _all() if not base or one.language in {"", base}]
-    return sorted(found, key=lambda one: (one.order, bool(one.lacking), one.name))
+    voices = [voice for voice in _all() if not base or voice.language in {"", base}]
+    return sorted(voices, key=lambda voice: (voice.order, bool(voice.lacking), voice.name))
 
 
 def _all() -> Iterator[ListedVoice]:
     installed = installed_voices()
-    for one in installed:
-        yield ListedVoice(one.name, one.engine.name, one.language, _figures(one.engine), _order(one.engine))
-    names = {one.name for one in installed}
+    for installed_voice in installed:
+        yield ListedVoice(
+            installed_voice.name,
+            installed_voice.engine.name,
+            installed_voice.language,
+            _figures(installed_voice.engine),
+            _order(installed_voice.engine),
+        )
+    names = {voice.name for voice in installed}
     for engine in VOICES.all():
         for voice in engine.voices if lacking_package(engine) else ():
             yield ListedVoice(
@@ -57,17 +63,17 @@ def _all() -> Iterator[ListedVoice]:
 
 
 def _figures(engine: VoiceEngine) -> tuple[str, str, str, str]:
-    found = engine.figures
-    if found is None:
+    figures = engine.figures
+    if figures is None:
         return NO_FIGURES
     return (
-        "–" if found.dnsmos is None else f"{found.dnsmos:.2f}",
-        f"{100 * found.word_errors:.0f} %",
-        f"{found.processor_s:.3f}",
-        f"{found.first_sound_ms:.0f}",
+        "–" if figures.dnsmos is None else f"{figures.dnsmos:.2f}",
+        f"{100 * figures.word_errors:.0f} %",
+        f"{figures.processor_s:.3f}",
+        f"{figures.first_sound_ms:.0f}",
     )
 
 
 def _order(engine: VoiceEngine) -> tuple[float, float]:
-    found = engine.figures
-    return (1.0, 0.0) if found is None else (found.word_errors, found.processor_s)
+    figures = engine.figures
+    return (1.0, 0.0) if figures is None else (figures.word_errors, figures.processor_s)

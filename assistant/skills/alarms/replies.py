@@ -84,11 +84,11 @@ class SpokenTime:
         )
         return min((moment for moment in moments if moment > now), default=None)
 
-    def rings_again_on(self, at: datetime) -> tuple[int, ...]:
-        """Returns the weekdays on which an alarm that was set for `at` rings; () if it rings once."""
+    def rings_again_on(self, local_time: datetime) -> tuple[int, ...]:
+        """Returns the weekdays on which an alarm that was set for `local_time` rings; () if it rings once."""
         if not self.repeats:
             return ()
-        after_midnight = self.half_of_day and at.hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
+        after_midnight = self.half_of_day and local_time.hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
         return tuple(sorted((day + after_midnight) % 7 for day in self.weekdays))
 
     def _days(self, hour: int, today: int) -> tuple[int, ...]:
@@ -136,9 +136,9 @@ class SpokenDay:
         return alarm.local_time.weekday() in self.weekdays
 
 
-def find_day(found: TemplateMatch) -> SpokenDay:
+def find_day(match: TemplateMatch) -> SpokenDay:
     """Returns the day of a request."""
-    values = found.values
+    values = match.values
     part = values.get("part_of_day", "")
     if "day" in values:
         day, _, half = values["day"].partition(" ")
@@ -152,36 +152,36 @@ def find_day(found: TemplateMatch) -> SpokenDay:
     return SpokenDay(weekdays=tuple(sorted(named)), repeats=bool(named), half=part)
 
 
-def set_alarm(found: TemplateMatch, language: Language) -> Reply:
+def set_alarm(match: TemplateMatch, language: Language) -> Reply:
     """Sets an alarm for a time of day."""
-    wake_up = found.intent == "alarm_wake"
-    if not names_time(found):
-        return lambda _context: Asking(language.say("alarm_which_time"), MissingSlot(found, "moment"))
-    clock = find_clock(found)
+    wake_up = match.intent == "alarm_wake"
+    if not names_time(match):
+        return lambda _context: Asking(language.say("alarm_which_time"), MissingSlot(match, "moment"))
+    clock = find_clock(match)
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
-        at = clock.next(context.now, wake_up=wake_up)
-        if at is None:
-            return _ask_for_tomorrow(language, found)
-        return _set(language, not_past(at, context.now), context, clock.rings_again_on(at))
+        local_time = clock.next(context.now, wake_up=wake_up)
+        if local_time is None:
+            return _ask_for_tomorrow(language, match)
+        return _set(language, not_past(local_time, context.now), context, clock.rings_again_on(local_time))
 
     return reply
 
 
-def _ask_for_tomorrow(language: Language, found: TemplateMatch) -> str | Asking:
+def _ask_for_tomorrow(language: Language, match: TemplateMatch) -> str | Asking:
     """Says that the time has passed, and asks whether the next day is meant."""
-    before, day = language.say("alarm_has_passed"), found.values.get("day", "")
+    before, day = language.say("alarm_has_passed"), match.values.get("day", "")
     if not day.startswith("0"):
         return before
-    later = replace(found, values={**found.values, "day": f"1{day[1:]}"})
+    later = replace(match, values={**match.values, "day": f"1{day[1:]}"})
     return Asking(language.say("for_tomorrow"), Confirm(later), before)
 
 
-def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
+def set_alarm_in(match: TemplateMatch, language: Language) -> Reply:
     """Sets an alarm after a length of time."""
-    seconds = duration_s(found)
+    seconds = duration_s(match)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _MAX_S:
         return lambda _context: language.say("alarm_bounds")
@@ -189,19 +189,19 @@ def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         # Elapsed time, independent of clock changes.
-        at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
-        return _set(language, at.replace(tzinfo=None), context)
+        local_time = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
+        return _set(language, local_time.replace(tzinfo=None), context)
 
     return reply
 
 
-def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
+def cancel_alarms(match: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested alarms."""
-    clock = find_clock(found) if names_time(found) else None
-    if clock is None and names_time(found):
+    clock = find_clock(match) if names_time(match) else None
+    if clock is None and names_time(match):
         return lambda _context: language.say("no_time_of_day")
-    day = find_day(found)
-    asked_for = found.values.get("all")
+    day = find_day(match)
+    asked_for = match.values.get("all")
     specific = day.is_named or asked_for is not None
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
@@ -225,7 +225,7 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
             then = language.say("no_alarm_then")
             return f"{then} {_list_alarms(language, all_alarms, context.now)}" if day.is_named else then
         if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
-            question = WhichEntry(found, tuple(alarm.number for alarm in alarms))
+            question = WhichEntry(match, tuple(alarm.number for alarm in alarms))
             return Asking(language.say("which_alarm"), question, _list_alarms(language, alarms, context.now))
         count = language.phrases.count(len(alarms))
         moment = say_moment(language, alarms[0].local_time, context.now, alarms[0].weekdays)
@@ -242,24 +242,26 @@ def tell_alarms(language: Language, context: SkillContext) -> str:
 
 
 def _set(
-    language: Language, at: datetime, context: SkillContext, weekdays: tuple[int, ...] = ()
+    language: Language, local_time: datetime, context: SkillContext, weekdays: tuple[int, ...] = ()
 ) -> str | AnswerWithEffect:
     if len(context.running.alarms) >= _MAX_ALARMS:
         return language.say("alarms_enough", count=language.phrases.count(_MAX_ALARMS))
-    announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
-    moment = say_moment(language, at, context.now, weekdays)
-    return AnswerWithEffect(language.say("alarm_set", moment=moment), SetAlarm(at, announcement, weekdays=weekdays))
+    announcement = language.say("alarm_rings", time=language.phrases.time_is(local_time.time()))
+    moment = say_moment(language, local_time, context.now, weekdays)
+    return AnswerWithEffect(
+        language.say("alarm_set", moment=moment), SetAlarm(local_time, announcement, weekdays=weekdays)
+    )
 
 
-def names_time(found: TemplateMatch) -> bool:
+def names_time(match: TemplateMatch) -> bool:
     """Returns whether the request has a time of day."""
-    return "h" in found.numbers or "named_hour" in found.values
+    return "h" in match.numbers or "named_hour" in match.values
 
 
-def find_clock(found: TemplateMatch) -> SpokenTime | None:
+def find_clock(match: TemplateMatch) -> SpokenTime | None:
     """Returns the time of day of a request; None if there is no such time."""
-    values, numbers = found.values, found.numbers
-    day = find_day(found)
+    values, numbers = match.values, match.numbers
+    day = find_day(match)
     half = values.get("half_day") or day.half or None
     of_day = half == day.half
     if "named_hour" in values:
@@ -267,18 +269,20 @@ def find_clock(found: TemplateMatch) -> SpokenTime | None:
         return SpokenTime(
             named, 0, "pm" if named else half, day.ahead, of_day, False, day.weekdays, day.repeats, day.coming
         )
-    hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.words["h"]
-    is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
+    hour, minute, words = numbers["h"], numbers.get("m", Fraction(0)), match.words["h"]
+    is_24_hour = (
+        words[:1] == "0" and words[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
+    )
     if "fraction" in values:
         minute = Fraction(values["fraction"])
     elif "from_hour" in values:  # "halb drei", "zehn vor halb drei", "las tres menos cuarto"
         beside = {"to": -minute, "past": minute}[values["side"]] if "side" in values else Fraction(0)
         total = 60 * hour + int(values["from_hour"]) + beside
         hour, minute = _wrap_hour(total // 60, hour), total % 60
-    elif "m" not in numbers and (written := _WITH_POINT.fullmatch(said)):  # "6.30 pm"
+    elif "m" not in numbers and (written := _WITH_POINT.fullmatch(words)):  # "6.30 pm"
         hour, minute = Fraction(written[1]), Fraction(written[2])
     elif "m" not in numbers and (
-        hour >= 100 or (is_24_hour and len(said) > 2)
+        hour >= 100 or (is_24_hour and len(words) > 2)
     ):  # some people write half past seven as "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):
@@ -305,13 +309,17 @@ def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: dateti
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
 
 
-def not_past(at: datetime, now: datetime) -> datetime:
-    """Returns the second occurrence of a local time that occurs twice, if the first has passed; else `at`."""
-    return at.replace(fold=1) if at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp() else at
+def not_past(local_time: datetime, now: datetime) -> datetime:
+    """Returns the second occurrence of a local time that occurs twice, if the first has passed; else `local_time`."""
+    return (
+        local_time.replace(fold=1)
+        if local_time.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp()
+        else local_time
+    )
 
 
-def say_moment(language: Language, at: datetime, now: datetime, weekdays: tuple[int, ...] = ()) -> str:
+def say_moment(language: Language, local_time: datetime, now: datetime, weekdays: tuple[int, ...] = ()) -> str:
     """Returns when something rings: "seven AM tomorrow", "seven AM every weekday"."""
     if weekdays:
-        return language.phrases.repeated(at.time(), weekdays)
-    return language.phrases.moment(at, (at.date() - now.date()).days)
+        return language.phrases.repeated(local_time.time(), weekdays)
+    return language.phrases.moment(local_time, (local_time.date() - now.date()).days)

@@ -45,13 +45,13 @@ def _is_frame(word: str, frame: frozenset[str]) -> bool:
 def evaluate(expression: str) -> Fraction | None:
     """Returns the value; None if it is not well-formed. Raises UnanswerableError or OverflowError without a value."""
     tokens: list[str] = []
-    at = 0
-    while at < len(expression.rstrip()):
-        token = _TOKEN.match(expression, at)
+    position = 0
+    while position < len(expression.rstrip()):
+        token = _TOKEN.match(expression, position)
         if token is None:
             return None
         tokens.append(token[1])
-        at = token.end()
+        position = token.end()
     try:
         return _Parser(tokens).whole()
     except (IndexError, SyntaxError):

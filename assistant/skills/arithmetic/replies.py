@@ -17,33 +17,33 @@ class UnanswerableError(Exception):
     """Raised if a calculation has no result; the message is the name of the answer that explains why."""
 
 
-def calculate(found: TemplateMatch, language: Language) -> Reply:
+def calculate(match: TemplateMatch, language: Language) -> Reply:
     """Calculates the requested result; the intent is one of `ARITHMETIC`."""
-    text = _result_sentence(language, found)
+    text = _result_sentence(language, match)
     return lambda _context: text
 
 
-def result_of(found: TemplateMatch) -> Fraction | None:
-    """Returns the result of a calculation, to continue with; None if there is none, or `found` is another request."""
-    if found.intent not in ARITHMETIC:
+def result_of(match: TemplateMatch) -> Fraction | None:
+    """Returns the result of a calculation, to continue with; None if there is none, or `match` is another request."""
+    if match.intent not in ARITHMETIC:
         return None
     try:
-        return _result(found)
+        return _result(match)
     except (UnanswerableError, OverflowError):
         return None
 
 
-def _result(found: TemplateMatch) -> Fraction:
-    if found.intent == "chain":
-        return _chain(found.values, found.numbers)
-    if found.intent == "share":
-        return Fraction(found.values["share"]) * found.numbers["a"]
-    return _OPERATIONS[found.intent](found.numbers)
+def _result(match: TemplateMatch) -> Fraction:
+    if match.intent == "chain":
+        return _chain(match.values, match.numbers)
+    if match.intent == "share":
+        return Fraction(match.values["share"]) * match.numbers["a"]
+    return _OPERATIONS[match.intent](match.numbers)
 
 
-def _result_sentence(language: Language, found: TemplateMatch) -> str:
+def _result_sentence(language: Language, match: TemplateMatch) -> str:
     try:
-        result = _result(found)
+        result = _result(match)
     except UnanswerableError as reason:
         return language.say(str(reason))
     except OverflowError:  # from float arithmetic: roots, and powers with fractional exponents

@@ -16,42 +16,42 @@ PERCENTAGES = frozenset(("percent_on", "percent_off", "percent_share"))
 _MAX_PEOPLE = 1000
 
 
-def calculate_percent(found: TemplateMatch, language: Language) -> Reply | None:
+def calculate_percent(match: TemplateMatch, language: Language) -> Reply | None:
     """Adds or takes off a percentage, or tells which percentage one number is of another."""
-    first, second = found.numbers["a"], found.numbers["b"]
+    first, second = match.numbers["a"], match.numbers["b"]
     try:
-        if found.intent == "percent_share":
+        if match.intent == "percent_share":
             text = language.say("percent_share", number=language.number(divide(100 * first, second)))
         else:
-            sign = 1 if found.intent == "percent_on" else -1
-            number = _with_currency(language, second * (1 + sign * first / 100), found)
+            sign = 1 if match.intent == "percent_on" else -1
+            number = _with_currency(language, second * (1 + sign * first / 100), match)
             text = language.say("result", number=number)
     except UnanswerableError as reason:
         text = language.say(str(reason))
     return lambda _context: text
 
 
-def calculate_tip(found: TemplateMatch, language: Language) -> Reply | None:
+def calculate_tip(match: TemplateMatch, language: Language) -> Reply | None:
     """Tells the tip, the sum with it, and the share of each person if several pay."""
-    percent, bill = found.numbers["a"], found.numbers["b"]
-    people = found.numbers.get("people", Fraction(1))
+    percent, bill = match.numbers["a"], match.numbers["b"]
+    people = match.numbers.get("people", Fraction(1))
     if bill <= 0 or percent < 0 or not _is_number_of_people(people):
         return None
     tip = bill * percent / 100
     text = language.say(
-        "tip", tip=_with_currency(language, tip, found), total=_with_currency(language, bill + tip, found)
+        "tip", tip=_with_currency(language, tip, match), total=_with_currency(language, bill + tip, match)
     )
     if people > 1:
-        text = f"{text} {_share(language, bill + tip, people, found)}"
+        text = f"{text} {_share(language, bill + tip, people, match)}"
     return lambda _context: text
 
 
-def split_sum(found: TemplateMatch, language: Language) -> Reply | None:
+def split_sum(match: TemplateMatch, language: Language) -> Reply | None:
     """Tells the share of each person."""
-    bill, people = found.numbers["b"], found.numbers["people"]
+    bill, people = match.numbers["b"], match.numbers["people"]
     if bill <= 0 or not _is_number_of_people(people):
         return None
-    text = _share(language, bill, people, found)
+    text = _share(language, bill, people, match)
     return lambda _context: text
 
 
@@ -59,13 +59,13 @@ def _is_number_of_people(people: Fraction) -> bool:
     return people.denominator == 1 and 1 <= people <= _MAX_PEOPLE
 
 
-def _share(language: Language, total: Fraction, people: Fraction, found: TemplateMatch) -> str:
-    return language.say("each_pays", each=_with_currency(language, total / people, found))
+def _share(language: Language, total: Fraction, people: Fraction, match: TemplateMatch) -> str:
+    return language.say("each_pays", each=_with_currency(language, total / people, match))
 
 
-def _with_currency(language: Language, amount: Fraction, found: TemplateMatch) -> str:
+def _with_currency(language: Language, amount: Fraction, match: TemplateMatch) -> str:
     number = language.number(round(amount, 2))
-    currency = found.values.get("currency")
+    currency = match.values.get("currency")
     return number if currency is None else f"{number} {currency}"
 
 
@@ -89,9 +89,9 @@ class ArithmeticSkill(SentenceSkill):
         reply = calculate_expression(expression, language)
         return LEFT_TO_MODEL if reply is None else Match("arithmetic", reply)
 
-    def accepts(self, found: TemplateMatch, text: str) -> bool:
+    def accepts(self, match: TemplateMatch, text: str) -> bool:
         """Returns False for brackets: they change the order of operations, which no template supports."""
-        return found.intent not in ARITHMETIC or _BRACKETS.isdisjoint(text)
+        return match.intent not in ARITHMETIC or _BRACKETS.isdisjoint(text)
 
 
 SKILL: Skill = Skill(

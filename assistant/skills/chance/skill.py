@@ -18,11 +18,11 @@ def flip_coin(language: Language, context: SkillContext) -> str:
     return language.say(context.rng.choice(("heads", "tails")))
 
 
-def roll_dice(found: TemplateMatch, language: Language) -> Reply:
+def roll_dice(match: TemplateMatch, language: Language) -> Reply:
     """Rolls one or more dice and returns their sum."""
     phrases = language.phrases
-    count = found.numbers.get("count", Fraction(1))
-    sides = found.numbers.get("sides", Fraction(6))
+    count = match.numbers.get("count", Fraction(1))
+    sides = match.numbers.get("sides", Fraction(6))
     if count.denominator > 1 or not 1 <= count <= _MAX_DICE:
         return lambda _context: language.say("dice_bounds", count=phrases.count(_MAX_DICE))
     if sides.denominator > 1 or not 2 <= sides <= _MAX_SIDES:
@@ -38,9 +38,9 @@ def roll_dice(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def pick_number(found: TemplateMatch, language: Language) -> Reply:
+def pick_number(match: TemplateMatch, language: Language) -> Reply:
     """Picks a whole number between two bounds, both included."""
-    low, high = sorted((found.numbers["low"], found.numbers["high"]))
+    low, high = sorted((match.numbers["low"], match.numbers["high"]))
     if low.denominator > 1 or high.denominator > 1:
         return lambda _context: language.say("whole_numbers_only")
     if max(abs(low), abs(high)) > _MAX_NUMBER:

@@ -42,9 +42,9 @@ def tell_month(language: Language, context: SkillContext) -> str:
     return language.say("this_month", month=language.phrases.month(context.now.month))
 
 
-def time_elsewhere(found: TemplateMatch, language: Language, zones: dict[str, tzinfo]) -> Reply:
+def time_elsewhere(match: TemplateMatch, language: Language, zones: dict[str, tzinfo]) -> Reply:
     """Returns the time in the named city, and the day there if it differs."""
-    place, zone = language.phrases.place(found.words["city"]), zones.get(found.values["city"])
+    place, zone = language.phrases.place(match.words["city"]), zones.get(match.values["city"])
 
     def reply(context: SkillContext) -> str:
         if zone is None:
@@ -59,9 +59,9 @@ def time_elsewhere(found: TemplateMatch, language: Language, zones: dict[str, tz
     return reply
 
 
-def date_of_other_day(found: TemplateMatch, language: Language) -> Reply:
+def date_of_other_day(match: TemplateMatch, language: Language) -> Reply:
     """Returns the date a number of days from today."""
-    days = int(found.values.get("other_day") or found.values["other_day_of"])
+    days = int(match.values.get("other_day") or match.values["other_day_of"])
 
     def reply(context: SkillContext) -> str:
         # The calendar's next day, independent of clock changes.
@@ -97,8 +97,8 @@ class ClockSkill(SentenceSkill):
         """Reads the time zones, which blocks."""
         self._zones |= load_zones(zone_names(code) - self._zones.keys())
 
-    def _time_elsewhere(self, found: TemplateMatch, language: Language) -> Reply:
-        return time_elsewhere(found, language, self._zones)
+    def _time_elsewhere(self, match: TemplateMatch, language: Language) -> Reply:
+        return time_elsewhere(match, language, self._zones)
 
 
 SKILL = Skill(

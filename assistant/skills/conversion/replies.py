@@ -22,17 +22,17 @@ _FINER = {
 _AMOUNTS = {"convert_one": Fraction(1), "convert_half": Fraction(1, 2)}
 
 
-def convert_units(found: TemplateMatch, language: Language) -> Reply | None:
+def convert_units(match: TemplateMatch, language: Language) -> Reply | None:
     """Converts the quantity; returns None if its two parts have different dimensions."""
-    source, target = _resolve_ounces(language.units[found.values["from"]], language.units[found.values["to"]])
-    parts = [(_AMOUNTS.get(found.intent) or found.numbers["number"], source)]
-    if found.intent == "convert_mixed" and source not in _FINER:
+    source, target = _resolve_ounces(language.units[match.values["from"]], language.units[match.values["to"]])
+    parts = [(_AMOUNTS.get(match.intent) or match.numbers["number"], source)]
+    if match.intent == "convert_mixed" and source not in _FINER:
         return None
-    if found.intent in {"convert_two", "convert_mixed"}:
-        finer = _FINER[source] if found.intent == "convert_mixed" else language.units[found.values["finer"]]
+    if match.intent in {"convert_two", "convert_mixed"}:
+        finer = _FINER[source] if match.intent == "convert_mixed" else language.units[match.values["finer"]]
         if finer.dimension is not source.dimension or finer.dimension is Dimension.TEMPERATURE:
             return None  # "five feet and two pounds" is not understood
-        parts.append((found.numbers["more"], finer))
+        parts.append((match.numbers["more"], finer))
     sentence = _sentence(language, parts, target)
     return lambda _context: sentence
 

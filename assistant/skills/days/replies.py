@@ -39,7 +39,7 @@ class _SpokenDate:
             return None
 
     def _in_years(self, years: range) -> date | None:
-        return next((found for year in years if (found := self._in(year)) is not None), None)
+        return next((day for year in years if (day := self._in(year)) is not None), None)
 
     def after(self, today: date) -> date | None:
         """Returns the first such day from `today` on, or the day in the given year; None if there is none."""
@@ -73,9 +73,9 @@ class _SpokenDate:
         return language.say("missing_day", missing=missing)
 
 
-def days_until(found: TemplateMatch, language: Language) -> Reply | None:
+def days_until(match: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks from today to a date."""
-    day, weeks = _day(found), found.values.get("span") == "weeks"
+    day, weeks = _day(match), match.values.get("span") == "weeks"
     if day is None:
         return None
 
@@ -93,9 +93,9 @@ def days_until(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def days_since(found: TemplateMatch, language: Language) -> Reply | None:
+def days_since(match: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks from a date to today."""
-    day, weeks = _day(found), found.values.get("span") == "weeks"
+    day, weeks = _day(match), match.values.get("span") == "weeks"
     if day is None:
         return None
 
@@ -113,9 +113,9 @@ def days_since(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def days_between(found: TemplateMatch, language: Language) -> Reply | None:
+def days_between(match: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks between two dates. The later one is the next such day."""
-    first, second, weeks = _day(found), _day(found, "o"), found.values.get("span") == "weeks"
+    first, second, weeks = _day(match), _day(match, "o"), match.values.get("span") == "weeks"
     if first is None or second is None:
         return None
 
@@ -134,10 +134,10 @@ def days_between(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def tell_weekday(found: TemplateMatch, language: Language) -> Reply | None:
+def tell_weekday(match: TemplateMatch, language: Language) -> Reply | None:
     """Returns the past or future weekday of a date, with the date if it was named otherwise."""
-    day = _day(found)
-    past, this_year = found.values.get("tense") == "past", "this_year" in found.values
+    day = _day(match)
+    past, this_year = match.values.get("tense") == "past", "this_year" in match.values
     if day is None or day.weekday is not None:
         return None
 
@@ -170,9 +170,9 @@ def easter_sunday(year: int) -> date:
     return date(year, month, day + 1)
 
 
-def tell_whether(found: TemplateMatch, language: Language) -> Reply | None:
+def tell_whether(match: TemplateMatch, language: Language) -> Reply | None:
     """Tells whether today is this weekday, or on the weekend."""
-    asked = {int(day) for day in found.values["is_weekday"]}
+    asked = {int(day) for day in match.values["is_weekday"]}
 
     def reply(context: SkillContext) -> str:
         today = context.now.weekday()
@@ -182,17 +182,17 @@ def tell_whether(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def date_ahead(found: TemplateMatch, language: Language) -> Reply | None:
+def date_ahead(match: TemplateMatch, language: Language) -> Reply | None:
     """Returns the date in a number of days or weeks from today or tomorrow, or of a coming weekday."""
-    named = found.values.get("span_ahead")
-    if named is not None or "ahead" in found.numbers:
-        count = found.numbers.get("ahead", Fraction(0)) * (7 if found.values.get("span") == "weeks" else 1)
-        ahead = (count if named is None else Fraction(named)) + int(found.values.get("start", "0"))
+    named = match.values.get("span_ahead")
+    if named is not None or "ahead" in match.numbers:
+        count = match.numbers.get("ahead", Fraction(0)) * (7 if match.values.get("span") == "weeks" else 1)
+        ahead = (count if named is None else Fraction(named)) + int(match.values.get("start", "0"))
         if ahead.denominator > 1 or not 1 <= ahead <= _MAX_AHEAD:
             return None
         days = int(ahead)
         return lambda context: _full_date(language, context.now.date() + timedelta(days=days))
-    weekday, in_next_week = int(found.values["coming_weekday"]), found.values.get("coming") == "next week"
+    weekday, in_next_week = int(match.values["coming_weekday"]), match.values.get("coming") == "next week"
 
     def reply(context: SkillContext) -> str:
         today = context.now.date()
@@ -218,16 +218,16 @@ def _count_sentence(language: Language, answer: str, name: DayName, count: int, 
     )
 
 
-def _day(found: TemplateMatch, which: str = "") -> _SpokenDate | None:
+def _day(match: TemplateMatch, which: str = "") -> _SpokenDate | None:
     """Returns the date in the slots that begin with `which`; None if the numbers are not a date."""
-    values, numbers = found.values, found.numbers
+    values, numbers = match.values, match.numbers
     if (weekday := values.get(f"{which}weekday")) is not None:
         return _SpokenDate(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
         if holiday.startswith("easter"):
-            return _SpokenDate(words=found.words[f"{which}holiday"], after_easter=int(holiday.removeprefix("easter")))
+            return _SpokenDate(words=match.words[f"{which}holiday"], after_easter=int(holiday.removeprefix("easter")))
         month, day = holiday.split("-")
-        return _SpokenDate(int(month), int(day), words=found.words[f"{which}holiday"])
+        return _SpokenDate(int(month), int(day), words=match.words[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))
     if ordinal and number and not (number in (20, 30) and ordinal < 10):
         return None

@@ -42,112 +42,119 @@ class Utterance:
 
     def is_a(self, intent: str) -> bool:
         """Returns whether the words match this intent."""
-        return any(found.intent == intent for found in self.matches)
+        return any(match.intent == intent for match in self.matches)
 
 
 def answer_to_question(
-    question: OpenQuestion, said: Utterance, context: SkillContext, requests: Requests
+    question: OpenQuestion, utterance: Utterance, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     """Returns the answer to an utterance that answers `question`; None if it does not."""
-    if said.is_a("dialog_no") and (not isinstance(question, WhichName) or question.names):
+    if utterance.is_a("dialog_no") and (not isinstance(question, WhichName) or question.names):
         return SkillAnswer(requests.language.say("dropped"), _DIALOG)
-    return _ANSWERS[type(question)](question, said, context, requests)
+    return _ANSWERS[type(question)](question, utterance, context, requests)
 
 
 def _which_entry(
-    question: WhichEntry, said: Utterance, context: SkillContext, requests: Requests
+    question: WhichEntry, utterance: Utterance, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     kind = kind_of(question.match)
     if kind is None:
         return None
-    by_number = {one.number: one for one in entries_of(context.running, kind)}
+    by_number = {entry.number: entry for entry in entries_of(context.running, kind)}
     entries = [by_number[number] for number in question.numbers if number in by_number]
-    name = [word for word in said.words if word not in requests.words.small]
+    name = [word for word in utterance.words if word not in requests.words.small]
     endings = requests.language.phrases.plural_endings
-    picked = picked_entries(entries, said.matches, name, endings, context)
+    picked = picked_entries(entries, utterance.matches, name, endings, context)
     if picked is None:
-        if not said.is_a("dialog_other"):
+        if not utterance.is_a("dialog_other"):
             return None
         picked = ()  # of several, "the other one" is none yet
-    unclear = len(picked) > 1 and not chooses_all(said.matches, len(entries))
+    unclear = len(picked) > 1 and not chooses_all(utterance.matches, len(entries))
     meant = picked or entries  # a choice that is not there is asked for again
-    found = question.match
+    match = question.match
     if len(meant) > 1 and picked and not unclear:
-        found = replace(found, values={**found.values, "all": "all"})
-    return requests.reply_to(found, replace(context, running=only(context.running, (one.number for one in meant))))
+        match = replace(match, values={**match.values, "all": "all"})
+    return requests.reply_to(match, replace(context, running=only(context.running, (entry.number for entry in meant))))
 
 
 def _missing_slot(
-    question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests
+    question: MissingSlot, utterance: Utterance, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     if question.slot == "task":
-        return _task(question, said, context, requests)
+        return _task(question, utterance, context, requests)
     if question.slot in {"items", "note"}:
-        return _free_words(question, said, context, requests)
-    of_moment = [one for one in said.matches if one.intent == "dialog_moment" and question.slot == "moment"]
-    timed = [one for one in of_moment if has_time(one)]
-    lasting = [one for one in said.matches if one.intent == "dialog_duration"]
+        return _free_words(question, utterance, context, requests)
+    of_moment = [
+        candidate
+        for candidate in utterance.matches
+        if candidate.intent == "dialog_moment" and question.slot == "moment"
+    ]
+    timed = [candidate for candidate in of_moment if has_time(candidate)]
+    lasting = [candidate for candidate in utterance.matches if candidate.intent == "dialog_duration"]
     if question.slot == "moment":
-        lasting = [one for one in lasting if "bare" not in one.numbers]
-    found = next(
+        lasting = [candidate for candidate in lasting if "bare" not in candidate.numbers]
+    match = next(
         iter((*timed, *lasting, *of_moment)), None
     )  # "à sept heures" is a time; a day alone is asked for its time
-    if found is None:
+    if match is None:
         return None
-    change = with_moment if found in of_moment else with_duration
-    return requests.reply_to(change(question.match, found), context)
+    change = with_moment if match in of_moment else with_duration
+    return requests.reply_to(change(question.match, match), context)
 
 
-def _task(question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    known = requests.find(said.text)
+def _task(question: MissingSlot, utterance: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    known = requests.find(utterance.text)
     if known is not None and not known.missing:
         return None  # a new request
-    said_whole = (requests.language.piece(name, task=said.text) for name in ("remind_me", "remind_me_to"))
+    said_whole = (requests.language.piece(name, task=utterance.text) for name in ("remind_me", "remind_me_to"))
     whole = next(
-        (one for text in said_whole if (one := requests.find(text)) is not None and "task" in one.values), None
+        (request for text in said_whole if (request := requests.find(text)) is not None and "task" in request.values),
+        None,
     )
-    task = said.text.strip(" .!?") if whole is None else whole.values["task"]
-    found = replace(question.match, values={**question.match.values, "task": task})
-    if whole is not None and has_moment(whole) and not has_moment(found):
-        found = whole
-    return requests.reply_to(found, context)
+    task = utterance.text.strip(" .!?") if whole is None else whole.values["task"]
+    match = replace(question.match, values={**question.match.values, "task": task})
+    if whole is not None and has_moment(whole) and not has_moment(match):
+        match = whole
+    return requests.reply_to(match, context)
 
 
 def _free_words(
-    question: MissingSlot, said: Utterance, context: SkillContext, requests: Requests
+    question: MissingSlot, utterance: Utterance, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     """Answers a request with the words that were said as items, or as a note."""
-    known = requests.find(said.text)
+    known = requests.find(utterance.text)
     if known is not None and not known.missing:
         return None  # a new request
-    text = said.text.strip(" .!?")
+    text = utterance.text.strip(" .!?")
     options = question.match.values.get("options", "").split(ITEM_BREAK)
     if question.slot == "items":
-        if said.text.lower().split()[0] in requests.words.questions:
+        if utterance.text.lower().split()[0] in requests.words.questions:
             return None
-        positions = (position(one) for one in said.matches if one.intent == "dialog_pick")
-        at = next((at for at in positions if isinstance(at, int) and -len(options) <= at < len(options)), None)
-        if chooses_all(said.matches, len(options)):
+        positions = (position(match) for match in utterance.matches if match.intent == "dialog_pick")
+        place = next(
+            (place for place in positions if isinstance(place, int) and -len(options) <= place < len(options)), None
+        )
+        if chooses_all(utterance.matches, len(options)):
             text = ITEM_BREAK.join(options)
-        elif at is not None:
-            text = options[at]
+        elif place is not None:
+            text = options[place]
     return requests.reply_to(replace(question.match, values={**question.match.values, question.slot: text}), context)
 
 
-def _confirm(question: Confirm, said: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-    return requests.reply_to(question.match, context) if said.is_a("dialog_yes") else None
+def _confirm(question: Confirm, utterance: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    return requests.reply_to(question.match, context) if utterance.is_a("dialog_yes") else None
 
 
-def name_chosen(question: OpenQuestion, said: Utterance, language: Language) -> str:
+def name_chosen(question: OpenQuestion, utterance: Utterance, language: Language) -> str:
     """Returns the name that "the second one" means, both names for "both"; else the words that were said."""
     if not isinstance(question, WhichName) or not question.names:
-        return said.text
-    if chooses_all(said.matches, len(question.names)):
+        return utterance.text
+    if chooses_all(utterance.matches, len(question.names)):
         return language.phrases.join(list(question.names))
-    positions = (position(found) for found in said.matches if found.intent == "dialog_pick")
-    at = next((at for at in positions if isinstance(at, int)), None)
+    positions = (position(match) for match in utterance.matches if match.intent == "dialog_pick")
+    place = next((place for place in positions if isinstance(place, int)), None)
     names = question.names
-    return names[at] if at is not None and -len(names) <= at < len(names) else said.text
+    return names[place] if place is not None and -len(names) <= place < len(names) else utterance.text
 
 
 def _which_name(_question: WhichName, _said: Utterance, _context: SkillContext, _requests: Requests) -> None:

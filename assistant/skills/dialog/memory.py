@@ -181,22 +181,22 @@ class Memory:
     asked_s: float = field(default=0.0, compare=False)
     subject_s: float = field(default=0.0, compare=False)
 
-    def after(self, said: Remember | None, now_s: float) -> "Memory":
-        """Returns the memory after a committed turn. `said`: None if the language model answered."""
-        if said is None:
+    def after(self, remember: Remember | None, now_s: float) -> "Memory":
+        """Returns the memory after a committed turn. `remember`: None if the language model answered."""
+        if remember is None:
             return Memory(refused=self.refused)
-        before = self.subjects if self.language == said.language else ()
-        for new in said.subjects:
-            before = (new, *(one for one in before if _sort(one) != _sort(new)))
+        before = self.subjects if self.language == remember.language else ()
+        for new in remember.subjects:
+            before = (new, *(subject for subject in before if _sort(subject) != _sort(new)))
         return Memory(
-            said.question,
-            said.question_text,
-            said.reply,
+            remember.question,
+            remember.question_text,
+            remember.reply,
             before,
-            self.refused or said.refused,
-            said.language,
+            self.refused or remember.refused,
+            remember.language,
             asked_s=now_s,
-            subject_s=now_s if said.subjects else self.subject_s,
+            subject_s=now_s if remember.subjects else self.subject_s,
         )
 
     def remaining_at(self, now_s: float) -> "Memory":
@@ -216,7 +216,7 @@ class Memory:
             return self.question
         asked, heard = _words(self.question_text), _words(last_reply or "")
         begun = any(heard[-count:] == asked[:count] for count in range(1, len(asked) + 1)) or self._heard_choice(heard)
-        whole = any(heard[at : at + len(asked)] == asked for at in range(len(heard) - len(asked) + 1))
+        whole = any(heard[index : index + len(asked)] == asked for index in range(len(heard) - len(asked) + 1))
         return self.question if begun or whole else None
 
     def _heard_choice(self, heard: list[str]) -> bool:
@@ -233,7 +233,11 @@ class Memory:
 
     def last_asked(self, skill: str, language: str) -> ServiceAsked | None:
         """Returns what this service was asked last."""
-        asked = (one for one in self.subjects_in(language) if isinstance(one, ServiceAsked) and one.skill == skill)
+        asked = (
+            subject
+            for subject in self.subjects_in(language)
+            if isinstance(subject, ServiceAsked) and subject.skill == skill
+        )
         return next(asked, None)
 
 

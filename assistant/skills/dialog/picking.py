@@ -40,8 +40,8 @@ def picked_entries(
     if chooses_all(matches, len(entries)):
         return tuple(entries)
     missed = False
-    for found in matches:
-        chosen = _picked_by(found, entries, context)
+    for match in matches:
+        chosen = _picked_by(match, entries, context)
         if chosen:
             return chosen
         missed = missed or chosen is not None
@@ -50,18 +50,18 @@ def picked_entries(
 
 def chooses_all(matches: Sequence[TemplateMatch], count: int) -> bool:
     """Returns whether the words mean all of `count` entries: "all of them", "the two"."""
-    return any(found.intent == "dialog_all" and found.numbers.get("count", count) == count for found in matches)
+    return any(match.intent == "dialog_all" and match.numbers.get("count", count) == count for match in matches)
 
 
 def named_entries(entries: Sequence[Entry], name: Sequence[str], plural_endings: tuple[str, ...]) -> tuple[Entry, ...]:
     """Returns the entries with this name, else those with these words in their name."""
 
     def has(own: Sequence[str], word: str) -> bool:
-        return any(is_same_name(one, word, plural_endings) for one in own)
+        return any(is_same_name(own_word, word, plural_endings) for own_word in own)
 
     if not name:
         return ()
-    endings = (one for word in name for one in _COMPOUNDS if word.endswith(one) and word != one)
+    endings = (compound for word in name for compound in _COMPOUNDS if word.endswith(compound) and word != compound)
     if (ending := next(endings, None)) is not None:
         name = [word.removesuffix(ending) for word in name]
     names = [(_name(entry).casefold().split(), entry) for entry in entries]
@@ -73,56 +73,56 @@ def _name(entry: Entry) -> str:
     return (entry.name if isinstance(entry, TimerState) else entry.about) or ""
 
 
-def _picked_by(found: TemplateMatch, entries: Sequence[Entry], context: SkillContext) -> Picked:
-    if found.intent == "dialog_pick":
-        return _by_position(entries, found)
-    if found.intent == "dialog_duration":
-        return _by_length(entries, found)
-    if found.intent == "dialog_moment":
-        return tuple(one for one in entries if isinstance(one, AlarmState) and _is_at(one, found, context)) or (
-            () if any(isinstance(one, AlarmState) for one in entries) else None
+def _picked_by(match: TemplateMatch, entries: Sequence[Entry], context: SkillContext) -> Picked:
+    if match.intent == "dialog_pick":
+        return _by_position(entries, match)
+    if match.intent == "dialog_duration":
+        return _by_length(entries, match)
+    if match.intent == "dialog_moment":
+        return tuple(entry for entry in entries if isinstance(entry, AlarmState) and _is_at(entry, match, context)) or (
+            () if any(isinstance(entry, AlarmState) for entry in entries) else None
         )
     return None
 
 
-def position(found: TemplateMatch) -> int | str | None:
+def position(match: TemplateMatch) -> int | str | None:
     """Returns the position in a match of "dialog_pick": an index, "shortest", "longest"; None if there is no such."""
-    which = found.values.get("which_one")
+    which = match.values.get("which_one")
     if which in {"shortest", "longest"}:
         return which
     if which is not None:
         return int(which)
-    nth = found.numbers["nth"]
+    nth = match.numbers["nth"]
     return int(nth) - 1 if nth >= 1 and nth.denominator == 1 else None
 
 
-def _by_position(entries: Sequence[Entry], found: TemplateMatch) -> Picked:
-    at = position(found)
-    if isinstance(at, str):
-        timers = sorted((one for one in entries if isinstance(one, TimerState)), key=lambda one: one.length_s)
-        return tuple(timers[:1] if at == "shortest" else timers[-1:])
-    return (entries[at],) if at is not None and -len(entries) <= at < len(entries) else ()
+def _by_position(entries: Sequence[Entry], match: TemplateMatch) -> Picked:
+    place = position(match)
+    if isinstance(place, str):
+        timers = sorted((entry for entry in entries if isinstance(entry, TimerState)), key=lambda entry: entry.length_s)
+        return tuple(timers[:1] if place == "shortest" else timers[-1:])
+    return (entries[place],) if place is not None and -len(entries) <= place < len(entries) else ()
 
 
-def _by_length(entries: Sequence[Entry], found: TemplateMatch) -> Picked:
-    timers = [one for one in entries if isinstance(one, TimerState)]
+def _by_length(entries: Sequence[Entry], match: TemplateMatch) -> Picked:
+    timers = [entry for entry in entries if isinstance(entry, TimerState)]
     if not timers:
         return None
-    seconds, bare = duration_s(found), found.numbers.get("bare")
+    seconds, bare = duration_s(match), match.numbers.get("bare")
     lengths = [bare * unit_s for unit_s in _UNITS_S] if bare is not None else [] if seconds is None else [seconds]
     for length in lengths:
-        if chosen := tuple(one for one in timers if round(one.length_s) == round(length)):
+        if chosen := tuple(timer for timer in timers if round(timer.length_s) == round(length)):
             return chosen
     return ()
 
 
-def _is_at(alarm: AlarmState, found: TemplateMatch, context: SkillContext) -> bool:
-    day = find_day(found)
+def _is_at(alarm: AlarmState, match: TemplateMatch, context: SkillContext) -> bool:
+    day = find_day(match)
     if day.is_named and not day.names(alarm, context.now):
         return False
-    if not names_time(found):
+    if not names_time(match):
         return day.is_named
-    clock = find_clock(found)
+    clock = find_clock(match)
     return (
         clock is not None
         and alarm.local_time.minute == clock.minute

@@ -54,8 +54,8 @@ def refer(
     subjects: Sequence[Subject], matches: Sequence[TemplateMatch], context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     """Returns the answer to words that refer to the latest subject that they fit; None if they refer to none."""
-    rules = [(rule, found) for found in matches if (rule := _RULES.get(found.intent)) is not None]
-    answers = (rule(subject, found, context, requests) for subject in subjects for rule, found in rules)
+    rules = [(rule, match) for match in matches if (rule := _RULES.get(match.intent)) is not None]
+    answers = (rule(subject, match, context, requests) for subject in subjects for rule, match in rules)
     return next((answer for answer in answers if answer is not None), None)
 
 
@@ -74,14 +74,14 @@ def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry
     """Returns the entries that "it" means and that are still set."""
     current = entries_of(context.running, kind)
     if isinstance(subject, EntriesNamed):
-        return tuple(one for one in current if one.number in subject.numbers) if subject.numbers else current
+        return tuple(entry for entry in current if entry.number in subject.numbers) if subject.numbers else current
     alike: list[Entry] = []
     if isinstance(subject, TimerSet):
         alike += [t for t in context.running.timers if (t.name, t.length_s) == (subject.name, subject.length_s)]
     elif isinstance(subject, AlarmSet):
         alarms = (*context.running.alarms, *context.running.reminders)
         alike += [a for a in alarms if (a.local_time, a.about) == (subject.local_time, subject.about)]
-    return tuple(sorted(alike, key=lambda one: one.number)[-1:])
+    return tuple(sorted(alike, key=lambda entry: entry.number)[-1:])
 
 
 def _order(action: str) -> _Rule:
@@ -93,25 +93,25 @@ def _order(action: str) -> _Rule:
         kind = _kind(subject)
         if kind is None or (kind != "timer" and action != "cancel"):
             return None
-        meant = only(context.running, (one.number for one in _entries(subject, kind, context)))
+        meant = only(context.running, (entry.number for entry in _entries(subject, kind, context)))
         return requests.reply_to(request(f"{kind}_{action}"), replace(context, running=meant))
 
     return rule
 
 
-def _other(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _other(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Does the same, or what the words say, with the entries that the last request did not mean: "the other one"."""
     kind = _kind(subject)
     if kind is None or isinstance(subject, ListNamed):
         return None
-    action = found.values.get("action") or subject.match.intent.partition("_")[2]
+    action = match.values.get("action") or subject.match.intent.partition("_")[2]
     if action not in _ACTIONS or (kind != "timer" and action != "cancel"):
         return None
     current = entries_of(context.running, kind)
-    others = tuple(one for one in current if one not in _meant(subject, current, context, requests))
+    others = tuple(entry for entry in current if entry not in _meant(subject, current, context, requests))
     if not others:
         return None
-    numbers, asked = tuple(one.number for one in others), request(f"{kind}_{action}")
+    numbers, asked = tuple(entry.number for entry in others), request(f"{kind}_{action}")
     answer = requests.reply_to(asked, replace(context, running=only(context.running, numbers)))
     if answer is None or answer.question is not None:
         return answer
@@ -123,10 +123,10 @@ def _meant(subject: Subject, current: Sequence[Entry], context: SkillContext, re
     if not isinstance(subject, EntriesNamed):
         return _entries(subject, "timer" if isinstance(subject, TimerSet) else "alarm", context)
     if subject.numbers:
-        return tuple(one for one in current if one.number in subject.numbers)
+        return tuple(entry for entry in current if entry.number in subject.numbers)
     name = subject.match.values.get("name", "").casefold().split()
     length_s = duration_s(subject.match)
-    timed = tuple(one for one in current if isinstance(one, TimerState) and one.length_s == length_s)
+    timed = tuple(entry for entry in current if isinstance(entry, TimerState) and entry.length_s == length_s)
     return named_entries(current, name, requests.language.phrases.plural_endings) or timed
 
 
@@ -159,7 +159,7 @@ def _replaced(
     changed = None if base is None else change(base, entry)
     if changed is None:
         return None
-    numbers = tuple(one.number for one in entries)
+    numbers = tuple(entry.number for entry in entries)
     others = without_entries(context.running, numbers)
     answer = requests.reply_to(changed, replace(context, running=others))
     if answer is None or not isinstance(answer.effect, SetTimer | SetAlarm) or not numbers:
@@ -168,38 +168,38 @@ def _replaced(
     return replace(answer, effect=joined_effect(cancel, answer.effect))
 
 
-def _change(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _change(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if isinstance(subject, RequestAnswered):
-        return _with_last_number(subject.match, found, context, requests)
-    if "bare" in found.numbers and _kind(subject) != "timer":
+        return _with_last_number(subject.match, match, context, requests)
+    if "bare" in match.numbers and _kind(subject) != "timer":
         return None  # "make it eight" is a time for an alarm: see `_move`
-    return _replaced(subject, lambda base, _entry: with_duration(base, found), context, requests)
+    return _replaced(subject, lambda base, _entry: with_duration(base, match), context, requests)
 
 
 def _with_last_number(
-    asked: TemplateMatch, found: TemplateMatch, context: SkillContext, requests: Requests
+    asked: TemplateMatch, match: TemplateMatch, context: SkillContext, requests: Requests
 ) -> SkillAnswer | None:
     """Answers a calculation again with another last number: "no, eight"."""
-    if "bare" not in found.numbers or asked.intent not in ARITHMETIC | CONVERSION or not asked.numbers:
+    if "bare" not in match.numbers or asked.intent not in ARITHMETIC | CONVERSION or not asked.numbers:
         return None
     last = max(asked.numbers)
-    return requests.reply_to(replace(asked, numbers={**asked.numbers, last: found.numbers["bare"]}), context)
+    return requests.reply_to(replace(asked, numbers={**asked.numbers, last: match.numbers["bare"]}), context)
 
 
-def _move(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _move(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if _kind(subject) == "timer":
         return None
 
     def change(base: TemplateMatch, entry: Entry | None) -> TemplateMatch | None:
-        changed = with_moment(base, found)
+        changed = with_moment(base, match)
         if has_moment(changed) or entry is None or isinstance(entry, TimerState):
             return changed
         time = {
             "h": Fraction(entry.local_time.hour),
             "m": Fraction(entry.local_time.minute),
         }  # "move it to Friday": at the same time
-        said = {**changed.words, "h": f"0{entry.local_time.hour}"}
-        return replace(changed, numbers={**changed.numbers, **time}, words=said)
+        words = {**changed.words, "h": f"0{entry.local_time.hour}"}
+        return replace(changed, numbers={**changed.numbers, **time}, words=words)
 
     return _replaced(subject, change, context, requests)
 
@@ -207,8 +207,8 @@ def _move(subject: Subject, found: TemplateMatch, context: SkillContext, request
 def _extend(sign: int) -> _Rule:
     """Returns the rule that lets the last timer run longer (1) or shorter (-1)."""
 
-    def rule(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
-        seconds = duration_s(found)
+    def rule(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+        seconds = duration_s(match)
         if _kind(subject) != "timer" or seconds is None or context.running.rung is not None:
             return None  # after a ring, "five more minutes" sets it again
         entries = _entries(subject, "timer", context)
@@ -227,16 +227,16 @@ def _extend(sign: int) -> _Rule:
     return rule
 
 
-def _another(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _another(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Sets another entry of the same kind: "start one for five minutes"."""
     kind = _kind(subject)
-    name = {slot: value for slot, value in found.values.items() if slot == "name"}
-    if kind == "timer" and duration_s(found) is not None:
-        return requests.reply_to(with_duration(request("timer_set", **name), found), context)
+    name = {slot: value for slot, value in match.values.items() if slot == "name"}
+    if kind == "timer" and duration_s(match) is not None:
+        return requests.reply_to(with_duration(request("timer_set", **name), match), context)
     if kind == "alarm" and not name:
-        in_time = duration_s(found) is not None
+        in_time = duration_s(match) is not None
         base = request("alarm_set")
-        return requests.reply_to(with_duration(base, found) if in_time else with_moment(base, found), context)
+        return requests.reply_to(with_duration(base, match) if in_time else with_moment(base, match), context)
     return None
 
 
@@ -254,29 +254,29 @@ def _remove_named(subject: ListNamed, context: SkillContext, requests: Requests)
 def _in_list(intent: str) -> _Rule:
     """Returns the rule that does `intent` with the list named last: "add butter too"."""
 
-    def rule(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    def rule(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
         is_latest = context.memory.subjects[:1] == (subject,)
         if not isinstance(subject, ListNamed) or not (is_latest or intent == "list_add"):
             return None
-        return requests.reply_to(replace(found, intent=intent, values={**found.values, "list": subject.name}), context)
+        return requests.reply_to(replace(match, intent=intent, values={**match.values, "list": subject.name}), context)
 
     return rule
 
 
-def _add_more(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _add_more(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Adds items that follow the last turn: "and cheese". A request of its own is none."""
     is_latest = context.memory.subjects[:1] == (subject,)
-    if not is_latest or requests.find(found.values["items"]) is not None:
+    if not is_latest or requests.find(match.values["items"]) is not None:
         return None
-    return _in_list("list_add")(subject, found, context, requests)
+    return _in_list("list_add")(subject, match, context, requests)
 
 
-def _add_it(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _add_it(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Adds what was asked for last: "is milk on the list?" "add it"."""
     if not isinstance(subject, ListNamed) or not subject.texts:
         return None
     items = ITEM_BREAK.join(subject.texts)
-    return _in_list("list_add")(subject, replace(found, values={"items": items}), context, requests)
+    return _in_list("list_add")(subject, replace(match, values={"items": items}), context, requests)
 
 
 def _remove_it(
@@ -291,20 +291,20 @@ _OF = {"percent": "b", "share": "a", "square": "a", "cube": "a", "square_root": 
 """The number after "of", by intent."""
 
 
-def _of(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _of(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if not isinstance(subject, RequestAnswered) or (slot := _OF.get(subject.match.intent)) is None:
         return None
-    numbers = {slot: found.numbers["b"]} if "b" in found.numbers else {}
-    if "a" in found.numbers and subject.match.intent == "percent":
-        numbers["a"] = found.numbers["a"]
-    elif "a" in found.numbers:
+    numbers = {slot: match.numbers["b"]} if "b" in match.numbers else {}
+    if "a" in match.numbers and subject.match.intent == "percent":
+        numbers["a"] = match.numbers["a"]
+    elif "a" in match.numbers:
         return None
     return requests.reply_to(replace(subject.match, numbers={**subject.match.numbers, **numbers}), context)
 
 
-def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _operate(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Continues a calculation with its result: "plus five", "half that"."""
-    share = Fraction(found.values["share"]) if "share" in found.values else None
+    share = Fraction(match.values["share"]) if "share" in match.values else None
     if share is not None and isinstance(subject, TimerSet):
         seconds = Fraction(subject.length_s) * share
         return _replaced(subject, lambda base, _entry: with_seconds(base, seconds), context, requests)
@@ -313,36 +313,36 @@ def _operate(subject: Subject, found: TemplateMatch, context: SkillContext, requ
     if share is not None:
         return requests.reply_to(replace(request("share", share=str(share)), numbers={"a": value}), context)
     operators = {"over": "divided", "times": "times", "plus": "plus", "minus": "minus"}
-    slot = next((slot for slot in operators if slot in found.numbers), "b")
-    operator = operators.get(slot) or found.values["f"]
-    numbers = {"a": value, "b": found.numbers[slot]}
+    slot = next((slot for slot in operators if slot in match.numbers), "b")
+    operator = operators.get(slot) or match.values["f"]
+    numbers = {"a": value, "b": match.numbers[slot]}
     return requests.reply_to(replace(request("chain", f=operator), numbers=numbers), context)
 
 
-def _unit(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _unit(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if not isinstance(subject, RequestAnswered) or subject.match.intent not in CONVERSION:
         return None
-    asked = replace(subject.match, values={**subject.match.values, "to": found.values["to"]})
+    asked = replace(subject.match, values={**subject.match.values, "to": match.values["to"]})
     return requests.reply_to(asked, context)
 
 
 # ---- clock, calendar, chance ----
 
 
-def _city(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _city(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if not isinstance(subject, RequestAnswered) or subject.match.intent not in _TIMES:
         return None
-    return requests.reply_to(replace(found, intent="time_in_city"), context)
+    return requests.reply_to(replace(match, intent="time_in_city"), context)
 
 
-def _day(subject: Subject, found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+def _day(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     if (
         not isinstance(subject, RequestAnswered)
         or subject.match.intent not in _DATES
-        or "other_day" not in found.values
+        or "other_day" not in match.values
     ):
         return None
-    return requests.reply_to(replace(found, intent="date_of_other_day"), context)
+    return requests.reply_to(replace(match, intent="date_of_other_day"), context)
 
 
 def _again(subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:

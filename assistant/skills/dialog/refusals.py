@@ -30,8 +30,8 @@ def refusal(text: str, words: tuple[str, ...], around: DialogWords, language: La
         return SkillAnswer(language.say("heard"), ACKNOWLEDGED)
     if again:
         return SkillAnswer(language.say("not_known" if is_question else "not_yet"), "", missing=True)
-    said = language.say("no_model_known" if is_question else "no_model")
-    return SkillAnswer(said, "", missing=True, refuses=True, hint=language.say("hint_model"))
+    sentence = language.say("no_model_known" if is_question else "no_model")
+    return SkillAnswer(sentence, "", missing=True, refuses=True, hint=language.say("hint_model"))
 
 
 def hint_of(answer: SkillAnswer, language: Language) -> str:

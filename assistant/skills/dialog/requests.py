@@ -36,7 +36,7 @@ class Requests(Protocol):
         """Its words around requests."""
         ...
 
-    def reply_to(self, found: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
+    def reply_to(self, match: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
         """Returns the answer to a request; None if a skill declines it."""
         ...
 
@@ -46,35 +46,35 @@ class Requests(Protocol):
 
 
 def spoken_answer(
-    said: Said,
+    answer: Said,
     skill: str,
-    found: TemplateMatch | None,
+    match: TemplateMatch | None,
     *,
     missing: bool = False,
     before_llm: bool = True,
 ) -> SkillAnswer:
-    """Returns what a reply gave as an answer. `found`: the request; None if nothing can refer to it."""
-    if isinstance(said, SkillAnswer):
-        return said if before_llm else replace(said, before_llm=False)
-    if isinstance(said, Asking):
-        text, question = f"{said.before} {said.question_text}".strip(), said.question
-        return SkillAnswer(text, skill, question=question, question_text=said.question_text, before_llm=before_llm)
-    text, effect = (said, None) if isinstance(said, str) else (said.text, said.effect)
-    subject = None if found is None or missing else subject_of(found, effect)
+    """Returns what a reply gave as an answer. `match`: the request; None if nothing can refer to it."""
+    if isinstance(answer, SkillAnswer):
+        return answer if before_llm else replace(answer, before_llm=False)
+    if isinstance(answer, Asking):
+        text, question = f"{answer.before} {answer.question_text}".strip(), answer.question
+        return SkillAnswer(text, skill, question=question, question_text=answer.question_text, before_llm=before_llm)
+    text, effect = (answer, None) if isinstance(answer, str) else (answer.text, answer.effect)
+    subject = None if match is None or missing else subject_of(match, effect)
     subjects = () if subject is None else (subject,)
     return SkillAnswer(text, skill, effect, missing, subjects=subjects, before_llm=before_llm)
 
 
-def subject_of(found: TemplateMatch, effect: SkillEffect | None) -> Subject | None:
+def subject_of(match: TemplateMatch, effect: SkillEffect | None) -> Subject | None:
     """Returns what "it" refers to after a request with this effect."""
-    if found.answer is not None or found.intent == "repeat":
+    if match.answer is not None or match.intent == "repeat":
         return None
     match next(reversed(each_effect(effect)), None):
         case SetTimer(seconds, name):
-            return TimerSet(found, name, seconds)
-        case SetAlarm(at, about=about):
-            return AlarmSet(found, at, about)
+            return TimerSet(match, name, seconds)
+        case SetAlarm(local_time, about=about):
+            return AlarmSet(match, local_time, about)
         case PauseTimers(numbers) | ResumeTimers(numbers) | AddTime(numbers):
-            return EntriesNamed(found, numbers)
+            return EntriesNamed(match, numbers)
         case _:
-            return EntriesNamed(found) if kind_of(found) is not None else RequestAnswered(found)
+            return EntriesNamed(match) if kind_of(match) is not None else RequestAnswered(match)

@@ -55,9 +55,9 @@ def joint_pattern(joints: Sequence[str]) -> re.Pattern[str]:
 def answer_several(text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer) -> SkillAnswer | None:
     """Returns one answer to all requests in `text`; None if it is not several, or a part is not understood."""
     answers = _split(text, context, joint, answer)
-    if answers is None or sum(one.question is not None for one in answers) > 1:
+    if answers is None or sum(answer.question is not None for answer in answers) > 1:
         return None
-    effects = _without_undone([effect for one in answers for effect in each_effect(one.effect)])
+    effects = _without_undone([effect for answer in answers for effect in each_effect(answer.effect)])
     return None if effects is None else replace(_joined(answers), effect=joined_effect(*effects))
 
 
@@ -77,7 +77,10 @@ def _split(
         words = before.split()
         verbs = (words[:count] for count in range(1, min(_MAX_VERB_WORDS, len(words) - 1) + 1))
         elided = (" ".join((*verb, after)) for verb in verbs if verb[-1].lower() not in _DETERMINERS)
-        rest = next((one for said in (after, *elided) if (one := _understood(answer(said, later))) is not None), None)
+        rest = next(
+            (answer_part for text in (after, *elided) if (answer_part := _understood(answer(text, later))) is not None),
+            None,
+        )
         if rest is not None:
             return first, rest
         if (more := _split(after, later, joint, answer, next_new)) is not None:
@@ -91,7 +94,7 @@ def _understood(answer: SkillAnswer | None) -> SkillAnswer | None:
 
 def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tuple[SkillContext, int]:
     """Returns the context of the next part: "it" is what this part was about, and what it sets or cancels counts."""
-    said = Remember(subjects=answer.subjects, language=base_language(context.language) or "en")
+    memory = Remember(subjects=answer.subjects, language=base_language(context.language) or "en")
     running = context.running
     for effect in timer_effects(answer.effect):
         match effect:
@@ -100,25 +103,25 @@ def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tupl
             case SetTimer(seconds, name):
                 running = replace(running, timers=(*running.timers, TimerState(new, name, seconds, seconds)))
                 new += 1
-            case SetAlarm(at, about=None):
-                alarm = AlarmState(new, at, weekdays=effect.weekdays)
+            case SetAlarm(local_time, about=None):
+                alarm = AlarmState(new, local_time, weekdays=effect.weekdays)
                 running = replace(running, alarms=(*running.alarms, alarm))
                 new += 1
-            case SetAlarm(at, about=about):
-                reminder = AlarmState(new, at, about, effect.weekdays)
+            case SetAlarm(local_time, about=about):
+                reminder = AlarmState(new, local_time, about, effect.weekdays)
                 running = replace(running, reminders=(*running.reminders, reminder))
                 new += 1
     lists = context.lists
     for change in list_effects(answer.effect):
         lists = changed(lists, change)
-    return replace(context, memory=context.memory.after(said, 0.0), running=running, lists=lists), new
+    return replace(context, memory=context.memory.after(memory, 0.0), running=running, lists=lists), new
 
 
 def _without_undone(effects: Sequence[SkillEffect]) -> list[SkillEffect] | None:
     """Removes what the same sentence sets and cancels; None if it changes what it sets in another way."""
     kept: dict[int, SkillEffect] = {}
     new = _NEW
-    for at, effect in enumerate(effects):
+    for index, effect in enumerate(effects):
         numbers: tuple[int, ...] = (effect.number,) if isinstance(effect, MoveAlarm) else getattr(effect, "numbers", ())
         undone = [number for number in numbers if number >= _NEW]
         if isinstance(effect, RemoveItems) and "" in effect.keys:
@@ -133,34 +136,34 @@ def _without_undone(effects: Sequence[SkillEffect]) -> list[SkillEffect] | None:
         elif len(undone) == len(numbers) and undone:
             continue
         elif isinstance(effect, CancelTimers | CancelAlarms | CancelAll):
-            kept[at] = replace(effect, numbers=tuple(number for number in numbers if number < _NEW))
+            kept[index] = replace(effect, numbers=tuple(number for number in numbers if number < _NEW))
         else:
-            kept[at] = effect
+            kept[index] = effect
     return list(kept.values())
 
 
 def _joined(answers: Sequence[SkillAnswer]) -> SkillAnswer:
     """Returns one answer: the effects in order, a question last."""
-    if any(one.lookup is not None for one in answers):
+    if any(answer.lookup is not None for answer in answers):
         return replace(_spoken(answers), text="", lookup=_lookup(answers))
     return _spoken(answers)
 
 
 def _lookup(answers: Sequence[SkillAnswer]) -> Callable[[], Awaitable[SkillAnswer]]:
     async def look_up() -> SkillAnswer:
-        return _spoken([one if one.lookup is None else await one.lookup() for one in answers])
+        return _spoken([answer if answer.lookup is None else await answer.lookup() for answer in answers])
 
     return look_up
 
 
 def _spoken(answers: Sequence[SkillAnswer]) -> SkillAnswer:
-    ordered = sorted(answers, key=lambda one: one.question is not None)
+    ordered = sorted(answers, key=lambda answer: answer.question is not None)
     return replace(
         ordered[-1],
-        text=" ".join(one.text for one in ordered),
+        text=" ".join(answer.text for answer in ordered),
         skill=answers[0].skill,
-        effect=joined_effect(*(one.effect for one in answers)),
-        failed=any(one.failed for one in answers),
+        effect=joined_effect(*(answer.effect for answer in answers)),
+        failed=any(answer.failed for answer in answers),
         lookup=None,
-        subjects=tuple(subject for one in answers for subject in one.subjects),
+        subjects=tuple(subject for answer in answers for subject in answer.subjects),
     )

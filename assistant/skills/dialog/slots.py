@@ -25,65 +25,65 @@ def request(intent: str, **values: str) -> TemplateMatch:
     return TemplateMatch(intent, values, {}, {}, None, missing=False)
 
 
-def kind_of(found: TemplateMatch) -> Kind | None:
+def kind_of(match: TemplateMatch) -> Kind | None:
     """Returns what the request is about."""
     kinds: dict[str, Kind] = {"timer": "timer", "alarm": "alarm", "reminder": "reminder"}
-    return kinds.get(found.intent.partition("_")[0])
+    return kinds.get(match.intent.partition("_")[0])
 
 
-def without(found: TemplateMatch, slots: Iterable[str]) -> TemplateMatch:
+def without(match: TemplateMatch, slots: Iterable[str]) -> TemplateMatch:
     """Returns the request without these slots."""
     dropped = frozenset(slots)
-    values = {slot: value for slot, value in found.values.items() if slot not in dropped}
-    numbers = {slot: value for slot, value in found.numbers.items() if slot not in dropped}
-    return replace(found, values=values, numbers=numbers)
+    values = {slot: value for slot, value in match.values.items() if slot not in dropped}
+    numbers = {slot: value for slot, value in match.numbers.items() if slot not in dropped}
+    return replace(match, values=values, numbers=numbers)
 
 
-def with_duration(found: TemplateMatch, said: TemplateMatch) -> TemplateMatch:
+def with_duration(match: TemplateMatch, answer: TemplateMatch) -> TemplateMatch:
     """Returns the request with the duration that was said. A number alone has the unit of before, else minutes."""
-    if "bare" in said.numbers:
-        unit = found.values.get("ua", _MINUTE)
-        return _with(found, DURATION | MOMENT, {"ua": unit}, {"a": said.numbers["bare"]})
-    values = {slot: value for slot, value in said.values.items() if slot in DURATION}
-    numbers = {slot: value for slot, value in said.numbers.items() if slot in DURATION}
-    return _with(found, DURATION | MOMENT, values, numbers)
+    if "bare" in answer.numbers:
+        unit = match.values.get("ua", _MINUTE)
+        return _with(match, DURATION | MOMENT, {"ua": unit}, {"a": answer.numbers["bare"]})
+    values = {slot: value for slot, value in answer.values.items() if slot in DURATION}
+    numbers = {slot: value for slot, value in answer.numbers.items() if slot in DURATION}
+    return _with(match, DURATION | MOMENT, values, numbers)
 
 
-def with_seconds(found: TemplateMatch, seconds: Fraction) -> TemplateMatch:
+def with_seconds(match: TemplateMatch, seconds: Fraction) -> TemplateMatch:
     """Returns the request with a duration in seconds."""
-    return _with(found, DURATION, {"ua": "1"}, {"a": seconds})
+    return _with(match, DURATION, {"ua": "1"}, {"a": seconds})
 
 
-def with_moment(found: TemplateMatch, said: TemplateMatch) -> TemplateMatch:
+def with_moment(match: TemplateMatch, answer: TemplateMatch) -> TemplateMatch:
     """Returns the request with the time that was said; the day, or the time of day, stays if only the other was."""
-    values = {slot: value for slot, value in said.values.items() if slot in MOMENT}
-    numbers = {slot: value for slot, value in said.numbers.items() if slot in MOMENT}
+    values = {slot: value for slot, value in answer.values.items() if slot in MOMENT}
+    numbers = {slot: value for slot, value in answer.numbers.items() if slot in MOMENT}
     said_slots = values.keys() | numbers.keys()
     dropped = set(DURATION)
     for group in (_CLOCK, _DAY):
         if not said_slots.isdisjoint(group):
             dropped |= group
-    changed = _with(found, dropped, values, numbers)
-    words = {slot: one for slot, one in said.words.items() if slot in MOMENT}
-    return replace(changed, intent=_AT.get(found.intent, found.intent), words={**found.words, **words})
+    changed = _with(match, dropped, values, numbers)
+    words = {slot: word for slot, word in answer.words.items() if slot in MOMENT}
+    return replace(changed, intent=_AT.get(match.intent, match.intent), words={**match.words, **words})
 
 
-def has_time(found: TemplateMatch) -> bool:
+def has_time(match: TemplateMatch) -> bool:
     """Returns whether the request has a time of day."""
-    return "h" in found.numbers or "named_hour" in found.values
+    return "h" in match.numbers or "named_hour" in match.values
 
 
-def has_moment(found: TemplateMatch) -> bool:
+def has_moment(match: TemplateMatch) -> bool:
     """Returns whether the request has a time of day or a duration."""
-    return has_time(found) or not DURATION.isdisjoint(found.values.keys())
+    return has_time(match) or not DURATION.isdisjoint(match.values.keys())
 
 
 def _with(
-    found: TemplateMatch, dropped: Iterable[str], values: dict[str, str], numbers: dict[str, Fraction]
+    match: TemplateMatch, dropped: Iterable[str], values: dict[str, str], numbers: dict[str, Fraction]
 ) -> TemplateMatch:
-    kept = without(found, dropped)
+    kept = without(match, dropped)
     intent = (
-        found.intent if DURATION.isdisjoint(values.keys() | numbers.keys()) else _IN.get(found.intent, found.intent)
+        match.intent if DURATION.isdisjoint(values.keys() | numbers.keys()) else _IN.get(match.intent, match.intent)
     )
     return replace(kept, intent=intent, values={**kept.values, **values}, numbers={**kept.numbers, **numbers})
 
@@ -104,9 +104,9 @@ def only(running: Running, numbers: Iterable[int]) -> Running:
     """Returns what is set, with these entries only; what rang is not meant."""
     kept = frozenset(numbers)
     return Running(
-        tuple(one for one in running.timers if one.number in kept),
-        tuple(one for one in running.alarms if one.number in kept),
-        tuple(one for one in running.reminders if one.number in kept),
+        tuple(timer for timer in running.timers if timer.number in kept),
+        tuple(alarm for alarm in running.alarms if alarm.number in kept),
+        tuple(reminder for reminder in running.reminders if reminder.number in kept),
     )
 
 
@@ -115,7 +115,7 @@ def without_entries(running: Running, numbers: Iterable[int]) -> Running:
     gone = frozenset(numbers)
     return replace(
         running,
-        timers=tuple(one for one in running.timers if one.number not in gone),
-        alarms=tuple(one for one in running.alarms if one.number not in gone),
-        reminders=tuple(one for one in running.reminders if one.number not in gone),
+        timers=tuple(timer for timer in running.timers if timer.number not in gone),
+        alarms=tuple(alarm for alarm in running.alarms if alarm.number not in gone),
+        reminders=tuple(reminder for reminder in running.reminders if reminder.number not in gone),
     )

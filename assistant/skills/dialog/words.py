@@ -30,7 +30,9 @@ class DialogWords:
     def continued(self, text: str) -> str | None:
         """Returns what follows a word of `continuing` in `text`; None if it begins otherwise."""
         plain = " ".join(text.lower().replace(",", " ").strip(" .!?¿¡").split())
-        return next((plain[len(one) + 1 :] for one in self.continuing if plain.startswith(f"{one} ")), None)
+        return next(
+            (plain[len(beginning) + 1 :] for beginning in self.continuing if plain.startswith(f"{beginning} ")), None
+        )
 
 
 def dialog_words(code: str) -> DialogWords:

@@ -76,23 +76,23 @@ class HomeActions:
         self._latest = self._retracted = None
         if home is None:
             return None
-        wanted = effect if isinstance(effect, HomeAction) else None
-        if wanted is not None and retracted is not None and retracted.action.calls == wanted.calls:
+        action = effect if isinstance(effect, HomeAction) else None
+        if action is not None and retracted is not None and retracted.action.calls == action.calls:
             retracted.awaited = True
             self._latest = retracted
             return retracted
         undo = () if retracted is None else retracted.action.undo
-        calls = (*undo, *(() if wanted is None else wanted.calls))
+        calls = (*undo, *(() if action is None else action.calls))
         if not calls:
             return None
         pending = PendingAction(
-            wanted or HomeAction(undo),
+            action or HomeAction(undo),
             home.act(calls, None if retracted is None else retracted.task),
-            awaited=wanted is not None,
+            awaited=action is not None,
         )
         pending.task.add_done_callback(lambda _task: self._ended(pending))
         self._latest = pending
-        return pending if wanted is not None else None
+        return pending if action is not None else None
 
     def retract(self) -> None:
         """Notes that the turn of the latest action was retracted: the next turn decides about the action."""

@@ -87,8 +87,8 @@ class HomeSkill:
             language = language_with(PACKAGE, code)
             sentences = SentenceTemplates(language, [read_skill(PACKAGE, code)])
             words = home_words(language, sentences.wording)
-            for said in sentences.wording.warm_up:
-                list(sentences.find_all(said))
+            for text in sentences.wording.warm_up:
+                list(sentences.find_all(text))
             self._tables[code] = _Tables(language, sentences, words, WordFolder(language, sentences.wording))
 
     def prepare(self, state: HomeState) -> None:
@@ -116,10 +116,10 @@ class HomeSkill:
     def match(self, text: str, code: str) -> Match | None:
         """See `MatchingSkill`."""
         tables, unknown = self._tables[code], None
-        for said, found in _matches(tables, text):
-            if _is_pronoun(tables, said):
+        for words, template_match in _matches(tables, text):
+            if _is_pronoun(tables, words):
                 return None  # "turn it off": see `follow_up`
-            match = self._match(tables, found, said, text)
+            match = self._match(tables, template_match, words, text)
             if match is not None and not match.open_ended:
                 return match
             unknown = unknown or match
@@ -136,48 +136,48 @@ class HomeSkill:
         if subject is None or not subject.name:
             return None
         matches = _matches(tables, text)
-        of_pronoun = ((said, found) for said, found in matches if _is_pronoun(tables, said))
-        replies = (self._match(tables, found, subject.name, subject.name) for _, found in of_pronoun)
+        of_pronoun = ((words, match) for words, match in matches if _is_pronoun(tables, words))
+        replies = (self._match(tables, match, subject.name, subject.name) for _, match in of_pronoun)
         return next((match for match in replies if match is not None and not match.open_ended), None)
 
     def _match(
-        self, tables: _Tables, found: TemplateMatch, said: str, text: str, *, is_answer: bool = False
+        self, tables: _Tables, match: TemplateMatch, words: str, text: str, *, is_answer: bool = False
     ) -> Match | None:
         state = self.home.state
         if state is None:
-            return self._unread(tables, said)
-        kinds, default, everything = _KINDS[found.intent]
-        if found.intent == "home_set":
-            kinds, default = _kinds_to_set(found, kinds)
+            return self._unread(tables, words)
+        kinds, default, everything = _KINDS[match.intent]
+        if match.intent == "home_set":
+            kinds, default = _kinds_to_set(match, kinds)
         meant: Found | Unclear | None
-        if not said:  # "next song": every player
+        if not words:  # "next song": every player
             meant = Found(tuple(device for device in state.devices if device.kind in kinds), by_name=False)
         else:
-            together, index = found.intent in _TOGETHER, tables.index_of(state)
-            only = HomeRequest.measures if found.intent == "home_temperature" else None
-            meant = index.find(said, kinds, default, everything, together=together, only=only, is_answer=is_answer)
-        request = HomeRequest(tables.language, self.home, found, self._what(tables, _as_written(said, text), meant))
+            together, index = match.intent in _TOGETHER, tables.index_of(state)
+            only = HomeRequest.measures if match.intent == "home_temperature" else None
+            meant = index.find(words, kinds, default, everything, together=together, only=only, is_answer=is_answer)
+        request = HomeRequest(tables.language, self.home, match, self._what(tables, _as_written(words, text), meant))
         if meant is None:
-            return self._unknown(tables, request, said, kinds)
+            return self._unknown(tables, request, words, kinds)
         if isinstance(meant, Unclear):
             return _match_of(request.ask_which(meant))
-        subject = ServiceAsked(SKILL, found, request.what if said else "")
+        subject = ServiceAsked(SKILL, match, request.what if words else "")
         current = {device.id: device for device in state.devices}
         devices = tuple(current[device.id] for device in meant.devices if device.id in current)
         answer = request.answer(devices)
         return None if answer is None else _match_of(replace(answer, subjects=(subject,)))
 
-    def _unread(self, tables: _Tables, said: str) -> Match | None:
+    def _unread(self, tables: _Tables, words: str) -> Match | None:
         """Returns the answer that the home is not reached, if the words are certainly about one."""
-        if not any(word in tables.words.kinds or word in tables.words.every for word in tables.fold(said)):
+        if not any(word in tables.words.kinds or word in tables.words.every for word in tables.fold(words)):
             return None
         fault = self.home.fault or "late"
         text = tables.language.say(f"home_{'refused' if fault == 'not_found' else fault}")
         return _match_of(SkillAnswer(text, SKILL, failed=True))
 
-    def _unknown(self, tables: _Tables, request: HomeRequest, said: str, kinds: Sequence[Kind]) -> Match | None:
+    def _unknown(self, tables: _Tables, request: HomeRequest, words: str, kinds: Sequence[Kind]) -> Match | None:
         """Returns the answer that the device may not be used, or is not in this home."""
-        meant = {tables.words.kinds.get(word) for word in tables.fold(said)}
+        meant = {tables.words.kinds.get(word) for word in tables.fold(words)}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
             return _match_of(request.say("home_guarded"))
         if request.match.intent not in _PLAIN_ORDERS or "named" in request.match.values:
@@ -185,11 +185,11 @@ class HomeSkill:
         unknown = SkillAnswer(request.say("home_unknown").text, SKILL, missing=True)
         return Match(SKILL, _reply(unknown), missing=True, open_ended=True, at_home=True)
 
-    def _what(self, tables: _Tables, said: str, meant: Found | Unclear | None) -> str:
+    def _what(self, tables: _Tables, device_words: str, meant: Found | Unclear | None) -> str:
         """Returns what is switched: the name of one device, else the user's words without an article."""
         if isinstance(meant, Found) and meant.by_name:
             return meant.devices[0].name
-        words = said.split()
+        words = device_words.split()
         while len(words) > 1 and all(word in tables.words.small for word in tables.fold(words[0])):
             words.pop(0)
         return " ".join(words)
@@ -197,30 +197,30 @@ class HomeSkill:
 
 def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
-    matches = [(_device_words(found), found) for found in tables.sentences.find_all(text)]
+    matches = [(_device_words(match), match) for match in tables.sentences.find_all(text)]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 
-def _is_pronoun(tables: _Tables, said: str) -> bool:
+def _is_pronoun(tables: _Tables, words: str) -> bool:
     """Returns whether the words for the devices are "it", "that"."""
-    return bool(said) and all(word in tables.words.pronouns for word in tables.fold(said))
+    return bool(words) and all(word in tables.words.pronouns for word in tables.fold(words))
 
 
-def _device_words(found: TemplateMatch) -> str:
+def _device_words(match: TemplateMatch) -> str:
     """Returns the words for the devices; "" without any."""
-    return " ".join(part for slot in ("target", "named", "more") if (part := found.values.get(slot)))
+    return " ".join(part for slot in ("target", "named", "more") if (part := match.values.get(slot)))
 
 
-def _as_written(said: str, text: str) -> str:
+def _as_written(words: str, text: str) -> str:
     """Returns the words with the capitals that they have in `text`."""
     written = {word.strip(".,?!;:").lower(): word.strip(".,?!;:") for word in text.split()}
-    return " ".join(written.get(word, word) for word in said.split())
+    return " ".join(written.get(word, word) for word in words.split())
 
 
-def _kinds_to_set(found: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+def _kinds_to_set(match: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
     """Returns the kinds that can be set to a number, and the kinds that are meant if the user names only a place."""
-    aspect = found.values.get("aspect")
-    if found.values.get("measure") == "degrees" or aspect == "climate":
+    aspect = match.values.get("aspect")
+    if match.values.get("measure") == "degrees" or aspect == "climate":
         return ("climate",), ("climate",)
     if aspect is not None:
         only = tuple(kind for kind in kinds if kind == aspect)

@@ -55,9 +55,9 @@ class HomeRequest:
         shown = list(unclear.names[:MAX_ASKED])
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
-        said = self.say("home_which", names=names)
+        answer = self.say("home_which", names=names)
         question = WhichName(SKILL, self.match, tuple(shown))
-        return replace(said, question=question, question_text=said.text.partition(":")[0])
+        return replace(answer, question=question, question_text=answer.text.partition(":")[0])
 
     @staticmethod
     def measures(device: Device) -> bool:
@@ -74,8 +74,8 @@ class HomeRequest:
         faults = {fault: piece(f"home_{fault}") for fault in _FAULTS}
         late = piece("home_failed_late", what=self.what, fault=FAULT)
         action = HomeAction(tuple(calls), tuple(undo), (*faults.items(), ("", faults["refused"])), late)
-        said = self.say(answer, **fields)
-        return SkillAnswer(said.text, SKILL, action)
+        answer_text = self.say(answer, **fields)
+        return SkillAnswer(answer_text.text, SKILL, action)
 
     def switch(self, devices: Sequence[Device], *, on: bool) -> SkillAnswer:
         """Switches devices on or off, or starts a scene."""

@@ -60,7 +60,7 @@ class WordFolder:
         """Returns the words of `text`."""
         text = _AIR_CONDITIONER.sub("ac", _INITIALS.sub(r"\1\2\3\4", text))
         text = _ORDINALS[self._code].sub(
-            lambda found: str(num2words(int(found[1]), lang=self._code, to="ordinal")), text
+            lambda match: str(num2words(int(match[1]), lang=self._code, to="ordinal")), text
         )
         text = re.sub("[&+#]", " ", text)
         plain = plain_words(text.replace("'", " ").replace("’", " ").replace("-", " ").replace("_", " "), self._wording)

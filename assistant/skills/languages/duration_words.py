@@ -87,9 +87,9 @@ def keep_number_signs(text: str) -> str:
     Without this, both are lost when punctuation is removed.
     """
     text = text.replace("’", "'")
-    text = _MIXED.sub(lambda found: _one_number(found[1], *_VULGAR[found[2]].split("/")), text)
-    text = _PLAIN.sub(lambda found: _one_number(found[1], found[2], found[3]), text)
-    text = _COLON.sub(lambda found: f" {_RATIO} ".join(number for number in found.groups() if number), text)
+    text = _MIXED.sub(lambda match: _one_number(match[1], *_VULGAR[match[2]].split("/")), text)
+    text = _PLAIN.sub(lambda match: _one_number(match[1], match[2], match[3]), text)
+    text = _COLON.sub(lambda match: f" {_RATIO} ".join(number for number in match.groups() if number), text)
     return _ELIDED.sub("de ", _PRIMES.sub(r"\1 min \2", text))
 
 
@@ -102,24 +102,25 @@ def with_durations(words: tuple[str, ...], language: DurationWords, numerals: Nu
     """Returns `words` with each duration in seconds."""
     reader = _Reader(words, language, numerals)
     out: list[str] = []
-    at = 0
-    while at < len(words):
-        total, end = reader.duration(at)
-        if end == at or reader.plain:  # not a duration, or one that the templates understand
-            end = max(end, at + 1)
-            out += words[at:end]
-            at = end
+    position = 0
+    while position < len(words):
+        total, end = reader.duration(position)
+        if end == position or reader.plain:  # not a duration, or one that the templates understand
+            end = max(end, position + 1)
+            out += words[position:end]
+            position = end
             continue
         whole = total.denominator == 1
         out += (str(total) if whole else f"{total.numerator}{FRACTION_SLASH}{total.denominator}", language.second)
-        at = end
+        position = end
     return tuple(out)
 
 
 def contains_24_hour_time(words: tuple[str, ...], language: DurationWords) -> bool:
     """Returns whether `words` contain a 24-hour time such as "0700 hours"."""
     return any(
-        _IN_HUNDREDS.fullmatch(word) and word_or_empty(words, at + 1) in language.hours for at, word in enumerate(words)
+        _IN_HUNDREDS.fullmatch(word) and word_or_empty(words, index + 1) in language.hours
+        for index, word in enumerate(words)
     )
 
 
@@ -129,22 +130,22 @@ def with_24_hour_times(words: tuple[str, ...], language: DurationWords, numerals
     Examples of such times: "oh six thirty", "0700 hours".
     """
     out: list[str] = []
-    found = "hundred" in words and bool(language.hours)
-    at = 0
-    while at < len(words):
-        word, following = words[at], word_or_empty(words, at + 1)
+    has_hundred = "hundred" in words and bool(language.hours)
+    position = 0
+    while position < len(words):
+        word, following = words[position], word_or_empty(words, position + 1)
         digit, _ = numerals.number((following,), 0) if word in language.zeros else (None, 0)
         if digit is not None and digit.denominator == 1 and 0 <= digit < 10:
             out.append(f"0{digit}")
-            found, at = True, at + 2
+            has_hundred, position = True, position + 2
             continue
         if _IN_HUNDREDS.fullmatch(word):
             out.append(f"0{word}" if following in language.hours else word)
-            found = True
-        elif word not in ({_RATIO, *language.hours} if found else {_RATIO}):
+            has_hundred = True
+        elif word not in ({_RATIO, *language.hours} if has_hundred else {_RATIO}):
             out.append(word)
-        found = found or word.startswith("0")
-        at += 1
+        has_hundred = has_hundred or word.startswith("0")
+        position += 1
     return tuple(out)
 
 
@@ -161,16 +162,16 @@ class _Reader:
         self._numerals = numerals
         self.plain = True
         known = language.units.keys() | language.short_units.keys() | {_RATIO}
-        self._units_at = [at for at, word in enumerate(words) if word.removeprefix("d'") in known]
+        self._units_at = [index for index, word in enumerate(words) if word.removeprefix("d'") in known]
 
-    def duration(self, at: int) -> tuple[Fraction, int]:
+    def duration(self, position: int) -> tuple[Fraction, int]:
         """Reads a duration, in seconds."""
         self.plain = True
-        if not any(at <= unit_at <= at + _MAX_NUMBER_WORDS for unit_at in self._units_at):
-            return Fraction(0), at
-        total, unit_s, end = self._part(at)
-        if end == at:
-            return Fraction(0), at
+        if not any(position <= unit_at <= position + _MAX_NUMBER_WORDS for unit_at in self._units_at):
+            return Fraction(0), position
+        total, unit_s, end = self._part(position)
+        if end == position:
+            return Fraction(0), position
         while True:
             begin = end + (word_or_empty(self._words, end) in self._language.ands)
             value, smaller_s, part_end = self._part(begin)
@@ -178,25 +179,25 @@ class _Reader:
                 break
             total, unit_s, end = total + value, smaller_s, part_end
         value, end = self._smaller_part(end, unit_s)
-        if value or any(FRACTION_SLASH in word for word in self._words[at:end]):
+        if value or any(FRACTION_SLASH in word for word in self._words[position:end]):
             self.plain = False
         return total + value, end
 
-    def _part(self, at: int) -> tuple[Fraction, int, int]:
+    def _part(self, position: int) -> tuple[Fraction, int, int]:
         """Reads a number with a unit and its smaller parts. Returns the seconds, the unit and the end."""
         language = self._language
-        amount, end = self._amount(at)
+        amount, end = self._amount(position)
         if amount is None:
-            alone = language.unit_alone and self._fraction(at + 1, joined=True)[0]
+            alone = language.unit_alone and self._fraction(position + 1, joined=True)[0]
             if not alone:
-                return Fraction(0), 0, at
+                return Fraction(0), 0, position
             amount, self.plain = Fraction(1), False
         elif (split := self._split_by_colon(amount, end))[1] > end:
             self.plain = False
             return *split[0], split[1]
         unit_s = self._unit(end)
         if unit_s is None:
-            return Fraction(0), 0, at
+            return Fraction(0), 0, position
         more, after = self._fraction(end + 1, joined=not language.fraction_without_and)
         whole = amount.denominator == 1
         if more and whole and self._unit(after) is None:
@@ -204,20 +205,20 @@ class _Reader:
             return (amount + more) * unit_s, unit_s, after
         return amount * unit_s, unit_s, end + 1
 
-    def _amount(self, at: int) -> tuple[Fraction | None, int]:
+    def _amount(self, position: int) -> tuple[Fraction | None, int]:
         """Reads the number before a unit."""
         language = self._language
-        fraction, end = self._fraction(at, joined=False, alone=True)
+        fraction, end = self._fraction(position, joined=False, alone=True)
         if fraction:
             self.plain = self.plain and self._unit(self._after_joint(end)) is None
             return fraction, self._after_joint(end)
-        value, end = self._numerals.number(self._words, at)
+        value, end = self._numerals.number(self._words, position)
         if value is None:
-            if word_or_empty(self._words, at) not in language.ones:
-                return None, at
-            value, end = Fraction(1), at + 1
+            if word_or_empty(self._words, position) not in language.ones:
+                return None, position
+            value, end = Fraction(1), position + 1
         if value <= 0:
-            return None, at
+            return None, position
         if value < 1:
             return value, self._after_joint(end)
         more, after = self._fraction(end, joined=True)
@@ -228,55 +229,55 @@ class _Reader:
             return value + more, after
         return value, end
 
-    def _fraction(self, at: int, *, joined: bool, alone: bool = False) -> tuple[Fraction, int]:
+    def _fraction(self, position: int, *, joined: bool, alone: bool = False) -> tuple[Fraction, int]:
         """Reads a fraction, after a word of `ands` if `joined`. Returns 0 if there is none."""
-        begin = at
-        if word_or_empty(self._words, at) in self._language.ands and not alone:
+        begin = position
+        if word_or_empty(self._words, position) in self._language.ands and not alone:
             begin += 1
         elif joined:
-            return Fraction(0), at
+            return Fraction(0), position
         above, slash, below = word_or_empty(self._words, begin).partition(FRACTION_SLASH)
         if slash and above.isdecimal() and below.isdecimal() and int(above) < int(below):
             return Fraction(int(above), int(below)), begin + 1
         for run, value in self._language.fractions.items():
             if self._words[begin : begin + len(run)] == run:
                 return value, begin + len(run)
-        return Fraction(0), at
+        return Fraction(0), position
 
-    def _after_joint(self, at: int) -> int:
+    def _after_joint(self, position: int) -> int:
         for joint in self._language.joints:
-            if self._words[at : at + len(joint)] == joint:
-                return at + len(joint)
-        return at
+            if self._words[position : position + len(joint)] == joint:
+                return position + len(joint)
+        return position
 
-    def _unit(self, at: int) -> int | None:
-        word = word_or_empty(self._words, at)
+    def _unit(self, position: int) -> int | None:
+        word = word_or_empty(self._words, position)
         unit_s = self._language.units.get(word.removeprefix("d'"))
-        if unit_s is None and at and word_or_empty(self._words, at - 1)[-1:].isdigit():
+        if unit_s is None and position and word_or_empty(self._words, position - 1)[-1:].isdigit():
             unit_s = self._language.short_units.get(word)
             self.plain = self.plain and unit_s is None
         if unit_s not in _KNOWN_UNITS:
             self.plain = False
         return unit_s
 
-    def _split_by_colon(self, amount: Fraction, at: int) -> tuple[tuple[Fraction, int], int]:
+    def _split_by_colon(self, amount: Fraction, position: int) -> tuple[tuple[Fraction, int], int]:
         """Reads "2:30 minutes" or "1:30:00". Returns the seconds, the unit of the last number and the end."""
         numbers = [amount]
-        while word_or_empty(self._words, at) == _RATIO and word_or_empty(self._words, at + 1).isdecimal():
-            numbers.append(Fraction(self._words[at + 1]))
-            at += 2
-        unit_s = self._unit(at)
+        while word_or_empty(self._words, position) == _RATIO and word_or_empty(self._words, position + 1).isdecimal():
+            numbers.append(Fraction(self._words[position + 1]))
+            position += 2
+        unit_s = self._unit(position)
         if len(numbers) == 3 and unit_s in {3600, None}:
-            return (numbers[0] * 3600 + numbers[1] * 60 + numbers[2], 1), at + (unit_s is not None)
+            return (numbers[0] * 3600 + numbers[1] * 60 + numbers[2], 1), position + (unit_s is not None)
         if len(numbers) != 2 or unit_s not in _BELOW:
             return (Fraction(0), 0), 0
-        return (numbers[0] * unit_s + numbers[1] * _BELOW[unit_s], _BELOW[unit_s]), at + 1
+        return (numbers[0] * unit_s + numbers[1] * _BELOW[unit_s], _BELOW[unit_s]), position + 1
 
-    def _smaller_part(self, at: int, unit_s: int) -> tuple[Fraction, int]:
+    def _smaller_part(self, position: int, unit_s: int) -> tuple[Fraction, int]:
         """Reads "1 minute 30": a number in the next smaller unit."""
-        begin = at + (word_or_empty(self._words, at) in self._language.ands)
+        begin = position + (word_or_empty(self._words, position) in self._language.ands)
         value, end = self._numerals.number(self._words, begin)
         smaller_s = _BELOW.get(unit_s)
         if value is None or smaller_s is None or value.denominator > 1 or not 0 < value < 60:
-            return Fraction(0), at
+            return Fraction(0), position
         return value * smaller_s, end

@@ -121,13 +121,13 @@ class Phrases(Protocol):
     def time_is(self, moment: time) -> str:
         """Returns the time of day: "it's 10:43 PM"."""
 
-    def moment(self, at: datetime, days: int) -> str:
+    def moment(self, local_time: datetime, days: int) -> str:
         """Returns when an alarm rings, `days` days from today: "7 AM tomorrow".
 
         A day more than six days away or ago is named with its date.
         """
 
-    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+    def repeated(self, local_time: time, weekdays: tuple[int, ...]) -> str:
         """Returns when an alarm rings again and again: "7 AM every weekday"."""
 
     def full_date(self, day: date) -> str:
@@ -171,7 +171,7 @@ class Phrases(Protocol):
         At least one of `name` and `seconds` is given.
         """
 
-    def place(self, said: str) -> str:
+    def place(self, text: str) -> str:
         """Returns a place as named in the template: "in Tokyo"."""
 
 

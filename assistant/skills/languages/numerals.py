@@ -15,11 +15,11 @@ FRACTION_SLASH = "⁄"
 class Numerals(Protocol):
     """Reads the numbers of one language."""
 
-    def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Returns whether the word at `at` makes the following number negative."""
+    def sign(self, words: tuple[str, ...], position: int) -> bool:
+        """Returns whether the word at `position` makes the following number negative."""
 
-    def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
+    def number(self, words: tuple[str, ...], position: int) -> tuple[Fraction | None, int]:
+        """Returns the number that begins at `position` and its end; (None, at) if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,25 @@ def find_numbers(words: tuple[str, ...], numerals: Numerals) -> NumberedWords:
     """Replaces every number in `words` (lower case, without punctuation) by its index."""
     out: list[str] = []
     numbers: list[Fraction] = []
-    said: list[str] = []
-    at = 0
-    while at < len(words):
-        negative = numerals.sign(words, at) and (not out or not out[-1].isdigit())
-        value, end = numerals.number(words, at + negative)
+    number_words: list[str] = []
+    position = 0
+    while position < len(words):
+        negative = numerals.sign(words, position) and (not out or not out[-1].isdigit())
+        value, end = numerals.number(words, position + negative)
         if value is None:
-            out.append(words[at])
-            at += 1
+            out.append(words[position])
+            position += 1
             continue
         out.append(str(len(numbers)))
         numbers.append(-value if negative else value)
-        said.append(" ".join(words[at:end]))
-        at = end
-    return NumberedWords(tuple(out), tuple(numbers), tuple(said))
+        number_words.append(" ".join(words[position:end]))
+        position = end
+    return NumberedWords(tuple(out), tuple(numbers), tuple(number_words))
 
 
-def word_or_empty(words: tuple[str, ...], at: int) -> str:
-    """Returns the word at `at`; "" after the last word."""
-    return words[at] if at < len(words) else ""
+def word_or_empty(words: tuple[str, ...], position: int) -> str:
+    """Returns the word at `position`; "" after the last word."""
+    return words[position] if position < len(words) else ""
 
 
 def written_number(word: str, thousands: str, decimal: str) -> Fraction | None:
@@ -103,33 +103,33 @@ class TableNumerals:
     thousands: str = "."
     decimal: str = ","
 
-    def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Returns whether the word at `at` makes the following number negative."""
-        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_after)
+    def sign(self, words: tuple[str, ...], position: int) -> bool:
+        """Returns whether the word at `position` makes the following number negative."""
+        return words[position] in self.signs and not (position and words[position - 1] in self.no_sign_after)
 
-    def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
-        word = word_or_empty(words, at)
-        if word in self.articles and not self._is_number(words, at):
-            return None, at
+    def number(self, words: tuple[str, ...], position: int) -> tuple[Fraction | None, int]:
+        """Returns the number that begins at `position` and its end; (None, at) if there is none."""
+        word = word_or_empty(words, position)
+        if word in self.articles and not self._is_number(words, position):
+            return None, position
         written = written_number(word, self.thousands, self.decimal)
-        value, end = (written, at + 1) if written is not None else self._cardinal(words, at)
+        value, end = (written, position + 1) if written is not None else self._cardinal(words, position)
         if value is None:
-            return None, at
+            return None, position
         value, end = self._with_decimals(words, value, end)
         value, end = self._with_half(words, value, end)
         while (scale := self.scales.get(word_or_empty(words, end))) is not None:  # "trois virgule cinq millions"
             value, end = value * scale, end + 1
         return value, end
 
-    def _is_number(self, words: tuple[str, ...], at: int) -> bool:
-        """Returns whether the article at `at` is a number: in "una milla", "deux plus un"; not in "una moneda"."""
-        after = word_or_empty(words, at + 1)
+    def _is_number(self, words: tuple[str, ...], position: int) -> bool:
+        """Returns whether the article at `position` is a number, as in "una milla", and not in "una moneda"."""
+        after = word_or_empty(words, position + 1)
         return after in self.counted or after in self.scales or after in self.points
 
-    def _cardinal(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
+    def _cardinal(self, words: tuple[str, ...], position: int) -> tuple[Fraction | None, int]:
         """Reads thousands, millions, ... in descending order, each with a factor below one thousand."""
-        total, end, previous = 0, at, max(self.scales.values()) * 1000
+        total, end, previous = 0, position, max(self.scales.values()) * 1000
         while end < len(words):
             group, group_end = self._below_thousand(words, end)
             scale = self.scales.get(word_or_empty(words, group_end), 1)
@@ -137,33 +137,33 @@ class TableNumerals:
                 break
             total += (1 if group is None else group) * scale
             end, previous = group_end + (scale > 1), scale
-        return (Fraction(total), end) if end > at else (None, at)
+        return (Fraction(total), end) if end > position else (None, position)
 
-    def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
+    def _below_thousand(self, words: tuple[str, ...], position: int) -> tuple[int | None, int]:
         for length, runs in self.below_thousand.items():  # the longest runs first
-            value = runs.get(words[at : at + length])
+            value = runs.get(words[position : position + length])
             if value is not None:
-                return value, at + length
-        return None, at
+                return value, position + length
+        return None, position
 
-    def _with_decimals(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
+    def _with_decimals(self, words: tuple[str, ...], value: Fraction, position: int) -> tuple[Fraction, int]:
         """Reads the decimals after a word such as "Komma": single digits, or a number below a hundred."""
-        if word_or_empty(words, at) not in self.points:
-            return value, at
-        text, end = "", at + 1
+        if word_or_empty(words, position) not in self.points:
+            return value, position
+        text, end = "", position + 1
         while len(text) < MAX_DIGITS:
             word = word_or_empty(words, end)
             digit, digit_end = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
             if digit is None or (text and len(str(digit)) > 1):
                 break
             text, end = text + str(digit), digit_end
-        return (value + Fraction(f"0.{text}"), end) if 0 < len(text) <= MAX_DIGITS else (value, at)
+        return (value + Fraction(f"0.{text}"), end) if 0 < len(text) <= MAX_DIGITS else (value, position)
 
-    def _with_half(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
+    def _with_half(self, words: tuple[str, ...], value: Fraction, position: int) -> tuple[Fraction, int]:
         for run, part in self.halves.items():
-            if words[at : at + len(run)] == run:
-                return value + part, at + len(run)
-        return value, at
+            if words[position : position + len(run)] == run:
+                return value + part, position + len(run)
+        return value, position
 
 
 def runs_by_length(runs: Mapping[str, int]) -> dict[int, dict[tuple[str, ...], int]]:

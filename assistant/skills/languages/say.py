@@ -77,6 +77,6 @@ def _write_scientific(value: Fraction, marks: NumberMarks) -> str:
     return f"{about}{sign}{_write_decimal(mantissa, 2, marks)} × 10{exponent}"
 
 
-def title(said: str, small: frozenset[str]) -> str:
+def title(text: str, small: frozenset[str]) -> str:
     """Capitalizes every word except those in `small`: "in New York"."""
-    return " ".join(word if word in small else word[:1].upper() + word[1:] for word in said.split())
+    return " ".join(word if word in small else word[:1].upper() + word[1:] for word in text.split())

@@ -89,7 +89,7 @@ class SentenceTemplates:
         """`files`: of the skills whose templates these are; None for skills that share their sentences."""
         loaded = load_intents(language, shared_files(language.code) if files is None else files)
         dialog = {name: intent for name, intent in loaded.intents.items() if name.startswith(_DIALOG)}
-        self.intents = replace(loaded, intents={n: one for n, one in loaded.intents.items() if n not in dialog})
+        self.intents = replace(loaded, intents={n: intent for n, intent in loaded.intents.items() if n not in dialog})
         self._dialog = replace(loaded, intents=dialog)
         of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
         self._timed = replace(self.intents, intents=of_times)
@@ -106,8 +106,8 @@ class SentenceTemplates:
 
         If none matches, durations and times of day are rewritten into the form of the templates and matched again.
         """
-        found = self._find(text)
-        return None if found is None else _with_capitals(found, text)
+        match = self._find(text)
+        return None if match is None else _with_capitals(match, text)
 
     def find_all(self, text: str) -> Iterator[TemplateMatch]:
         """Yields every way in which a template matches all of `text`, without rewriting it."""
@@ -127,10 +127,10 @@ class SentenceTemplates:
         timed = plain_words(keep_number_signs(text.lower()), wording)
         rewritten = (form(timed, self._duration_words, self._numerals) for form in (with_24_hour_times, with_durations))
         tried = (words, *rewritten)
-        every = (*tried, *(without_frame(one, wording) for one in tried))
-        for found in self._match_all(every, self._dialog):
-            if found.numbers.get(_ONE, 1) == 1:  # "the second one", not "the second two"
-                yield found
+        every = (*tried, *(without_frame(words, wording) for words in tried))
+        for match in self._match_all(every, self._dialog):
+            if match.numbers.get(_ONE, 1) == 1:  # "the second one", not "the second two"
+                yield match
 
     def _match_all(self, tried: Iterable[tuple[str, ...]], intents: Intents) -> Iterator[TemplateMatch]:
         for words in dict.fromkeys(tried):
@@ -145,11 +145,11 @@ class SentenceTemplates:
     def _find(self, text: str) -> TemplateMatch | None:
         words = plain_words(text, self.wording)
         # "0700 hours" is not a duration, although a template would match it as one.
-        if contains_24_hour_time(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
-            return found
+        if contains_24_hour_time(words, self._duration_words) and (match := self._match_timed(text, words)) is not None:
+            return match
         bare = without_frame(words, self.wording)
-        found = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
-        return found or self._match_timed(text, words)
+        match = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
+        return match or self._match_timed(text, words)
 
     def _match_timed(self, text: str, words: tuple[str, ...]) -> TemplateMatch | None:
         timed = plain_words(keep_number_signs(text.lower()), self.wording)
@@ -158,8 +158,8 @@ class SentenceTemplates:
             other = in_form(timed, self._duration_words, self._numerals)
             if other not in tried:
                 tried.add(other)
-                if (found := self._match(without_frame(other, self.wording), self._timed)) is not None:
-                    return found
+                if (match := self._match(without_frame(other, self.wording), self._timed)) is not None:
+                    return match
         return None
 
     def recognized_words(self, text: str) -> tuple[str, ...]:
@@ -175,11 +175,11 @@ class SentenceTemplates:
         for result in recognize_all(text, intents):
             if not (_matches_whole_words(result, text) and _names_are_plausible(result, self.wording)):
                 continue
-            found = _template_match(result, numbered)
-            if _TASK not in found.values:
-                return found
-            if best is None or _preference(found) > _preference(best):
-                best = found
+            match = _template_match(result, numbered)
+            if _TASK not in match.values:
+                return match
+            if best is None or _preference(match) > _preference(best):
+                best = match
         return best
 
 
@@ -215,16 +215,16 @@ def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
 
 def _template_match(result: RecognizeResult, numbered: NumberedWords) -> TemplateMatch:
     values: dict[str, str] = {}
-    said: dict[str, str] = {}
+    words: dict[str, str] = {}
     numbers: dict[str, Fraction] = {}
     for entity in result.entities_list:
         if isinstance(entity.value, int):
-            numbers[entity.name], said[entity.name] = (
+            numbers[entity.name], words[entity.name] = (
                 numbered.numbers[entity.value],
                 numbered.number_words[entity.value],
             )
         else:
-            values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
+            values[entity.name], words[entity.name] = str(entity.value).strip(), entity.text.strip()
     if _TASK in values:
         values[_TASK] = _task(values[_TASK], numbered)
     values |= {slot: _as_said(values[slot], numbered) for slot in _FREE if slot in values}
@@ -232,7 +232,7 @@ def _template_match(result: RecognizeResult, numbered: NumberedWords) -> Templat
     answer = str(beside["answer"]) if "answer" in beside else None
     ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
     open_ended = len(" ".join(numbered.words)) in ends
-    return TemplateMatch(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")), open_ended)
+    return TemplateMatch(result.intent.name, values, words, numbers, answer, bool(beside.get("missing")), open_ended)
 
 
 def _task(matched: str, numbered: NumberedWords) -> str:
@@ -247,22 +247,22 @@ def _as_said(matched: str, numbered: NumberedWords) -> str:
     return " ".join(numbered.number_words[int(word)] if word.isdecimal() else word for word in matched.split())
 
 
-def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:
+def _preference(match: TemplateMatch) -> tuple[bool, int, bool, int]:
     """Ranks matches of a reminder: one with a time first, then one with a day, then one with the time before the task.
 
     A task after the time is as short as possible, so that the time keeps all its words. One before the time is as long
     as possible: "meet Bob at five" in "remind me to meet Bob at five at four". With a weekday it is short, so that
     the "on" in "on Monday" is no part of it.
     """
-    length = len(found.values[_TASK])
-    shortest = found.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(found.values)
-    days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in found.values), default=0)
-    return found.intent != "reminder_open", days, found.open_ended, -length if shortest else length
+    length = len(match.values[_TASK])
+    shortest = match.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(match.values)
+    days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in match.values), default=0)
+    return match.intent != "reminder_open", days, match.open_ended, -length if shortest else length
 
 
-def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:
+def _with_capitals(match: TemplateMatch, text: str) -> TemplateMatch:
     """Returns the match with its task as it is written in `text`, unless punctuation or a contraction differs."""
-    task = found.values.get(_TASK)
-    if task is None or (at := text.lower().find(task)) < 0 or len(text.lower()) != len(text):
-        return found
-    return replace(found, values={**found.values, _TASK: text[at : at + len(task)]})
+    task = match.values.get(_TASK)
+    if task is None or (position := text.lower().find(task)) < 0 or len(text.lower()) != len(text):
+        return match
+    return replace(match, values={**match.values, _TASK: text[position : position + len(task)]})

@@ -66,7 +66,7 @@ def wording_of(data: Mapping[str, Any]) -> Wording:
         {str(short): str(long) for short, long in data["contractions"].items()},
         _longest_first(data["openings"]),
         _longest_first(data["closings"]),
-        {str(sign): str(said) for sign, said in data["signs"].items()},
+        {str(sign): str(word) for sign, word in data["signs"].items()},
         frozenset(data["silent"]),
         frozenset(data["hesitations"].split()),
         str(data["minus"]),
@@ -94,12 +94,12 @@ def plain_words(text: str, wording: Wording) -> tuple[str, ...]:
         lowered = lowered.replace(long, short)
     marks = _marks_in_figures(lowered, wording)
     words: list[str] = []
-    for found in wording.token.finditer(lowered):
-        piece = "".join(found.group().split())  # some languages put a space between thousands
-        if found.start() in marks:
+    for match in wording.token.finditer(lowered):
+        piece = "".join(match.group().split())  # some languages put a space between thousands
+        if match.start() in marks:
             words.append(_MARKS[piece])
         elif piece == "-":
-            words.extend(_hyphen(lowered, found.start(), wording))
+            words.extend(_hyphen(lowered, match.start(), wording))
         elif piece not in wording.silent and piece not in wording.hesitations:
             spoken = wording.contractions.get(piece) or wording.signs.get(piece) or piece
             words.extend(spoken.split())
@@ -113,21 +113,21 @@ def _marks_in_figures(text: str, wording: Wording) -> set[int]:
     """
     is_sum = _SUM.search(text) is not None or wording.calculating.search(text) is not None
     return {
-        at
+        index
         for figures in _FIGURES.finditer(text)
         if not is_sum or len(re.findall("[/-]", figures.group())) > 1
-        for at in range(*figures.span())
-        if text[at] in _MARKS
+        for index in range(*figures.span())
+        if text[index] in _MARKS
     }
 
 
-def _hyphen(text: str, at: int, wording: Wording) -> tuple[str, ...]:
+def _hyphen(text: str, position: int, wording: Wording) -> tuple[str, ...]:
     """Returns the words for a hyphen: minus in "5 - 3" and "-5", none in "twenty-five". "3--2" is not understood."""
-    before, after = text[:at], text[at + 1 :].lstrip()
+    before, after = text[:position], text[position + 1 :].lstrip()
     negative = after.lstrip("- ")
     if not _NUMBER.match(negative) and not negative.startswith(wording.minus):
         return ("-",) if after[:1] in wording.signs else ()
-    return ("-",) if "-" in (before[-1:], text[at + 1 : at + 2]) else (wording.minus,)
+    return ("-",) if "-" in (before[-1:], text[position + 1 : position + 2]) else (wording.minus,)
 
 
 def without_frame(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:

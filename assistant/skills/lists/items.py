@@ -61,14 +61,14 @@ class ListChange:
 
 def items_of(items: Iterable[ListItem], list_name: str) -> tuple[ListItem, ...]:
     """Returns the items of one list. Capitals in its name do not matter."""
-    return tuple(one for one in items if one.list_name.casefold() == list_name.casefold())
+    return tuple(item for item in items if item.list_name.casefold() == list_name.casefold())
 
 
 def list_names(items: Iterable[ListItem]) -> tuple[str, ...]:
     """Returns the names of the lists with items: shopping first, notes last, the others in order of their items."""
     names: dict[str, str] = {}
-    for one in items:
-        names.setdefault(one.list_name.casefold(), one.list_name)
+    for item in items:
+        names.setdefault(item.list_name.casefold(), item.list_name)
     return tuple(sorted(names.values(), key=lambda name: (name == NOTES, name != SHOPPING)))
 
 
@@ -83,7 +83,7 @@ def titled_lists(items: Iterable[ListItem]) -> Iterator[tuple[str, tuple[ListIte
 def changed(items: Sequence[ListItem], effect: ListEffect) -> tuple[ListItem, ...]:
     """Returns the items as they will be after `effect`. New items have no key yet."""
     if isinstance(effect, RemoveItems):
-        return tuple(one for one in items if one.key not in effect.keys)
+        return tuple(item for item in items if item.key not in effect.keys)
     return (*items, *(ListItem("", effect.list_name, text, 0) for text in effect.texts))
 
 
@@ -115,35 +115,35 @@ class UserLists:
     @property
     def items(self) -> tuple[ListItem, ...]:
         """All items in order."""
-        return tuple(sorted(self._items.values(), key=lambda one: (one.position, one.key)))
+        return tuple(sorted(self._items.values(), key=lambda item: (item.position, item.key)))
 
     def change(self, effect: ListEffect) -> ListChange:
         """Applies an effect. Ignores items that are gone, and what exceeds `MAX_ITEMS`."""
         if isinstance(effect, RemoveItems):
             removed = tuple(self._items[key] for key in effect.keys if key in self._items)
-            self._store_changes({one.key: None for one in removed})
+            self._store_changes({item.key: None for item in removed})
             return ListChange(removed=removed)
         texts = effect.texts[: max(0, MAX_ITEMS - len(self._items))]
-        last = max((one.position for one in self._items.values()), default=0)
+        last = max((item.position for item in self._items.values()), default=0)
         added = tuple(
             ListItem(self.make_key(), effect.list_name, text[:MAX_ITEM_CHARS], last + number)
             for number, text in enumerate(texts, 1)
         )
-        self._store_changes({one.key: one for one in added})
+        self._store_changes({item.key: item for item in added})
         return ListChange(added)
 
     def revert(self, change: ListChange) -> None:
         """Undoes a change, because its turn was retracted."""
-        self._store_changes({one.key: None for one in change.added} | {one.key: one for one in change.removed})
+        self._store_changes({item.key: None for item in change.added} | {item.key: item for item in change.removed})
 
     def restore(self, items: Iterable[ListItem]) -> None:
         """Continues with the items of another process."""
-        self._store_changes({one.key: one for one in items})
+        self._store_changes({item.key: item for item in items})
 
     def adopt(self, rows: Iterable[ListItem]) -> None:
         """Takes over what is in the file, except what is pending here."""
-        items = {one.key: one for one in rows if one.key not in self.pending}
-        items |= {key: one for key, one in self.pending.items() if one is not None}
+        items = {row.key: row for row in rows if row.key not in self.pending}
+        items |= {key: item for key, item in self.pending.items() if item is not None}
         if items != self._items:
             self._items = items
             self.version += 1

@@ -35,18 +35,18 @@ def list_label(language: Language, list_name: str) -> str:
 # ---- lists ----
 
 
-def add_to_list(found: TemplateMatch, language: Language) -> Reply | None:
+def add_to_list(match: TemplateMatch, language: Language) -> Reply | None:
     """Adds items that are not on the list yet."""
-    if "items" not in found.values:
+    if "items" not in match.values:
         return None
-    texts = split_items(found.values["items"], list_words(language.code).items, language.numerals)
+    texts = split_items(match.values["items"], list_words(language.code).items, language.numerals)
     if not texts:
         return None
 
     def reply(context: SkillContext) -> SkillAnswer:
-        name = _list_name(found, context)
+        name = _list_name(match, context)
         on_list = items_of(context.lists, name)
-        present = [one.text for text in texts if (one := _alike(on_list, text, language)) is not None]
+        present = [known_item.text for text in texts if (known_item := _alike(on_list, text, language)) is not None]
         new = tuple(text for text in texts if _alike(on_list, text, language) is None)
         if len(context.lists) + len(new) > MAX_ITEMS:
             return _answer(language.say("lists_full", count=language.phrases.count(MAX_ITEMS)), name)
@@ -60,21 +60,21 @@ def add_to_list(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def ask_for_items(found: TemplateMatch, language: Language) -> Reply:
+def ask_for_items(match: TemplateMatch, language: Language) -> Reply:
     """Asks what to add to a list."""
 
     def reply(context: SkillContext) -> Asking:
-        request = replace(found, intent="list_add", values={**found.values, "list": _list_name(found, context)})
+        request = replace(match, intent="list_add", values={**match.values, "list": _list_name(match, context)})
         return Asking(language.say("list_what"), MissingSlot(request, "items"))
 
     return reply
 
 
-def read_list(found: TemplateMatch, language: Language) -> Reply:
+def read_list(match: TemplateMatch, language: Language) -> Reply:
     """Tells what is on a list."""
 
     def reply(context: SkillContext) -> SkillAnswer:
-        name = _list_name(found, context)
+        name = _list_name(match, context)
         items, label = items_of(context.lists, name), list_label(language, name)
         if not items:
             return _answer(language.say("list_empty", list=label), name)
@@ -85,44 +85,44 @@ def read_list(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def tell_whether_on_list(found: TemplateMatch, language: Language) -> Reply | None:
+def tell_whether_on_list(match: TemplateMatch, language: Language) -> Reply | None:
     """Says whether something is on a list."""
-    texts = split_items(found.values["items"], list_words(language.code).items, language.numerals)
+    texts = split_items(match.values["items"], list_words(language.code).items, language.numerals)
     if not texts:
         return None
 
     def reply(context: SkillContext) -> SkillAnswer:
-        name = _list_name(found, context)
+        name = _list_name(match, context)
         on_list, label = items_of(context.lists, name), list_label(language, name)
         missing = [text for text in texts if not _named(on_list, text, language)]
         if missing:
-            said = language.say("list_lacks", of=len(missing), items=language.phrases.join(missing), list=label)
-            return _answer(said, name, texts)
+            text = language.say("list_lacks", of=len(missing), items=language.phrases.join(missing), list=label)
+            return _answer(text, name, texts)
         items = [_named(on_list, text, language)[0].text for text in texts]
-        said = language.say("list_has", of=len(items), items=language.phrases.join(items), list=label)
-        return _answer(said, name, tuple(items))
+        text = language.say("list_has", of=len(items), items=language.phrases.join(items), list=label)
+        return _answer(text, name, tuple(items))
 
     return reply
 
 
-def remove_from_list(found: TemplateMatch, language: Language) -> Reply | None:
+def remove_from_list(match: TemplateMatch, language: Language) -> Reply | None:
     """Removes items by their names, or one by its position."""
-    if "nth" in found.values:
-        return lambda context: _remove_nth(found, language, context)
-    texts = split_items(found.values.get("items", ""), list_words(language.code).items, language.numerals)
+    if "nth" in match.values:
+        return lambda context: _remove_nth(match, language, context)
+    texts = split_items(match.values.get("items", ""), list_words(language.code).items, language.numerals)
     if not texts:
         return None
 
     def reply(context: SkillContext) -> SkillAnswer | Asking:
-        name = _list_name(found, context)
+        name = _list_name(match, context)
         on_list, label = items_of(context.lists, name), list_label(language, name)
         gone: dict[str, ListItem] = {}
         missing: list[str] = []
         for text in texts:
             named = _named(on_list, text, language)
-            if len(named) > 1 and len({one.text.casefold() for one in named}) > 1:
-                return _ask_which(found, language, named)
-            gone |= {one.key: one for one in named}
+            if len(named) > 1 and len({item.text.casefold() for item in named}) > 1:
+                return _ask_which(match, language, named)
+            gone |= {item.key: item for item in named}
             missing += [] if named else [text]
         lacking = language.phrases.join(missing)
         answer = "note_lacks" if name == NOTES else "list_lacks_that"
@@ -132,14 +132,14 @@ def remove_from_list(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def _ask_which(found: TemplateMatch, language: Language, named: Sequence[ListItem]) -> Asking:
-    told = f" {language.piece('list_or')} ".join((", ".join(one.text for one in named[:-1]), named[-1].text))
-    request = replace(found, values={**found.values, "options": ITEM_BREAK.join(one.text for one in named)})
+def _ask_which(match: TemplateMatch, language: Language, named: Sequence[ListItem]) -> Asking:
+    told = f" {language.piece('list_or')} ".join((", ".join(item.text for item in named[:-1]), named[-1].text))
+    request = replace(match, values={**match.values, "options": ITEM_BREAK.join(item.text for item in named)})
     return Asking(language.say("list_which", items=told), MissingSlot(request, "items"))
 
 
-def _remove_nth(found: TemplateMatch, language: Language, context: SkillContext) -> SkillAnswer:
-    name, nth = _list_name(found, context), int(found.values["nth"])
+def _remove_nth(match: TemplateMatch, language: Language, context: SkillContext) -> SkillAnswer:
+    name, nth = _list_name(match, context), int(match.values["nth"])
     on_list, label = items_of(context.lists, name), list_label(language, name)
     if not on_list:
         return _answer(language.say("list_empty", list=label), name)
@@ -154,28 +154,28 @@ def _removed(language: Language, name: str, gone: tuple[ListItem, ...], parts: S
     if not gone:
         return _answer(" ".join(parts), name)
     if name == NOTES:
-        said = language.say("note_removed")
+        text = language.say("note_removed")
     else:
-        said = language.say("list_removed", items=language.phrases.join([one.text for one in gone]))
-    return _answer(" ".join([said, *parts]), name, (), RemoveItems(tuple(one.key for one in gone)))
+        text = language.say("list_removed", items=language.phrases.join([item.text for item in gone]))
+    return _answer(" ".join([text, *parts]), name, (), RemoveItems(tuple(item.key for item in gone)))
 
 
-def clear_list(found: TemplateMatch, language: Language) -> Reply:
+def clear_list(match: TemplateMatch, language: Language) -> Reply:
     """Removes all items of a list, after a confirmation."""
 
     def reply(context: SkillContext) -> SkillAnswer | Asking:
-        name = _list_name(found, context)
+        name = _list_name(match, context)
         items, label = items_of(context.lists, name), list_label(language, name)
         is_notes = name == NOTES
         if not items:
             return _answer(language.say("notes_none" if is_notes else "list_empty", list=label), name)
-        if "sure" not in found.values:
-            sure = replace(found, values={**found.values, "list": name, "sure": "yes"})
+        if "sure" not in match.values:
+            sure = replace(match, values={**match.values, "list": name, "sure": "yes"})
             count = language.phrases.count(len(items))
             asked = language.say("notes_sure" if is_notes else "list_sure", of=len(items), count=count)
             return Asking(asked, Confirm(sure))
-        said = language.say("notes_cleared" if is_notes else "list_cleared", list=label)
-        return _answer(said, name, (), RemoveItems(tuple(one.key for one in items)))
+        text = language.say("notes_cleared" if is_notes else "list_cleared", list=label)
+        return _answer(text, name, (), RemoveItems(tuple(item.key for item in items)))
 
     return reply
 
@@ -203,9 +203,9 @@ def tell_lists(_found: TemplateMatch, language: Language) -> Reply:
 # ---- notes ----
 
 
-def take_note(found: TemplateMatch, language: Language) -> Reply:
+def take_note(match: TemplateMatch, language: Language) -> Reply:
     """Keeps a note as it was said."""
-    note = found.values["note"]
+    note = match.values["note"]
     text = note[:1].upper() + note[1:]
 
     def reply(context: SkillContext) -> SkillAnswer:
@@ -216,9 +216,9 @@ def take_note(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def ask_for_note(found: TemplateMatch, language: Language) -> Reply:
+def ask_for_note(match: TemplateMatch, language: Language) -> Reply:
     """Asks for the words of a note."""
-    return lambda _context: Asking(language.say("note_what"), MissingSlot(replace(found, intent="note_add"), "note"))
+    return lambda _context: Asking(language.say("note_what"), MissingSlot(replace(match, intent="note_add"), "note"))
 
 
 def read_notes(_found: TemplateMatch, language: Language) -> Reply:
@@ -228,17 +228,17 @@ def read_notes(_found: TemplateMatch, language: Language) -> Reply:
         notes = items_of(context.lists, NOTES)
         if not notes:
             return _answer(language.say("notes_none"), NOTES)
-        told = [one.text if one.text.endswith((".", "?", "!")) else f"{one.text}." for one in notes[-_MAX_TOLD:]]
-        said = language.say("notes_told", of=len(notes), count=language.phrases.count(len(notes)))
-        return _answer(" ".join([said, *told]), NOTES)
+        told = [note.text if note.text.endswith((".", "?", "!")) else f"{note.text}." for note in notes[-_MAX_TOLD:]]
+        text = language.say("notes_told", of=len(notes), count=language.phrases.count(len(notes)))
+        return _answer(" ".join([text, *told]), NOTES)
 
     return reply
 
 
-def remove_note(found: TemplateMatch, language: Language) -> Reply | None:
+def remove_note(match: TemplateMatch, language: Language) -> Reply | None:
     """Deletes a note: by its position, by words in it, else the last one."""
-    values = {"nth": "-1"} if not {"nth", "items"} & found.values.keys() else {}
-    request = replace(found, values={**found.values, **values, "list": NOTES})
+    values = {"nth": "-1"} if not {"nth", "items"} & match.values.keys() else {}
+    request = replace(match, values={**match.values, **values, "list": NOTES})
     remove = remove_from_list(request, language)
     if remove is None:
         return None
@@ -253,21 +253,23 @@ def remove_note(found: TemplateMatch, language: Language) -> Reply | None:
     return reply
 
 
-def clear_notes(found: TemplateMatch, language: Language) -> Reply:
+def clear_notes(match: TemplateMatch, language: Language) -> Reply:
     """Deletes all notes, after a confirmation."""
-    return clear_list(replace(found, values={**found.values, "list": NOTES}), language)
+    return clear_list(replace(match, values={**match.values, "list": NOTES}), language)
 
 
 # ---- shared ----
 
 
-def _list_name(found: TemplateMatch, context: SkillContext) -> str:
+def _list_name(match: TemplateMatch, context: SkillContext) -> str:
     """Returns the list that is meant: the one that is named, else the one named last, else the shopping list."""
-    if "list" in found.values:
-        named = found.values["list"]
-        return next((one for one in list_names(context.lists) if one.casefold() == named.casefold()), named)
+    if "list" in match.values:
+        named = match.values["list"]
+        return next((name for name in list_names(context.lists) if name.casefold() == named.casefold()), named)
     subjects = context.memory.subjects
-    last = next((one.name for one in subjects if isinstance(one, ListNamed) and one.name != NOTES), None)
+    last = next(
+        (subject.name for subject in subjects if isinstance(subject, ListNamed) and subject.name != NOTES), None
+    )
     return last or SHOPPING
 
 
@@ -277,7 +279,7 @@ def _answer(text: str, name: str, texts: tuple[str, ...] = (), effect: SkillEffe
 
 
 def _told(items: Sequence[ListItem], language: Language) -> str:
-    texts = [one.text for one in items]
+    texts = [item.text for item in items]
     told = language.phrases.join(texts[:_MAX_TOLD])
     more = len(texts) - _MAX_TOLD
     if more <= 0:
@@ -287,20 +289,20 @@ def _told(items: Sequence[ListItem], language: Language) -> str:
 
 def _alike(items: Sequence[ListItem], text: str, language: Language) -> ListItem | None:
     endings = language.phrases.plural_endings
-    return next((one for one in items if is_same_name(one.text.casefold(), text.casefold(), endings)), None)
+    return next((item for item in items if is_same_name(item.text.casefold(), text.casefold(), endings)), None)
 
 
 def _named(items: Sequence[ListItem], text: str, language: Language) -> tuple[ListItem, ...]:
     """Returns the items with this name; if there are none, the items that contain its words."""
-    endings, said = language.phrases.plural_endings, text.casefold()
-    if exact := tuple(one for one in items if is_same_name(one.text.casefold(), said, endings)):
+    endings, text_folded = language.phrases.plural_endings, text.casefold()
+    if exact := tuple(item for item in items if is_same_name(item.text.casefold(), text_folded, endings)):
         return exact
 
     def has(own: Sequence[str], word: str) -> bool:
-        return any(is_same_name(one, word, endings) for one in own)
+        return any(is_same_name(own_word, word, endings) for own_word in own)
 
-    words = said.split()
-    return tuple(one for one in items if all(has(one.text.casefold().split(), word) for word in words))
+    words = text_folded.split()
+    return tuple(item for item in items if all(has(item.text.casefold().split(), word) for word in words))
 
 
 LIST_REPLIES = {

@@ -56,18 +56,18 @@ class ListWords:
         """Returns the request about a list or note that all of `text` is; None if it is none."""
         if len(text) > _MAX_CHARS or self.keyword.search(text) is None:
             return None
-        found = next(self._matches(self.bare(text), self.requests), None)
-        return None if found is not None and "note" in found.values and text.rstrip().endswith("?") else found
+        match = next(self._matches(self.bare(text), self.requests), None)
+        return None if match is not None and "note" in match.values and text.rstrip().endswith("?") else match
 
     def find_follow_ups(self, text: str) -> Iterator[TemplateMatch]:
         """Yields the ways in which all of `text` may refer to the list named last."""
         bare = self.bare(text)
         whole = " ".join(text.replace("’", "'").split()).strip(" .!?…,¿¡")
         if len(whole.split()) <= _MAX_FOLLOWING_WORDS:
-            for said in dict.fromkeys((whole, bare)):  # "and" is also a polite opening
-                matches = self._matches(said, self.follow_ups)
+            for words in dict.fromkeys((whole, bare)):  # "and" is also a polite opening
+                matches = self._matches(words, self.follow_ups)
                 asks = text.rstrip().endswith("?")
-                yield from (one for one in matches if not asks or one.intent in _QUESTIONS)
+                yield from (match for match in matches if not asks or match.intent in _QUESTIONS)
 
     def bare(self, text: str) -> str:
         """Returns the text without politeness and the punctuation at its end."""
@@ -78,26 +78,26 @@ class ListWords:
     def _matches(self, text: str, patterns: Mapping[str, tuple[re.Pattern[str], ...]]) -> Iterator[TemplateMatch]:
         for intent, alternatives in patterns.items():
             for pattern in alternatives:
-                found = pattern.fullmatch(text)
-                values = None if found is None else self._values(found)
+                match = pattern.fullmatch(text)
+                values = None if match is None else self._values(match)
                 if values is not None:
                     yield TemplateMatch(
                         intent, values, dict(values), {}, None, missing=False, open_ended="note" in values
                     )
 
-    def _values(self, found: re.Match[str]) -> dict[str, str] | None:
+    def _values(self, match: re.Match[str]) -> dict[str, str] | None:
         """Returns the values of a match; None if its words cannot be a list or items."""
-        said = {slot: value for slot, value in found.groupdict().items() if value is not None}
+        slots = {slot: value for slot, value in match.groupdict().items() if value is not None}
         values: dict[str, str] = {}
-        if "list" in said:
-            name = " ".join(said["list"].split())
+        if "list" in slots:
+            name = " ".join(slots["list"].split())
             known = self.known.get(name.lower().replace("-", " "))
-            if known is None and said.get("owner", "").lower() not in self.owned:
+            if known is None and slots.get("owner", "").lower() not in self.owned:
                 return None
             if known != "":
                 values["list"] = known or name
-        if "items" in said:
-            items = said["items"].strip(" ,")
+        if "items" in slots:
+            items = slots["items"].strip(" ,")
             first = items.lower().split()[:1]
             if not first or self.listing.search(items) or _SENTENCE_END.search(items):
                 return None
@@ -105,16 +105,16 @@ class ListWords:
             if items.lower() in self.unlike_items or (first[0] in self.unlike_items and not with_article):
                 return None
             values["items"] = items[:MAX_ITEM_CHARS]
-        if "note" in said:
-            values["note"] = said["note"].strip(" .,;:!?")[:MAX_ITEM_CHARS]
-        if "nth" in said:
-            nth = said["nth"].lower()
+        if "note" in slots:
+            values["note"] = slots["note"].strip(" .,;:!?")[:MAX_ITEM_CHARS]
+        if "nth" in slots:
+            nth = slots["nth"].lower()
             values["nth"] = str(self.positions[nth] if nth in self.positions else int(re.sub(r"\D", "", nth)))
         return values
 
 
 def _phrases(phrases: Iterable[str]) -> str:
-    return "|".join(re.escape(one) for one in sorted(phrases, key=len, reverse=True))
+    return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
 
 
 @cache
@@ -122,8 +122,8 @@ def list_words(code: str) -> ListWords:
     """Reads the words of a language. Raises OSError or yaml.YAMLError if the installation is broken."""
     data = read_skill("assistant.skills.lists", code)
     wording = wording_of(read_yaml(code, "wording"))
-    openings = _phrases([*(" ".join(one) for one in wording.openings), *wording.hesitations, *data["openings"]])
-    closings = _phrases([*(" ".join(one) for one in wording.closings), *data["closings"]])
+    openings = _phrases([*(" ".join(opening) for opening in wording.openings), *wording.hesitations, *data["openings"]])
+    closings = _phrases([*(" ".join(closing) for closing in wording.closings), *data["closings"]])
     positions = {str(word): int(number) for number, words in data["positions"].items() for word in words.split()}
     rules: dict[str, str] = {
         **data["rules"],
@@ -154,14 +154,14 @@ def list_words(code: str) -> ListWords:
 
 
 def _known(data: Mapping[str, Any]) -> dict[str, str]:
-    known = {str(name): str(one) for one, names in data["known"].items() for name in names}
+    known = {str(name): str(list_name) for list_name, names in data["known"].items() for name in names}
     return known | {str(name): str(name) for name in data["common"]} | {str(name): "" for name in data["unnamed"]}
 
 
 def _compiled(patterns: Mapping[str, list[str]], rules: Mapping[str, str]) -> dict[str, tuple[re.Pattern[str], ...]]:
     def compiled(pattern: str) -> re.Pattern[str]:
         while _SLOT.search(pattern):
-            pattern = _SLOT.sub(lambda found: rules[found[1]], pattern)
+            pattern = _SLOT.sub(lambda match: rules[match[1]], pattern)
         return re.compile(pattern, re.IGNORECASE)
 
     return {intent: tuple(map(compiled, alternatives)) for intent, alternatives in patterns.items()}

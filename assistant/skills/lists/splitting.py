@@ -40,7 +40,7 @@ def split_items(text: str, words: ItemWords, numerals: Numerals) -> tuple[str, .
 def _parts(text: str, words: ItemWords) -> list[str]:
     whole: list[str] = []
     if words.together is not None:  # names with "and" are taken out
-        whole = [found.group() for found in words.together.finditer(text)]
+        whole = [match.group() for match in words.together.finditer(text)]
         text = words.together.sub(_STAND_IN, text)
     segments = [part for part in re.split(r"\s*[,;](?!\d)\s*", text) if part.strip()]
     parts: list[str] = []

@@ -15,32 +15,34 @@ _MAX_S = 6 * 86400  # from the seventh day on, the name of a weekday is ambiguou
 _MAX_LISTED = 4
 
 
-def set_reminder(found: TemplateMatch, language: Language) -> Reply | None:
+def set_reminder(match: TemplateMatch, language: Language) -> Reply | None:
     """Sets a reminder for a time of day. Asks for what is missing: what to remind of, or when."""
-    if "task" not in found.values:
-        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(found, "task"))
-    if not names_time(found):
-        return lambda _context: Asking(language.say("reminder_when"), MissingSlot(found, "moment"))
-    clock = find_clock(found)
-    if language.phrases.other_repeat.search(found.values["task"].casefold()):
+    if "task" not in match.values:
+        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(match, "task"))
+    if not names_time(match):
+        return lambda _context: Asking(language.say("reminder_when"), MissingSlot(match, "moment"))
+    clock = find_clock(match)
+    if language.phrases.other_repeat.search(match.values["task"].casefold()):
         return None  # "every other Monday" is understood only in part
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
-        at = clock.next(context.now, wake_up=False, by_day=True)
-        if at is None:
+        local_time = clock.next(context.now, wake_up=False, by_day=True)
+        if local_time is None:
             return language.say("alarm_has_passed")
-        return _set(language, not_past(at, context.now), found.values["task"], context, clock.rings_again_on(at))
+        return _set(
+            language, not_past(local_time, context.now), match.values["task"], context, clock.rings_again_on(local_time)
+        )
 
     return reply
 
 
-def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
+def set_reminder_in(match: TemplateMatch, language: Language) -> Reply:
     """Sets a reminder after a length of time. Asks what to remind of, if that is missing."""
-    if "task" not in found.values:
-        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(found, "task"))
-    seconds = duration_s(found)
+    if "task" not in match.values:
+        return lambda _context: Asking(language.say("reminder_of_what"), MissingSlot(match, "task"))
+    seconds = duration_s(match)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _MAX_S:
         return lambda _context: language.say("reminder_bounds")
@@ -48,39 +50,41 @@ def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         # Elapsed time, independent of clock changes.
-        at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
-        return _set(language, at.replace(tzinfo=None), found.values["task"], context)
+        local_time = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
+        return _set(language, local_time.replace(tzinfo=None), match.values["task"], context)
 
     return reply
 
 
-def set_incomplete_reminder(found: TemplateMatch, language: Language) -> Reply | None:
+def set_incomplete_reminder(match: TemplateMatch, language: Language) -> Reply | None:
     """Asks what to remind of, or when."""
-    if duration_s(found) is None:
-        return set_reminder(replace(found, intent="reminder_set"), language)
-    return set_reminder_in(replace(found, intent="reminder_in"), language)
+    if duration_s(match) is None:
+        return set_reminder(replace(match, intent="reminder_set"), language)
+    return set_reminder_in(replace(match, intent="reminder_in"), language)
 
 
-def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
+def cancel_reminders(match: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested reminders."""
-    task, everything, day = found.values.get("task"), "all" in found.values, find_day(found)
+    task, everything, day = match.values.get("task"), "all" in match.values, find_day(match)
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         reminders = context.running.reminders
         if not reminders:
             return language.say("no_reminder")
         if task is not None:
-            reminders = tuple(one for one in reminders if task.casefold() in (one.about or "").casefold())
+            reminders = tuple(
+                reminder for reminder in reminders if task.casefold() in (reminder.about or "").casefold()
+            )
         if day.is_named:
-            reminders = tuple(one for one in reminders if day.names(one, context.now))
+            reminders = tuple(reminder for reminder in reminders if day.names(reminder, context.now))
         if not reminders:
             return language.say("no_such_reminder")
         if len(reminders) > 1 and not everything:
-            question = WhichEntry(found, tuple(one.number for one in reminders))
+            question = WhichEntry(match, tuple(reminder.number for reminder in reminders))
             return Asking(language.say("which_reminder"), question, _list(language, reminders, context.now))
         count = language.phrases.count(len(reminders))
         text = language.say("reminder_cancelled", of=len(reminders), about=reminders[0].about or "", count=count)
-        return AnswerWithEffect(text, CancelAlarms(tuple(one.number for one in reminders)))
+        return AnswerWithEffect(text, CancelAlarms(tuple(reminder.number for reminder in reminders)))
 
     return reply
 
@@ -92,20 +96,24 @@ def tell_reminders(language: Language, context: SkillContext) -> str:
 
 
 def _set(
-    language: Language, at: datetime, task: str, context: SkillContext, weekdays: tuple[int, ...] = ()
+    language: Language, local_time: datetime, task: str, context: SkillContext, weekdays: tuple[int, ...] = ()
 ) -> str | AnswerWithEffect:
     if len(context.running.reminders) >= _MAX_REMINDERS:
         return language.say("reminders_enough", count=language.phrases.count(_MAX_REMINDERS))
-    text = language.say("reminder_set", moment=say_moment(language, at, context.now, weekdays), about=task)
-    return AnswerWithEffect(text, SetAlarm(at, language.say("reminder_rings", about=task), task, weekdays=weekdays))
+    text = language.say("reminder_set", moment=say_moment(language, local_time, context.now, weekdays), about=task)
+    return AnswerWithEffect(
+        text, SetAlarm(local_time, language.say("reminder_rings", about=task), task, weekdays=weekdays)
+    )
 
 
 def _list(language: Language, reminders: tuple[AlarmState, ...], now: datetime) -> str:
     told = [
         language.piece(
-            "the_reminder", moment=say_moment(language, one.local_time, now, one.weekdays), about=one.about or ""
+            "the_reminder",
+            moment=say_moment(language, reminder.local_time, now, reminder.weekdays),
+            about=reminder.about or "",
         )
-        for one in reminders[:_MAX_LISTED]
+        for reminder in reminders[:_MAX_LISTED]
     ]
     answer = "reminders" if len(reminders) <= _MAX_LISTED else "reminders_first"
     count = language.phrases.count(len(reminders))

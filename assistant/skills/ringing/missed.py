@@ -20,7 +20,7 @@ def missed_text(tag: str, missed: Sequence[Missed], now: datetime) -> str:
         now: Local time.
     """
     language = load_language(base_language(tag) or "en")
-    told = [_missed_sentence(language, one, now) for one in missed[-_MAX_LISTED:]]
+    told = [_missed_sentence(language, timer, now) for timer in missed[-_MAX_LISTED:]]
     sentence = language.say("unanswered" if missed[0].was_open else "missed", missed=language.phrases.join(told))
     more = len(missed) - len(told)
     return f"{sentence} {language.say('and_more', count=language.phrases.count(more))}" if more else sentence

@@ -9,16 +9,16 @@ _STOPPING = frozenset(("never_mind", "thanks", "greeting"))
 _CANCELLING = frozenset(("timer_cancel", "alarm_cancel", "reminder_cancel"))
 
 
-def only_stops_ring(words: int, skill: str | None, found: TemplateMatch | None) -> bool:
+def only_stops_ring(words: int, skill: str | None, match: TemplateMatch | None) -> bool:
     """Returns whether an utterance, said while something rings, only stops it.
 
     Args:
         words: Number of its words.
         skill: The skill that understands it; None for none.
-        found: Its template; None for none.
+        match: Its template; None for none.
     """
     if skill is None:
         return words <= MAX_WORDS
-    if found is not None and found.intent in _CANCELLING:
-        return not found.values and not found.numbers  # no timer is named: it is the one that rings
+    if match is not None and match.intent in _CANCELLING:
+        return not match.values and not match.numbers  # no timer is named: it is the one that rings
     return skill in _STOPPING

@@ -40,10 +40,10 @@ class ShownTimer:
 
 def shown_timers(running: Running, now: datetime) -> tuple[ShownTimer, ...]:
     """Returns everything that is set, what rings first and then by the time it will ring."""
-    ringing = {one.number for one in running.ringing}
+    ringing = {rung.number for rung in running.ringing}
     return (
         *map(_ringing, running.ringing),
-        *sorted((one for one in _set(running, now) if one.number not in ringing), key=lambda one: one.left_s),
+        *sorted((timer for timer in _set(running, now) if timer.number not in ringing), key=lambda timer: timer.left_s),
     )
 
 
@@ -79,7 +79,7 @@ def _left_s(alarm: AlarmState, now: datetime) -> float:
     return (alarm.local_time.replace(tzinfo=now.tzinfo).astimezone(UTC) - now.astimezone(UTC)) / timedelta(seconds=1)
 
 
-def same_but_for_time(one: ShownTimer, now_s: float) -> tuple[object, ...]:
+def same_but_for_time(timer: ShownTimer, now_s: float) -> tuple[object, ...]:
     """Returns what of a shown timer changes only by an effect. `now_s`: the time that its `left_s` counts from."""
-    due = round(now_s + one.left_s) if one.state == "running" and one.local_time is None else one.left_s
-    return (replace(one, left_s=0.0), due if one.local_time is None else None)
+    due = round(now_s + timer.left_s) if timer.state == "running" and timer.local_time is None else timer.left_s
+    return (replace(timer, left_s=0.0), due if timer.local_time is None else None)

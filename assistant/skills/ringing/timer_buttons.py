@@ -32,10 +32,10 @@ _MINUTE_S = 60.0
 _MAX_S = 24 * 3600
 
 
-def snooze(found: TemplateMatch, language: Language) -> Reply:
+def snooze(match: TemplateMatch, language: Language) -> Reply:
     """Sets what rang last again: a timer for a length of time, an alarm or reminder for a time of the wall clock."""
-    said = duration_s(found)
-    seconds = float(SNOOZE_S if said is None else said)
+    spoken_seconds = duration_s(match)
+    seconds = float(SNOOZE_S if spoken_seconds is None else spoken_seconds)
     if not 1 <= seconds <= _MAX_S:
         return lambda _context: language.say("snooze_bounds")
 
@@ -54,11 +54,11 @@ def button_effect(action: TimerAction, number: int, running: Running, now: datet
 
     `tag`: BCP 47 tag of the language in which an alarm that was snoozed says the time.
     """
-    rung = next((one for one in running.ringing if one.number == number), None)
+    rung = next((rung for rung in running.ringing if rung.number == number), None)
     if rung is not None:
         seconds = {"snooze": SNOOZE_S, "add_minute": _MINUTE_S}.get(action)
         return None if seconds is None else snoozed(rung, seconds, now, load_language(base_language(tag) or "en"))
-    is_timer = any(one.number == number for one in running.timers)
+    is_timer = any(timer.number == number for timer in running.timers)
     match action:
         case "cancel" | "stop":
             return CancelTimers((number,)) if is_timer else CancelAlarms((number,))
@@ -75,8 +75,8 @@ def snoozed(rung: Rung, seconds: float, now: datetime, language: Language) -> Se
     """Returns the effect that sets what rang again in `seconds`."""
     if isinstance(rung.set_to, SetTimer):
         return replace(rung.set_to, seconds=seconds, snoozes=rung.number)
-    at = (now.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(now.tzinfo)
+    local_time = (now.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(now.tzinfo)
     announcement = rung.set_to.announcement
     if rung.set_to.about is None:
-        announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
-    return SetAlarm(at.replace(tzinfo=None), announcement, rung.set_to.about, snoozes=rung.number)
+        announcement = language.say("alarm_rings", time=language.phrases.time_is(local_time.time()))
+    return SetAlarm(local_time.replace(tzinfo=None), announcement, rung.set_to.about, snoozes=rung.number)

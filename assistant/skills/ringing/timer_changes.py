@@ -32,12 +32,12 @@ _MAX_S = 24 * 3600
 _Change = Callable[[tuple[TimerState, ...], SkillContext], str | AnswerWithEffect]
 
 
-def add_time(found: TemplateMatch, language: Language) -> Reply | None:
+def add_time(match: TemplateMatch, language: Language) -> Reply | None:
     """Gives timers more time, or less."""
-    said = duration_s(found)
-    if said is None:
+    spoken_seconds = duration_s(match)
+    if spoken_seconds is None:
         return None
-    seconds = float(-said if found.intent == "timer_shorten" else said)
+    seconds = float(-spoken_seconds if match.intent == "timer_shorten" else spoken_seconds)
 
     def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
         left_s = timers[0].left_s + seconds
@@ -47,28 +47,28 @@ def add_time(found: TemplateMatch, language: Language) -> Reply | None:
             return language.say("timer_too_short")
         left = language.phrases.duration(left_s)
         return AnswerWithEffect(
-            language.say("timer_has_left", left=left), AddTime(tuple(one.number for one in timers), seconds)
+            language.say("timer_has_left", left=left), AddTime(tuple(timer.number for timer in timers), seconds)
         )
 
-    return _changing(found, language, change)
+    return _changing(match, language, change)
 
 
-def restart_timers(found: TemplateMatch, language: Language) -> Reply:
+def restart_timers(match: TemplateMatch, language: Language) -> Reply:
     """Lets timers run again from their beginning."""
 
     def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
         text = language.say("timer_set", timer=language.phrases.timer(timers[0].name, timers[0].length_s))
-        return AnswerWithEffect(text, RestartTimers(tuple(one.number for one in timers)))
+        return AnswerWithEffect(text, RestartTimers(tuple(timer.number for timer in timers)))
 
-    return _changing(found, language, change)
+    return _changing(match, language, change)
 
 
-def change_length(found: TemplateMatch, language: Language) -> Reply | None:
+def change_length(match: TemplateMatch, language: Language) -> Reply | None:
     """Gives a timer another length: it begins again."""
-    said = duration_s(found)
-    if said is None:
+    spoken_seconds = duration_s(match)
+    if spoken_seconds is None:
         return None
-    seconds = float(said)
+    seconds = float(spoken_seconds)
 
     def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
         if not 1 <= seconds <= _MAX_S:
@@ -78,12 +78,12 @@ def change_length(found: TemplateMatch, language: Language) -> Reply | None:
         effect = Several((CancelTimers((timers[0].number,)), SetTimer(seconds, name, done)))
         return AnswerWithEffect(language.say("timer_set", timer=language.phrases.timer(name, seconds)), effect)
 
-    return _changing(found, language, change)
+    return _changing(match, language, change)
 
 
-def count_timers(found: TemplateMatch, language: Language) -> Reply:
+def count_timers(match: TemplateMatch, language: Language) -> Reply:
     """Tells how many timers there are, and how long each still runs."""
-    tell = tell_time_left(replace(found, values={}, numbers={}), language)  # of all
+    tell = tell_time_left(replace(match, values={}, numbers={}), language)  # of all
 
     def reply(context: SkillContext) -> str:
         count = len(context.running.timers)
@@ -94,23 +94,23 @@ def count_timers(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def _changing(found: TemplateMatch, language: Language, change: _Change) -> Reply:
+def _changing(match: TemplateMatch, language: Language, change: _Change) -> Reply:
     """Returns the reply that changes the named timer, or the only one; asks which one if there are several."""
-    name, everything = found.values.get("name"), "all" in found.values
+    name, everything = match.values.get("name"), "all" in match.values
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         timers = context.running.timers
         if not timers:
             rung = context.running.rung
             again = isinstance(rung.set_to, SetTimer) if rung is not None else False
-            if rung is not None and again and found.intent == "timer_restart":
+            if rung is not None and again and match.intent == "timer_restart":
                 assert isinstance(rung.set_to, SetTimer)
                 effect = replace(rung.set_to, snoozes=rung.number)
                 label = language.phrases.timer(effect.name, effect.seconds)
                 return AnswerWithEffect(language.say("timer_set", timer=label), effect)
             return language.say("no_timer")
         if name is not None:
-            timers = tuple(one for one in timers if is_same_name(one.name, name, language.phrases.plural_endings))
+            timers = tuple(timer for timer in timers if is_same_name(timer.name, name, language.phrases.plural_endings))
         if not timers:
             return language.say("no_such_timer", timer=timer_label(language, name, 0.0))
         if len(timers) == 1 or everything:
@@ -118,81 +118,85 @@ def _changing(found: TemplateMatch, language: Language, change: _Change) -> Repl
         labels = [language.piece("the_timer", timer=label) for label in timer_labels(language, timers)]
         count = language.phrases.count(len(timers))
         before = language.say("timers_which", count=count, timers=language.phrases.join(labels))
-        question = WhichEntry(found, tuple(one.number for one in timers))
+        question = WhichEntry(match, tuple(timer.number for timer in timers))
         return Asking(language.say("which_timer"), question, before)
 
     return reply
 
 
-def move_alarm(found: TemplateMatch, language: Language) -> Reply | None:
+def move_alarm(match: TemplateMatch, language: Language) -> Reply | None:
     """Sets an alarm or reminder to another time. Without any alarm, sets one."""
-    clock = find_clock(found)
+    clock = find_clock(match)
     if clock is None:
         return None
-    is_alarm = found.intent == "alarm_move"
-    old_hour, old_minute = found.numbers.get("oh"), found.numbers.get("om", 0)
+    is_alarm = match.intent == "alarm_move"
+    old_hour, old_minute = match.numbers.get("oh"), match.numbers.get("om", 0)
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | SkillAnswer:
         states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
         if old_hour is not None:
             states = [
-                one
-                for one in states
-                if one.local_time.hour % 12 == old_hour % 12 and one.local_time.minute == old_minute
+                state
+                for state in states
+                if state.local_time.hour % 12 == old_hour % 12 and state.local_time.minute == old_minute
             ]
         if not states:
             if is_alarm and old_hour is None:
-                return set_alarm(replace(found, intent="alarm_set"), language)(context)
+                return set_alarm(replace(match, intent="alarm_set"), language)(context)
             return language.say("no_alarm" if is_alarm else "no_reminder")
         if len(states) > 1:
-            told = [say_moment(language, one.local_time, context.now, one.weekdays) for one in states]
+            told = [say_moment(language, state.local_time, context.now, state.weekdays) for state in states]
             before = language.say(
                 "alarms" if is_alarm else "reminders", of=len(states), count=language.phrases.count(len(states)),
                 moments=language.phrases.join(told), reminders=language.phrases.join(told),
             )  # fmt: skip
-            question = WhichEntry(found, tuple(one.number for one in states))
+            question = WhichEntry(match, tuple(state.number for state in states))
             return Asking(language.say("which_alarm" if is_alarm else "which_reminder"), question, before)
-        return _moved(language, states[0], found, context)
+        return _moved(language, states[0], match, context)
 
     return reply
 
 
 def _moved(
-    language: Language, state: AlarmState, found: TemplateMatch, context: SkillContext
+    language: Language, state: AlarmState, match: TemplateMatch, context: SkillContext
 ) -> str | AnswerWithEffect:
-    clock = find_clock(found)
+    clock = find_clock(match)
     assert clock is not None, "checked before"
     named_day = clock.day is not None or bool(clock.weekdays)
     if not named_day and clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
         clock = replace(clock, half="am" if state.local_time.hour < 12 else "pm")  # seven in the morning becomes eight
-    at = clock.next(context.now, wake_up=False)
-    if at is None:
+    local_time = clock.next(context.now, wake_up=False)
+    if local_time is None:
         return language.say("alarm_has_passed")
     if not named_day:
-        same_day = at.replace(year=state.local_time.year, month=state.local_time.month, day=state.local_time.day)
-        at = same_day if same_day > context.now.replace(tzinfo=None) else at
-    at = not_past(at, context.now)
-    weekdays = clock.rings_again_on(at) or state.weekdays
-    moment = say_moment(language, at, context.now, weekdays)
+        same_day = local_time.replace(
+            year=state.local_time.year, month=state.local_time.month, day=state.local_time.day
+        )
+        local_time = same_day if same_day > context.now.replace(tzinfo=None) else local_time
+    local_time = not_past(local_time, context.now)
+    weekdays = clock.rings_again_on(local_time) or state.weekdays
+    moment = say_moment(language, local_time, context.now, weekdays)
     if state.about is None:
-        announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
+        announcement = language.say("alarm_rings", time=language.phrases.time_is(local_time.time()))
         text = language.say("alarm_set", moment=moment)
     else:
         announcement = language.say("reminder_rings", about=state.about)
         text = language.say("reminder_set", moment=moment, about=state.about)
-    return AnswerWithEffect(text, MoveAlarm(state.number, SetAlarm(at, announcement, state.about, weekdays=weekdays)))
+    return AnswerWithEffect(
+        text, MoveAlarm(state.number, SetAlarm(local_time, announcement, state.about, weekdays=weekdays))
+    )
 
 
-def cancel_everything(found: TemplateMatch, language: Language) -> Reply:
+def cancel_everything(match: TemplateMatch, language: Language) -> Reply:
     """Cancels all timers, alarms and reminders, or all of two kinds."""
     slots = ("kinds", "more_kinds", "last_kinds")
-    kinds = {found.values[slot] for slot in slots if slot in found.values} or {"t", "a", "r"}
+    kinds = {match.values[slot] for slot in slots if slot in match.values} or {"t", "a", "r"}
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         running = context.running
-        timers = tuple(one.number for one in running.timers) if "t" in kinds else ()
-        alarms = tuple(one.number for one in running.alarms) if "a" in kinds else ()
-        reminders = tuple(one.number for one in running.reminders) if "r" in kinds else ()
+        timers = tuple(timer.number for timer in running.timers) if "t" in kinds else ()
+        alarms = tuple(alarm.number for alarm in running.alarms) if "a" in kinds else ()
+        reminders = tuple(reminder.number for reminder in running.reminders) if "r" in kinds else ()
         count = len(timers) + len(alarms) + len(reminders)
         if not count:
             return language.say("nothing_set")

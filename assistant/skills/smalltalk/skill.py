@@ -7,9 +7,9 @@ from assistant.skills.languages.sentences import TemplateMatch
 from declarations.skill import Skill
 
 
-def repeat(found: TemplateMatch, language: Language) -> Reply | None:
+def repeat(match: TemplateMatch, language: Language) -> Reply | None:
     """Says the last reply again: "say that one more time", but not "five more times"."""
-    if found.numbers.get("times", 1) != 1:
+    if match.numbers.get("times", 1) != 1:
         return None
     return lambda context: context.last_reply or language.say("nothing_said")
 

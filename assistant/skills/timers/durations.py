@@ -11,9 +11,9 @@ _QUARTER_OF_AN_HOUR_S = 900
 _SECONDS_COUNT_BELOW_S = 600
 
 
-def duration_s(found: TemplateMatch) -> Fraction | None:
+def duration_s(match: TemplateMatch) -> Fraction | None:
     """Returns the seconds in the slots of the templates' <duration>; None without a duration."""
-    values, numbers = found.values, found.numbers
+    values, numbers = match.values, match.numbers
     if "part" in values:
         return Fraction(values["part"])
     if "quarters" in values:

@@ -26,11 +26,11 @@ _MAX_LISTED = 4
 _TimerSelector = Callable[[SkillContext], tuple[TimerState, ...] | str | Asking]
 
 
-def set_timer(found: TemplateMatch, language: Language) -> Reply:
+def set_timer(match: TemplateMatch, language: Language) -> Reply:
     """Sets a timer."""
-    name, seconds = found.values.get("name"), duration_s(found)
+    name, seconds = match.values.get("name"), duration_s(match)
     if seconds is None:
-        return lambda _context: Asking(language.say("timer_how_long"), MissingSlot(found, "duration"))
+        return lambda _context: Asking(language.say("timer_how_long"), MissingSlot(match, "duration"))
     if seconds > _MAX_S:
         return lambda _context: language.say("timer_too_long")
     if seconds < 1:
@@ -46,31 +46,31 @@ def set_timer(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def cancel_timers(found: TemplateMatch, language: Language) -> Reply:
+def cancel_timers(match: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested timers."""
-    return _change_timers(found, language, CancelTimers, "timer_cancelled")
+    return _change_timers(match, language, CancelTimers, "timer_cancelled")
 
 
-def pause_timers(found: TemplateMatch, language: Language) -> Reply:
+def pause_timers(match: TemplateMatch, language: Language) -> Reply:
     """Pauses the requested timers."""
-    return _change_timers(found, language, PauseTimers, "timer_paused")
+    return _change_timers(match, language, PauseTimers, "timer_paused")
 
 
-def resume_timers(found: TemplateMatch, language: Language) -> Reply:
+def resume_timers(match: TemplateMatch, language: Language) -> Reply:
     """Resumes the requested timers."""
-    return _change_timers(found, language, ResumeTimers, "timer_resumed")
+    return _change_timers(match, language, ResumeTimers, "timer_resumed")
 
 
-def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
+def tell_time_left(match: TemplateMatch, language: Language) -> Reply:
     """Returns the remaining time of the requested timers, or of all."""
-    choose = _timer_selector(found, language, or_all=True)
+    choose = _timer_selector(match, language, or_all=True)
 
     def reply(context: SkillContext) -> str | Asking:
         chosen = choose(context)
         if isinstance(chosen, str | Asking):
             return chosen
         if len(chosen) == 1 == len(context.running.timers):
-            return _time_left_sentence(language, chosen[0], named="name" in found.values)
+            return _time_left_sentence(language, chosen[0], named="name" in match.values)
         spoken = [
             language.piece(
                 "left_on_paused" if timer.paused else "left_on",
@@ -105,9 +105,9 @@ def _say_left(language: Language, left_s: float) -> str:
 
 
 def _change_timers(
-    found: TemplateMatch, language: Language, effect: Callable[[tuple[int, ...]], TimerEffect], done: str
+    match: TemplateMatch, language: Language, effect: Callable[[tuple[int, ...]], TimerEffect], done: str
 ) -> Reply:
-    choose = _timer_selector(found, language, or_all=False)
+    choose = _timer_selector(match, language, or_all=False)
 
     def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         chosen = choose(context)
@@ -120,11 +120,11 @@ def _change_timers(
     return reply
 
 
-def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -> _TimerSelector:
+def _timer_selector(match: TemplateMatch, language: Language, *, or_all: bool) -> _TimerSelector:
     """Selects the requested timers; returns a sentence if there is none, and a question if the request is ambiguous."""
-    name, seconds = found.values.get("name"), duration_s(found)
-    everything = "all" in found.values or (or_all and name is None and seconds is None)
-    both = found.values.get("all") == "both" and not or_all
+    name, seconds = match.values.get("name"), duration_s(match)
+    everything = "all" in match.values or (or_all and name is None and seconds is None)
+    both = match.values.get("all") == "both" and not or_all
 
     def choose(context: SkillContext) -> tuple[TimerState, ...] | str | Asking:
         timers = context.running.timers
@@ -146,18 +146,18 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
             ]
             count = language.phrases.count(len(timers))
             which = language.say("timers_which", count=count, timers=language.phrases.join(labels))
-            question = WhichEntry(found, tuple(timer.number for timer in timers))
+            question = WhichEntry(match, tuple(timer.number for timer in timers))
             return Asking(language.say("which_timer"), question, which)
         return timers
 
     return choose
 
 
-def is_same_name(one: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
+def is_same_name(name: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
     """Returns whether two timer names are equal; "the egg timer" matches a timer for eggs."""
-    if one is None:
+    if name is None:
         return False
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = sorted((name, other), key=len)
     return shorter == longer or any(shorter + ending == longer for ending in plural_endings)
 
 

@@ -79,17 +79,19 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
         due_at = None if entry.left_s is not None else now.timestamp() + entry.due_s - now_s
         return StoredTimer(key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement)
     assert isinstance(effect, SetAlarm)
-    at = effect.local_time
+    local_time = effect.local_time
     weekdays = "".join(map(str, effect.weekdays)) or None
-    return StoredTimer(key, None, effect.about, None, None, at.isoformat(), at.fold, effect.announcement, weekdays)
+    return StoredTimer(
+        key, None, effect.about, None, None, local_time.isoformat(), local_time.fold, effect.announcement, weekdays
+    )
 
 
 def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entry:
     """Returns a stored entry as it is set. Timers continue by the wall clock."""
     if row.local_time is not None:
-        at = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
+        local_time = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
         weekdays = tuple(int(digit) for digit in row.weekdays or "")
-        return Alarm(number, SetAlarm(at, row.announcement, row.name, weekdays=weekdays))
+        return Alarm(number, SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays))
     effect = SetTimer(row.length_s or 0.0, row.name, row.announcement)
     if row.due_at is None:
         return Timer(number, effect, now_s, row.left_s)

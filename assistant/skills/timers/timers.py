@@ -47,19 +47,21 @@ _MAX_ENDED = 1000  # numbers remembered, so that an undo does not restore what h
 _ONE_DAY = timedelta(days=1)
 
 
-def next_occurrence(at: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
-    """Returns the first time of day of `at` on one of the weekdays that is after `at` and after `now`."""
-    day = max(at.date(), now.date())
-    times = (datetime.combine(day + timedelta(days=days), at.time()) for days in range(9))
-    return next(one for one in times if one.weekday() in weekdays and one > at.replace(fold=0) and one > now)
+def next_occurrence(local_time: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
+    """Returns the first occurrence of `local_time` on one of the weekdays, after that time and after `now`."""
+    day = max(local_time.date(), now.date())
+    times = (datetime.combine(day + timedelta(days=days), local_time.time()) for days in range(9))
+    return next(
+        time for time in times if time.weekday() in weekdays and time > local_time.replace(fold=0) and time > now
+    )
 
 
-def latest_occurrence(at: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
-    """Returns the last occurrence up to `now`; `at` itself if none has followed it."""
-    if not weekdays or now - at < _ONE_DAY:
-        return at
-    times = (datetime.combine(now.date() - timedelta(days=days), at.time()) for days in range(8))
-    return max(at, next(one for one in times if one.weekday() in weekdays and one <= now))
+def latest_occurrence(local_time: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
+    """Returns the last occurrence up to `now`; `local_time` itself if none has followed it."""
+    if not weekdays or now - local_time < _ONE_DAY:
+        return local_time
+    times = (datetime.combine(now.date() - timedelta(days=days), local_time.time()) for days in range(8))
+    return max(local_time, next(time for time in times if time.weekday() in weekdays and time <= now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +111,29 @@ class Alarm:
 
         A time that the clocks skip is due when they skip it.
         """
-        at = self.set_to.local_time
-        by_clock = now.replace(tzinfo=None) - at
+        local_time = self.set_to.local_time
+        by_clock = now.replace(tzinfo=None) - local_time
         if now.tzinfo is None or by_clock < -_LARGEST_SHIFT:  # saves the search in the time zone's table
             return by_clock / timedelta(seconds=1)
-        passed_s = now.timestamp() - at.replace(tzinfo=now.tzinfo).timestamp()
-        return 0.0 if passed_s < 0 <= by_clock / timedelta(seconds=1) and not at.fold else passed_s
+        passed_s = now.timestamp() - local_time.replace(tzinfo=now.tzinfo).timestamp()
+        return 0.0 if passed_s < 0 <= by_clock / timedelta(seconds=1) and not local_time.fold else passed_s
 
     def latest(self, now: datetime) -> "Alarm":
         """Returns the alarm with its last occurrence up to `now`, if it rings again; otherwise itself."""
-        at = latest_occurrence(self.set_to.local_time, self.set_to.weekdays, now.replace(tzinfo=None))
-        return self if at == self.set_to.local_time else replace(self, set_to=replace(self.set_to, local_time=at))
+        local_time = latest_occurrence(self.set_to.local_time, self.set_to.weekdays, now.replace(tzinfo=None))
+        return (
+            self
+            if local_time == self.set_to.local_time
+            else replace(self, set_to=replace(self.set_to, local_time=local_time))
+        )
 
     def again(self, now: datetime) -> "Alarm | None":
         """Returns the alarm with its next occurrence after `now`; None if it rings once."""
         effect = self.set_to
         if not effect.weekdays:
             return None
-        at = next_occurrence(effect.local_time, effect.weekdays, now.replace(tzinfo=None))
-        return replace(self, set_to=replace(effect, local_time=at))
+        local_time = next_occurrence(effect.local_time, effect.weekdays, now.replace(tzinfo=None))
+        return replace(self, set_to=replace(effect, local_time=local_time))
 
 
 Entry = Timer | Alarm
@@ -184,7 +190,7 @@ class Timers:
 
     def apply(self, effect: SkillEffect | None, now_s: float) -> None:
         """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`; see `change`."""
-        self._last_changes = tuple(self.change(one, now_s) for one in timer_effects(effect))
+        self._last_changes = tuple(self.change(effect, now_s) for effect in timer_effects(effect))
 
     def undo(self) -> None:
         """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
@@ -207,13 +213,13 @@ class Timers:
             case CancelTimers() | CancelAlarms() | CancelAll():
                 return Change(replaced=self.remove(effect.numbers))
             case PauseTimers():
-                return self._replace(one.paused(now_s) for one in self._timers(effect.numbers))
+                return self._replace(timer.paused(now_s) for timer in self._timers(effect.numbers))
             case ResumeTimers():
-                return self._replace(one.resumed(now_s) for one in self._timers(effect.numbers))
+                return self._replace(timer.resumed(now_s) for timer in self._timers(effect.numbers))
             case AddTime():
-                return self._replace(one.longer(effect.seconds, now_s) for one in self._timers(effect.numbers))
+                return self._replace(timer.longer(effect.seconds, now_s) for timer in self._timers(effect.numbers))
             case RestartTimers():
-                return self._replace(one.restarted(now_s) for one in self._timers(effect.numbers))
+                return self._replace(timer.restarted(now_s) for timer in self._timers(effect.numbers))
             case MoveAlarm():
                 known = isinstance(self._entries.get(effect.number), Alarm)
                 return self._replace([Alarm(effect.number, effect.set_to)] if known else [])
@@ -239,13 +245,13 @@ class Timers:
         return Change(frozenset({entry.number}), rung=rung)
 
     def _replace(self, entries: Iterable[Entry]) -> Change:
-        new = [one for one in entries if one != self._entries[one.number]]
-        before = tuple(self._entries[one.number] for one in new)
+        new = [entry for entry in entries if entry != self._entries[entry.number]]
+        before = tuple(self._entries[entry.number] for entry in new)
         self.set_entries(new)
         return Change(replaced=before)
 
     def _timers(self, numbers: Iterable[int]) -> list[Timer]:
-        return [one for one in (self._entries.get(number) for number in numbers) if isinstance(one, Timer)]
+        return [entry for entry in (self._entries.get(number) for number in numbers) if isinstance(entry, Timer)]
 
     # ---- entries ----
 
@@ -267,15 +273,17 @@ class Timers:
 
     def running(self, now_s: float) -> Running:
         """Returns all that is set, the next to ring first, and what can be snoozed."""
-        timers = [one for one in self.entries if isinstance(one, Timer)]
+        timers = [entry for entry in self.entries if isinstance(entry, Timer)]
         states = (
-            TimerState(one.number, one.set_to.name, one.set_to.seconds, one.left(now_s), one.left_s is not None)
-            for one in timers
+            TimerState(
+                timer.number, timer.set_to.name, timer.set_to.seconds, timer.left(now_s), timer.left_s is not None
+            )
+            for timer in timers
         )
         alarms = [
-            AlarmState(one.number, one.set_to.local_time, one.set_to.about, one.set_to.weekdays)
-            for one in self.entries
-            if isinstance(one, Alarm)
+            AlarmState(entry.number, entry.set_to.local_time, entry.set_to.about, entry.set_to.weekdays)
+            for entry in self.entries
+            if isinstance(entry, Alarm)
         ]
         alarms.sort(key=lambda state: (state.local_time, state.number))
         snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
@@ -316,12 +324,12 @@ class Timers:
             self.set_next(entry, now)
             self._sounding[entry.number] = entry
         told = [entry for entry, ended_s in self._unanswered if self._used_s > ended_s]
-        self._unanswered = [one for one in self._unanswered if one[0] not in told]
+        self._unanswered = [pair for pair in self._unanswered if pair[0] not in told]
         return tuple(entry.set_to.announcement for entry in (*told, *taken))
 
     def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
         """Removes and returns what is due by now, in the order in which it was set. See `due`."""
-        due = sorted(one.number for one in self.entries if one.overdue_s(now_s, now) >= 0)
+        due = sorted(entry.number for entry in self.entries if entry.overdue_s(now_s, now) >= 0)
         self._ended.extend(due)
         return self.remove(due)
 

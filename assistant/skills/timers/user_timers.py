@@ -172,24 +172,24 @@ class SharedTimers:
     def sounding(self, conversation: "UserTimers | None" = None) -> tuple[Rung, ...]:
         """Returns what rings now, in this conversation or in any, in the order in which it began."""
         return tuple(
-            Rung(number, one.entry.set_to)
-            for number, one in self._sounding.items()
-            if one.ended_s is None and (conversation is None or one.conversation is conversation)
+            Rung(number, ring.entry.set_to)
+            for number, ring in self._sounding.items()
+            if ring.ended_s is None and (conversation is None or ring.conversation is conversation)
         )
 
     def end_rings(self, numbers: Iterable[int], now_s: float, *, answered: bool) -> None:
         """Ends what rings. What nobody has answered is told as missed when the user is there again."""
         for number in numbers:
-            one = self._sounding.get(number)
-            if one is None:
+            ring = self._sounding.get(number)
+            if ring is None:
                 continue
             if answered:
                 del self._sounding[number]
-                self._announced[number] = now_s, one.entry
+                self._announced[number] = now_s, ring.entry
                 self._forget(number)
                 self.wake()
             else:
-                one.ended_s = now_s
+                ring.ended_s = now_s
 
     def due(self, conversation: "UserTimers", now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once.
@@ -218,40 +218,40 @@ class SharedTimers:
                 )
             else:
                 self._announced[ringing.entry.number] = now_s, ringing.entry
-        missed = [Missed(one.entry.set_to, one.missed_at) for one in ready if one.missed_at is not None]
-        texts = [one.entry.set_to.announcement for one in ready if one.missed_at is None]
+        missed = [Missed(ringing.entry.set_to, ringing.missed_at) for ringing in ready if ringing.missed_at is not None]
+        texts = [ringing.entry.set_to.announcement for ringing in ready if ringing.missed_at is None]
         return (*([self.missed_text(missed, now)] if missed else []), *texts)
 
     def _take_unanswered(self, conversation: "UserTimers", now_s: float) -> list[Missed]:
         """Removes and returns what rang unanswered before the user spoke here, or before this conversation began."""
         there_s = max(conversation.used_s, conversation.joined_s)
-        taken = [one for one in self._sounding.values() if one.ended_s is not None and one.ended_s < there_s]
-        for one in taken:
-            del self._sounding[one.entry.number]
-            self._announced[one.entry.number] = now_s, one.entry
-        return [Missed(one.entry.set_to, one.began_at, was_open=True) for one in taken]
+        taken = [ring for ring in self._sounding.values() if ring.ended_s is not None and ring.ended_s < there_s]
+        for ring in taken:
+            del self._sounding[ring.entry.number]
+            self._announced[ring.entry.number] = now_s, ring.entry
+        return [Missed(ring.entry.set_to, ring.began_at, was_open=True) for ring in taken]
 
     def _move_rings(self, now_s: float) -> None:
         """Lets what rings in a conversation whose client is away ring in another one."""
-        for number, one in list(self._sounding.items()):
-            if one.ended_s is None and now_s - self._seen_s.get(one.conversation, -math.inf) > AWAY_S:
+        for number, ring in list(self._sounding.items()):
+            if ring.ended_s is None and now_s - self._seen_s.get(ring.conversation, -math.inf) > AWAY_S:
                 del self._sounding[number]
-                self._ringing[number] = _Ringing(one.entry, None, now_s, permitted=True)
+                self._ringing[number] = _Ringing(ring.entry, None, now_s, permitted=True)
 
     def _begin_ringing(self, now_s: float, now: datetime) -> None:
         for entry in self.timers.take_due(now_s, now):
             latest = entry.latest(now) if isinstance(entry, Alarm) else entry
             overdue_s = latest.overdue_s(now_s, now)
-            at = now.replace(tzinfo=None) - timedelta(seconds=overdue_s) if overdue_s > LATE_S else None
+            local_time = now.replace(tzinfo=None) - timedelta(seconds=overdue_s) if overdue_s > LATE_S else None
             row = self._rows.get(entry.number)
-            self._ringing[entry.number] = _Ringing(entry, at, now_s, permitted=not self.stored or row is None)
+            self._ringing[entry.number] = _Ringing(entry, local_time, now_s, permitted=not self.stored or row is None)
             if self.stored and row is not None:
                 self.claims.append(row[1])
                 self.wake()
 
     def _is_preferred(self, conversation: "UserTimers", now_s: float) -> bool:
-        present = (one for one, seen_s in self._seen_s.items() if now_s - seen_s <= PRESENT_S)
-        return all(one.used_s <= conversation.used_s for one in present)
+        present = (timers for timers, seen_s in self._seen_s.items() if now_s - seen_s <= PRESENT_S)
+        return all(timers.used_s <= conversation.used_s for timers in present)
 
     # ---- the store ----
 
@@ -298,9 +298,9 @@ class SharedTimers:
         for ringing in list(self._ringing.values()):
             if now_s - ringing.since_s > UNHEARD_S:
                 self._set_again(ringing.entry)
-        for number, one in self._sounding.items():
-            if now_s - one.renewed_s >= RENEWED_EVERY_S and number in self._rows:
-                one.renewed_s = now_s
+        for number, ring in self._sounding.items():
+            if now_s - ring.renewed_s >= RENEWED_EVERY_S and number in self._rows:
+                ring.renewed_s = now_s
                 self.renewed.append(self._rows[number][1].key)
         offset_s = self.local_now().timestamp() - now_s
         before_s = self._clock_offset_s
@@ -360,7 +360,7 @@ class SharedTimers:
         """The program ends: deletes what was announced. The rest stays in the store for the next start."""
         for number in list(self._announced):
             self._forget(number)
-        for entry in [one.entry for one in self._ringing.values()] + [one.entry for one in self._sounding.values()]:
+        for entry in [ring.entry for ring in self._ringing.values()] + [ring.entry for ring in self._sounding.values()]:
             self._set_again(entry)
 
     def _forget(self, number: int) -> None:
@@ -407,7 +407,7 @@ class UserTimers:
 
     def apply(self, effect: SkillEffect | None, now_s: float) -> None:
         """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`."""
-        self._last_changes = tuple(self.shared.change(one, now_s) for one in timer_effects(effect))
+        self._last_changes = tuple(self.shared.change(effect, now_s) for effect in timer_effects(effect))
         self._changed_s = now_s
 
     def undo(self) -> None:

@@ -25,12 +25,12 @@ _TENTHS = 10
 """The volume up to this number counts tenths, unless it is said in percent."""
 
 
-def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
+def set_volume(match: TemplateMatch, language: Language) -> Reply | None:
     """Sets the volume to a percentage, or to one of ten steps. 50 percent is about the normal volume; 0 is silent."""
-    share = found.numbers["to"] if "to" in found.numbers else Fraction(found.values["level"])
+    share = match.numbers["to"] if "to" in match.numbers else Fraction(match.values["level"])
     if not 0 <= share <= 100:
         return lambda _context: language.say("volume_range")
-    if "to" in found.numbers and share <= _TENTHS and "percent" not in found.values:
+    if "to" in match.numbers and share <= _TENTHS and "percent" not in match.values:
         share *= 100 // _TENTHS
     # Ten decibels are about twice as loud.
     db = SILENT_DB if share == 0 else max(LOUDEST_DB + 10 * math.log2(share / 100), QUIETEST_DB)
@@ -38,17 +38,17 @@ def set_volume(found: TemplateMatch, language: Language) -> Reply | None:
     return lambda _context: deed
 
 
-def change_voice(found: TemplateMatch, language: Language) -> Reply:
+def change_voice(match: TemplateMatch, language: Language) -> Reply:
     """Makes the voice louder, quieter, faster or slower, as the intent says, by a little or a lot."""
-    how_much = found.values.get("how_much", "some")
+    how_much = match.values.get("how_much", "some")
     effect: ChangeVolume | ChangeSpeed
-    if found.intent in ("louder", "quieter"):
+    if match.intent in ("louder", "quieter"):
         step_db = _VOLUME_STEP_DB[how_much]
-        effect = ChangeVolume(step_db if found.intent == "louder" else -step_db)
+        effect = ChangeVolume(step_db if match.intent == "louder" else -step_db)
     else:
         steps = _SPEED_STEPS[how_much]
-        effect = ChangeSpeed(steps if found.intent == "faster" else -steps)
-    deed = AnswerWithEffect(language.say(found.intent), effect)
+        effect = ChangeSpeed(steps if match.intent == "faster" else -steps)
+    deed = AnswerWithEffect(language.say(match.intent), effect)
     return lambda _context: deed
 
 

@@ -71,8 +71,8 @@ class WeatherSkill:
 
     def match(self, text: str, code: str) -> Match | None:
         """See `MatchingSkill`."""
-        found = self._find(text, code)
-        return None if found is None else self._reply(found, self._tables[code][0])
+        match = self._find(text, code)
+        return None if match is None else self._reply(match, self._tables[code][0])
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
         """See `MatchingSkill`: "Paris", after "For which place?"; "and tomorrow?", after an answer."""
@@ -86,33 +86,33 @@ class WeatherSkill:
         if subject is None:
             return None
         rest = self._words[code].continued(text)
-        found = None if rest is None else self._find(language.piece("weather_again", rest=rest), code)
-        if found is None or found.values.keys().isdisjoint({"day", "place"}):
+        template_match = None if rest is None else self._find(language.piece("weather_again", rest=rest), code)
+        if template_match is None or template_match.values.keys().isdisjoint({"day", "place"}):
             return None
-        return self._reply(replace(subject.match, values={**subject.match.values, **found.values}), language)
+        return self._reply(replace(subject.match, values={**subject.match.values, **template_match.values}), language)
 
-    def _place(self, text: str, found: TemplateMatch, context: SkillContext, language: Language) -> Match | None:
+    def _place(self, text: str, match: TemplateMatch, context: SkillContext, language: Language) -> Match | None:
         """Returns the reply to the answer to the question for a place."""
         words = text.strip(" .!?").split()
         if len(words) > 1 and words[0].lower() in _BEFORE_PLACE:
             words = words[1:]
         if not 0 < len(words) <= MAX_PLACE_WORDS or not _asks_for_place(context.last_reply or "", language):
             return None
-        return self._reply(replace(found, values={**found.values, "place": " ".join(words)}), language)
+        return self._reply(replace(match, values={**match.values, "place": " ".join(words)}), language)
 
     def _find(self, text: str, code: str) -> TemplateMatch | None:
         """Returns the match whose place has the fewest words: the day is no part of it."""
         matches = self._tables[code][1].find_all(text)
         return min(matches, key=lambda match: len(match.values.get("place", "").split()), default=None)
 
-    def _reply(self, found: TemplateMatch, language: Language) -> Match:
-        question = _Question(self.service, language, found)
+    def _reply(self, match: TemplateMatch, language: Language) -> Match:
+        question = _Question(self.service, language, match)
 
         def reply(_context: SkillContext) -> SkillAnswer:
-            which, subject = WhichName(SKILL, found), ServiceAsked(SKILL, found)
+            which, subject = WhichName(SKILL, match), ServiceAsked(SKILL, match)
             return SkillAnswer("", SKILL, lookup=question.answer, question=which, subjects=(subject,))
 
-        return Match(SKILL, reply, open_ended="place" in found.values)
+        return Match(SKILL, reply, open_ended="place" in match.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +126,13 @@ class _Question:
     async def answer(self) -> SkillAnswer:
         """Asks the service."""
         named = self.match.values.get("place")
-        wanted = named or self.service.settings.place
-        if not wanted:
+        place_name = named or self.service.settings.place
+        if not place_name:
             return self._say("weather_where")
         try:
-            places = await self.service.places(wanted, self.language.code)
+            places = await self.service.places(place_name, self.language.code)
             if not places:
-                return self._say("weather_no_place", place=self.language.phrases.place(wanted).removeprefix("in "))
+                return self._say("weather_no_place", place=self.language.phrases.place(place_name).removeprefix("in "))
             several = meant(places)
             if named and len(several) > 1:
                 return self._say("weather_which", names=either(self.language, list(map(_full_name, several[:3]))))
@@ -143,21 +143,21 @@ class _Question:
         return self._tell(forecast, several[0] if named else None)
 
     def _tell(self, forecast: Forecast, place: Place | None) -> SkillAnswer:
-        at = _index_of(self.match.values.get("day", "0"), forecast)
-        if at is None or at >= len(forecast.days):
+        index = _index_of(self.match.values.get("day", "0"), forecast)
+        if index is None or index >= len(forecast.days):
             return self._say("weather_too_far")
-        day = forecast.days[at]
+        day = forecast.days[index]
         fields = {
             "place": "" if place is None else self.language.piece("weather_in", place=place.name),
-            "day": self._day(day, at),
+            "day": self._day(day, index),
             "sky": self.language.piece(f"sky_{day.sky}"),
             "low": self._number(day.low),
             "high": self._number(day.high),
             "rain": self.language.piece("weather_chance", number=self._number(day.rain_percent or 0)),
         }
-        return self._say(_ANSWERS[self.match.intent](day, at), **(fields | self._now(forecast, day, at)))
+        return self._say(_ANSWERS[self.match.intent](day, index), **(fields | self._now(forecast, day, index)))
 
-    def _now(self, forecast: Forecast, day: Day, at: int) -> dict[str, str]:
+    def _now(self, forecast: Forecast, day: Day, index: int) -> dict[str, str]:
         """Returns the fields of this moment, and of the wind."""
         metric = self.service.settings.units == "metric"
         fields = {
@@ -166,13 +166,15 @@ class _Question:
             "wind": self._number(day.wind),
             "wind_unit": self.language.piece("weather_kmh" if metric else "weather_mph"),
         }
-        if at == 0 and self.match.intent == "weather":
+        if index == 0 and self.match.intent == "weather":
             fields["sky"] = self.language.piece(f"sky_{forecast.now.sky}")
         return fields
 
-    def _day(self, day: Day, at: int) -> str:
+    def _day(self, day: Day, index: int) -> str:
         names = {0: "weather_today", 1: "weather_tomorrow"}
-        return self.language.piece(names[at]) if at in names else self.language.phrases.weekday(day.date.weekday())
+        return (
+            self.language.piece(names[index]) if index in names else self.language.phrases.weekday(day.date.weekday())
+        )
 
     def _number(self, value: float) -> str:
         return measured(self.language, round(value))
@@ -181,10 +183,10 @@ class _Question:
         return SkillAnswer(self.language.say(answer, of=None, **fields), SKILL)
 
 
-def _asks_for_place(said: str, language: Language) -> bool:
+def _asks_for_place(text: str, language: Language) -> bool:
     """Returns whether these words of the assistant ask for a place."""
     which, where, unknown = (str(language.answers[f"weather_{name}"]) for name in ("which", "where", "no_place"))
-    return said.startswith(which.partition("{")[0]) or said == where or said.endswith(unknown.rpartition("}")[2])
+    return text.startswith(which.partition("{")[0]) or text == where or text.endswith(unknown.rpartition("}")[2])
 
 
 def _full_name(place: Place) -> str:
@@ -196,7 +198,7 @@ def _index_of(day: str, forecast: Forecast) -> int | None:
     if not day.startswith("weekday"):
         return int(day)
     weekday = int(day.removeprefix("weekday"))
-    return next((at for at, one in enumerate(forecast.days) if one.date.weekday() == weekday), None)
+    return next((index for index, day in enumerate(forecast.days) if day.date.weekday() == weekday), None)
 
 
 def _rain_answer(day: Day, _at: int) -> str:
@@ -207,8 +209,8 @@ def _rain_answer(day: Day, _at: int) -> str:
 
 
 _ANSWERS: dict[str, Callable[[Day, int], str]] = {
-    "weather": lambda _day, at: "weather_day" if at else "weather_now",
-    "weather_temperature": lambda _day, at: "weather_degrees_day" if at else "weather_degrees_now",
+    "weather": lambda _day, position: "weather_day" if position else "weather_now",
+    "weather_temperature": lambda _day, position: "weather_degrees_day" if position else "weather_degrees_now",
     "weather_rain": _rain_answer,
     "weather_snow": lambda day, _at: "weather_snow_yes" if day.sky == "snow" else "weather_snow_no",
     "weather_wind": lambda _day, _at: "weather_wind",

@@ -30,12 +30,12 @@ _NUMBERED = (
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules in order: abbreviations of the language, Roman numerals, street names and spelled letters."""
-    found = [*_abbreviations(lexicon), *_romans(lexicon)]
+    rules = [*_abbreviations(lexicon), *_romans(lexicon)]
     if lexicon.code == "en":
-        found += _english()
+        rules += _english()
     if lexicon.code == "de":
-        found.append(Rule(frozenset("."), re.compile(r"str\.(?<=[a-zäöüß]{2}str\.)(?!\w)"), _street))
-    return tuple(found)
+        rules.append(Rule(frozenset("."), re.compile(r"str\.(?<=[a-zäöüß]{2}str\.)(?!\w)"), _street))
+    return tuple(rules)
 
 
 def _street(match: re.Match[str]) -> str | None:
@@ -137,15 +137,15 @@ def _romans(lexicon: Lexicon) -> list[Rule]:
         return f"{match[1]} {ordinal(value, code) if value < 10 else cardinal(value, code)}"
 
     tail = {"de": r"(\.)", "fr": "(er)?"}.get(code, "()")
-    found = [
+    rules = [
         Rule(frozenset("IVX"), re.compile(rf"\b({_RULERS}) ({ROMAN}){tail}{_AFTER_ROMAN}"), ruler),
         Rule(frozenset("IVX"), re.compile(rf"\b({_NUMBERED}) ({ROMAN}){_AFTER_ROMAN}"), numbered),
     ]
     if code == "fr":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b()({ROMAN})(?:er|ème|e)( siècles?)"), century))
+        rules.append(Rule(frozenset("IVX"), re.compile(rf"\b()({ROMAN})(?:er|ème|e)( siècles?)"), century))
     if code == "es":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({ROMAN})()(?!\w)"), century))
-    return found
+        rules.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({ROMAN})()(?!\w)"), century))
+    return rules
 
 
 def _english() -> list[Rule]:

@@ -23,8 +23,8 @@ class Alignment:
 
         An expression counts once all of it is spoken.
         """
-        at = bisect_right(self.spoken_ends, spoken_end) - 1
-        return self.written_ends[at] if at >= 0 else 0
+        position = bisect_right(self.spoken_ends, spoken_end) - 1
+        return self.written_ends[position] if position >= 0 else 0
 
 
 def align(written: str, spoken: str) -> Alignment:
@@ -35,7 +35,7 @@ def align(written: str, spoken: str) -> Alignment:
     for tag, _, our_end, their_start, their_end in matcher.get_opcodes():
         if tag == "equal":
             shift = our_end - their_end
-            pairs += [(theirs[at][1], ours[at + shift][1]) for at in range(their_start, their_end)]
+            pairs += [(theirs[index][1], ours[index + shift][1]) for index in range(their_start, their_end)]
         elif their_end > their_start or our_end:
             spoken_end = theirs[their_end - 1][1] if their_end else 0
             pairs.append((spoken_end, ours[our_end - 1][1] if our_end else 0))
@@ -44,8 +44,8 @@ def align(written: str, spoken: str) -> Alignment:
 
 
 def _word_ends(text: str) -> list[tuple[str, int]]:
-    ends, at = [], 0
+    ends, position = [], 0
     for word in text.split():
-        at = text.index(word, at) + len(word)
-        ends.append((word, at))
+        position = text.index(word, position) + len(word)
+        ends.append((word, position))
     return ends

@@ -43,7 +43,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def micro(match: re.Match[str]) -> str:
         return f"{match[1]}µ"
 
-    found = [
+    rules = [
         Rule(frozenset("–−"), re.compile(r"(?<![\w–−-])\d{4}[–−]\d\d[–−]\d\d(?!\w|[–−-]\d)"), iso),
         Rule(frozenset("~"), re.compile(rf"({_AMOUNT}) ?~ ?(?=(?:{names})? ?\d)"), span),
         Rule(frozenset("−"), re.compile(rf"(?<![\w.,])(\d{{1,9}})−(?=\d{{1,9}}(?P<equals>{_EQUALS})?)"), true_minus),
@@ -57,7 +57,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     ]
     if lexicon.code == "de":
         article = "(?:d(?:er|ie|as|e[mns])|[ai]m|zu[mr]|vom|beim|[ia]ns) "
-        found.append(
+        rules.append(
             Rule(
                 frozenset("IVX"),
                 re.compile(rf"((?i:\b{article}))({ROMAN})\.(?= (?P<next>[A-ZÄÖÜ][^\W\d_]+))"),
@@ -65,8 +65,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             )
         )
     if lexicon.code == "en":
-        found.append(Rule(frozenset("k"), re.compile(r"(?<![\w$€£.,-])401k(s)?(?!\w)"), _retirement_plan))
-    return tuple(found)
+        rules.append(Rule(frozenset("k"), re.compile(r"(?<![\w$€£.,-])401k(s)?(?!\w)"), _retirement_plan))
+    return tuple(rules)
 
 
 def _roman_ordinal(match: re.Match[str]) -> str | None:

@@ -56,7 +56,7 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     number = r"\d{1,3}"
     kinds = "[Vv]ersion|[Rr]elease|[Ss]ection|[Cc]hapter|Kapitel|Abschnitt|[Cc]apítulo|[Cc]hapitre"
-    found = [
+    rules = [
         Rule(
             DIGITS,
             re.compile(rf"{STARTS}({number}(?:\.{number}){{3}})(?::(\d{{1,5}}))?(?:/(\d{{1,2}}))?{ENDS}"),
@@ -72,8 +72,8 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
         Rule(DIGITS, re.compile(rf"\b({_PRODUCTS}|{kinds}) (\d{{1,4}}\.\d{{1,4}}){ENDS}"), product),
     ]
     if lexicon.decimal == ",":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}()(\d{{1,4}}\.(?!\d{{3}}\b)\d{{1,6}}){ENDS}"), version))
-    return tuple(found)
+        rules.append(Rule(DIGITS, re.compile(rf"{STARTS}()(\d{{1,4}}\.(?!\d{{3}}\b)\d{{1,6}}){ENDS}"), version))
+    return tuple(rules)
 
 
 def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -92,16 +92,16 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
         return digits(match[0], code) if word_before(match).rstrip(":") in _TELEPHONE_WORDS else None
 
     start, end = r"(?<![\w.,+$€£/-])(?<!\d )", r"(?![\w]|[-/]\d|[.,]\d)"
-    found: list[Rule] = []
+    rules: list[Rule] = []
     if code == "en":
         area = r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])"
-        found.append(Rule(DIGITS, re.compile(rf"{start}{area}\d{{3}}[ .-]\d{{4}}{end}"), grouped))
-        found.append(Rule(frozenset("-"), re.compile(rf"{start}\d{{3}}-\d{{4}}{end}"), grouped))
-        found.append(Rule(DIGITS, re.compile(rf"(?<=, [A-Z]{{2}} )\d{{5}}(?:-\d{{4}})?{end}"), grouped))
-        found.append(Rule(DIGITS, re.compile(rf"{start}0\d{{2,4}} \d{{3,4}} ?\d{{3,4}}{end}"), grouped))
+        rules.append(Rule(DIGITS, re.compile(rf"{start}{area}\d{{3}}[ .-]\d{{4}}{end}"), grouped))
+        rules.append(Rule(frozenset("-"), re.compile(rf"{start}\d{{3}}-\d{{4}}{end}"), grouped))
+        rules.append(Rule(DIGITS, re.compile(rf"(?<=, [A-Z]{{2}} )\d{{5}}(?:-\d{{4}})?{end}"), grouped))
+        rules.append(Rule(DIGITS, re.compile(rf"{start}0\d{{2,4}} \d{{3,4}} ?\d{{3,4}}{end}"), grouped))
     if code == "de":
-        found.append(Rule(DIGITS, re.compile(r"(?<=\d, )\d{5}(?= [A-ZÄÖÜ])"), grouped))
-        found.append(
+        rules.append(Rule(DIGITS, re.compile(r"(?<=\d, )\d{5}(?= [A-ZÄÖÜ])"), grouped))
+        rules.append(
             Rule(
                 DIGITS,
                 re.compile(rf"{start}\(?0\d{{2,4}}\)?[ /-]{{1,3}}\d{{2,8}}(?:[ -]\d{{2,8}}){{0,4}}{end}"),
@@ -109,12 +109,12 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
             )
         )
     if code == "fr":
-        found.append(Rule(DIGITS, re.compile(rf"{start}0\d(?:[ .]\d\d){{4}}{end}"), pairs))
+        rules.append(Rule(DIGITS, re.compile(rf"{start}0\d(?:[ .]\d\d){{4}}{end}"), pairs))
     if code == "es":
-        found.append(
+        rules.append(
             Rule(DIGITS, re.compile(rf"{start}[6-9]\d\d ?(?:\d{{3}} ?\d{{3}}|\d\d ?\d\d ?\d\d){end}"), spanish)
         )
-    return tuple(found)
+    return tuple(rules)
 
 
 def _coordinates(lexicon: Lexicon) -> tuple[Rule, ...]:

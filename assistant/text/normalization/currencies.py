@@ -126,13 +126,13 @@ _OTHERS = (
 
 def currencies(code: str) -> dict[str, Currency]:
     """Maps each symbol or code to the currency's names in the language `code`."""
-    found = _table(_OTHERS, code, ("", ""))
-    return found | _table(_WITH_CENTS, code, _CENTS[code])
+    table = _table(_OTHERS, code, ("", ""))
+    return table | _table(_WITH_CENTS, code, _CENTS[code])
 
 
 def _table(rows: tuple[tuple[str, ...], ...], code: str, cents: tuple[str, str]) -> dict[str, Currency]:
-    found: dict[str, Currency] = {}
+    currencies_by_symbol: dict[str, Currency] = {}
     for symbols, *names in rows:
         one, many = names[_LANGUAGES.index(code)].split(", ")
-        found |= dict.fromkeys(symbols.split(), Currency(one, many, *cents))
-    return found
+        currencies_by_symbol |= dict.fromkeys(symbols.split(), Currency(one, many, *cents))
+    return currencies_by_symbol

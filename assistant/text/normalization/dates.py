@@ -78,11 +78,11 @@ def _weekdays(lexicon: Lexicon) -> list[Rule]:
     def single(match: re.Match[str]) -> str:
         return days[match[1]]
 
-    found = [Rule(frozenset("-–"), re.compile(rf"\b({names})\.?[-–]({names})\b(\.?)(?!\w)"), span)]
+    rules = [Rule(frozenset("-–"), re.compile(rf"\b({names})\.?[-–]({names})\b(\.?)(?!\w)"), span)]
     if lexicon.code == "de":
         dated = rf"\d{{1,2}}\. ?(?:\d|{'|'.join(lexicon.short_months)})"
-        found.append(Rule(DIGITS, re.compile(rf"\b({names})(?:\.(?=,? \d)|(?=,? {dated}))"), single))
-    return found
+        rules.append(Rule(DIGITS, re.compile(rf"\b({names})(?:\.(?=,? \d)|(?=,? {dated}))"), single))
+    return rules
 
 
 def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -111,7 +111,7 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
             return None
         return say_date(int(match[1]), int(match[2]), None, lexicon, _inflecting_word(match))
 
-    found = [
+    rules = [
         Rule(frozenset("-/"), re.compile(rf"{STARTS}(\d{{4}})([-/])(\d\d)\2(\d\d)(?:(T)(?=\d\d:)|{ENDS})"), iso),
         Rule(
             frozenset("/.-"),
@@ -122,10 +122,10 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     if lexicon.code == "de":
         weekday = "|".join(f"(?<={end}{mark} )" for end in ("[nsi]tag", "ttwoch", "nabend") for mark in ("", ","))
         short = rf"(?:(?<=[mrn] )|{weekday}|{STARTS}(?=[\d.]{{4,6}}(?:[,)]| [a-zäöü])))(\d{{1,2}})\.(\d{{1,2}})\.(?!\d)"
-        found.append(Rule(DIGITS, re.compile(short), german))
+        rules.append(Rule(DIGITS, re.compile(short), german))
     if lexicon.code == "en":
-        found.append(Rule(frozenset("/"), re.compile(rf"(?<=\b[oO]n )(?!9/11)(\d{{1,2}})/(\d{{1,2}}){ENDS}"), on_day))
-    return tuple(found)
+        rules.append(Rule(frozenset("/"), re.compile(rf"(?<=\b[oO]n )(?!9/11)(\d{{1,2}})/(\d{{1,2}}){ENDS}"), on_day))
+    return tuple(rules)
 
 
 def _inflecting_word(match: re.Match[str]) -> str:
@@ -166,7 +166,7 @@ def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
         end = "." if match[0].endswith(".") and not sentence_continues(match) else ""
         return (f"{_WEEKDAYS[weekday]}, " if weekday else "") + words + end
 
-    found = [
+    rules = [
         Rule(
             DIGITS,
             re.compile(
@@ -178,8 +178,8 @@ def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
         )
     ]
     if lexicon.code == "en":
-        found += _month_first(lexicon, names, weekdays)
-    return tuple(found)
+        rules += _month_first(lexicon, names, weekdays)
+    return tuple(rules)
 
 
 def _english_day_first(day: int, month: int, whole_year: int | None, lexicon: Lexicon, before: str) -> str | None:

@@ -27,14 +27,14 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         return one if value == 1 else f"{counted(str(value), one, lexicon)} {many}"
 
     hours = r"(?P<h>\d{1,3}) ?h ?(?P<min>\d{1,2}) ?m(?:in)?(?: ?(?P<s>\d{1,2}) ?s)?"
-    found = [
+    rules = [
         Rule(DIGITS, re.compile(rf"{STARTS}{hours}{ENDS}"), parts),
         Rule(DIGITS, re.compile(rf"{STARTS}(?P<min>\d{{1,3}})m ?(?P<s>\d{{1,2}})s{ENDS}"), parts),
     ]
     if lexicon.code == "en":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(?P<min>\d{{1,3}})m(?= ago\b)"), parts))
-        found += _english(lexicon)
-    return tuple(found)
+        rules.append(Rule(DIGITS, re.compile(rf"{STARTS}(?P<min>\d{{1,3}})m(?= ago\b)"), parts))
+        rules += _english(lexicon)
+    return tuple(rules)
 
 
 def _english(lexicon: Lexicon) -> tuple[Rule, ...]:

@@ -28,14 +28,14 @@ def _equation(lexicon: Lexicon) -> Rule:
         start = first.match(match[0])
         if start is None or _DATE.search(match[0]):
             return None
-        words, at, marks = [start[0]], start.end(), set()
-        while found := step.match(match[0], at):
-            mark = found[1].strip()
+        words, position, marks = [start[0]], start.end(), set()
+        while step_match := step.match(match[0], position):
+            mark = step_match[1].strip()
             marks.add(mark)
             word = lexicon.minus if mark in _SUBTRACTS else lexicon.signs.get(mark, mark)
-            words += [word, found[2]]
-            at = found.end()
-        whole = at == len(match[0]) and marks & _RELATIONS and marks & _SUBTRACTS
+            words += [word, step_match[2]]
+            position = step_match.end()
+        whole = position == len(match[0]) and marks & _RELATIONS and marks & _SUBTRACTS
         return " ".join(words) if whole else None
 
     pattern = rf"(?<![\w.,:/@#$€£¥₹=^&?+\\()-]){operand}(?:{_MARK}{operand}){{1,12}}(?!\w)"

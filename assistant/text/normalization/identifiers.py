@@ -132,15 +132,15 @@ def _grouped_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
         groups = match[0].split() if " " in match[0] else re.findall(".{1,4}", match[0])
         return ", ".join(" ".join(_spelled(piece, code) for piece in _PIECES.findall(group)) for group in groups)
 
-    found = [
+    rules = [
         Rule(DIGITS, re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){2,7}(?: ?[A-Z\d]{1,3})?(?!\w)"), account),
         Rule(DIGITS, re.compile(rf"{_START}(?:\d{{4}}(?:[ -]\d{{4}}){{3}}|3[47]\d\d \d{{6}} \d{{5}}){END}"), grouped),
     ]
     unit = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
     no_unit = rf"(?! ?(?:{unit})(?!\w))"
-    found.append(Rule(DIGITS, re.compile(rf"{_START}(?<!\d )\d{{5}}[ -]\d{{5}}(?! \d){END}{no_unit}"), grouped))
+    rules.append(Rule(DIGITS, re.compile(rf"{_START}(?<!\d )\d{{5}}[ -]\d{{5}}(?! \d){END}{no_unit}"), grouped))
     if code == "en":
-        found += [
+        rules += [
             Rule(DIGITS, re.compile(rf"{_START}(?:1[ -])?1?[38]00[ -]\d{{3}}[ -]\d{{3,4}}{END}"), uncounted),
             Rule(DIGITS, re.compile(rf"{_START}\d{{3,5}}(?: \d{{3,4}}){{2,3}}{END}{no_unit}"), uncounted),
             Rule(
@@ -153,13 +153,13 @@ def _grouped_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
             ),
         ]
     else:
-        found.append(
+        rules.append(
             Rule(DIGITS, re.compile(rf"{_START}(?:\d{{3}}[ -]0\d{{3}}|0 [89]\d\d \d{{3}} \d{{3}}){END}"), grouped)
         )
-        found.append(Rule(DIGITS, re.compile(rf"(?<!\w)\(\d{{3}}\) ?\d{{3}}-\d{{4}}{END}"), grouped))
+        rules.append(Rule(DIGITS, re.compile(rf"(?<!\w)\(\d{{3}}\) ?\d{{3}}-\d{{4}}{END}"), grouped))
     if code == "es":
-        found.append(Rule(DIGITS, re.compile(rf"{_START}[89]\d \d{{3}} \d\d \d\d{END}"), grouped))
-    return tuple(found)
+        rules.append(Rule(DIGITS, re.compile(rf"{_START}[89]\d \d{{3}} \d\d \d\d{END}"), grouped))
+    return tuple(rules)
 
 
 def _spelled(piece: str, code: str) -> str:

@@ -77,7 +77,7 @@ def spoken_math(tex: str) -> str:
     tex = _APPROACHED.sub(r" limit as \1 goes to \2 of ", tex)
     tex = _LIMITS.sub(r" \\\g<name> from \g<low> to \g<high> of ", tex)
     tex = _LETTER_GROUP.sub(r"\1", tex)
-    tex = _SUBSCRIPT.sub(lambda found: found[1] + spoken_subscript(found[2] or found[3]), tex)
+    tex = _SUBSCRIPT.sub(lambda match: match[1] + spoken_subscript(match[2] or match[3]), tex)
     for _ in range(4):  # innermost braces first; deeper nesting is not speakable
         flat = _PLAIN_GROUP.sub(r"\1", tex)
         flat = _ROOT.sub(lambda root: f" {_ROOTS.get(root[1], f'root {root[1]}')} of {root[2] or root[3] or ''} ", flat)

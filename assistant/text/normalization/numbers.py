@@ -271,7 +271,7 @@ def is_french_pound(match: re.Match[str]) -> bool:
 def _spanish_number(match: re.Match[str], words: str) -> str | None:
     """Inflects a number for its noun. A short number stays in digits if the noun's gender is uncertain."""
     noun = _SPANISH_PLURAL.match(match.string, match.end())
-    feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
+    feminine, masculine = (before_noun(words, "es", feminine=is_feminine) for is_feminine in (True, False))
     if noun is not None and words.endswith(("millón", "millones")):
         return f"{words} de"
     if noun is None or feminine == masculine:

@@ -67,7 +67,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         return counted(match["figures"], names)
 
     start = r"(?<![\w.,:/'’′\"″”$€£])"
-    found = [
+    rules = [
         Rule(
             needs,
             re.compile(
@@ -86,5 +86,5 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         Rule(frozenset('"”″'), re.compile(rf"{start}(?P<figures>\d{{1,3}}(?:[.,]\d{{1,2}})?)[\"”″](?!\w)"), inches),
     ]
     if code == "en":
-        found.append(Rule(frozenset("'’′"), re.compile(rf"{start}(?P<figures>\d{{1,3}}){_FEET}(?![\w'’])"), feet))
-    return tuple(found)
+        rules.append(Rule(frozenset("'’′"), re.compile(rf"{start}(?P<figures>\d{{1,3}}){_FEET}(?![\w'’])"), feet))
+    return tuple(rules)

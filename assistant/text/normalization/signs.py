@@ -110,7 +110,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     # A formula, not a range or a remark after a dash: one operand is a variable.
     left, right = r"(?<![^\W\d_])[xyzn][²³]?", rf"\d{{0,9}}{_VARIABLE}"
-    found = [
+    rules = [
         Rule(frozenset("-−–"), re.compile(r"((?<![\w.,])[\w.,]{1,20}|\)) [-−–] (?=[\w.,()]{1,20} ?=)"), minus),
         Rule(
             frozenset("-−–"), re.compile(rf"({left}(?= . [\d(])|{left}(?= . {right})|\d(?= . {right})) [-−–] "), minus
@@ -129,8 +129,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         *_powers(lexicon),
     ]
     if code == "en":
-        found += _english(lexicon)
-    return tuple(found)
+        rules += _english(lexicon)
+    return tuple(rules)
 
 
 def _multiple(lexicon: Lexicon) -> Rule:

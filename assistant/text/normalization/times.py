@@ -146,12 +146,12 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     after = r"(?!\w|:\w|[.-]\d)"
     then = r" ?[-–—] ?(?=\d{1,2}:\d\d(?!\d)" + (r"|\d{1,2}(?:\.\d\d)? Uhr\b)" if code == "de" else ")")
-    found = [
+    rules = [
         Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:[.:](\d\d))?{then}"), begin),
         Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b)?{after}"), read),
     ]
     if code == "de":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? (?:Uhr|(?<=\.\d\d )h)\b"), read))
+        rules.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? (?:Uhr|(?<=\.\d\d )h)\b"), read))
     if code == "fr":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h(?: ?(\d\d))?{ENDS}"), read))
-    return tuple(found)
+        rules.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h(?: ?(\d\d))?{ENDS}"), read))
+    return tuple(rules)

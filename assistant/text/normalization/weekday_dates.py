@@ -43,11 +43,11 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     names, figured = _DAY_NAMES[lexicon.code], rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){ENDS}"
     later = {"en": " (?:on|this|next) ", "de": " am ", "fr": " (?:le )?", "es": " (?:el )?"}[lexicon.code]
-    found = [
+    rules = [
         Rule(frozenset("/"), re.compile(rf"(\b(?:{names}),? (?:the |le |el |den |dem )?\(?){figured}"), after_weekday),
         Rule(frozenset("/"), re.compile(rf"{STARTS}{figured}(?={later}(?:{names})(?!\w))"), weekday),
     ]
     if lexicon.code == "en":
         before = r"(?<=\bby )|(?<=\bdue )|(?<=\buntil )|(?<=\bsince )|(?<=\bbefore )|(?<=\bfrom )|(?<=\bthrough )"
-        found.append(Rule(frozenset("/"), re.compile(rf"(?:{before}){figured}"), due))
-    return tuple(found)
+        rules.append(Rule(frozenset("/"), re.compile(rf"(?:{before}){figured}"), due))
+    return tuple(rules)

@@ -22,26 +22,26 @@ def on_transcript_expected(
     return ()
 
 
-def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, position: Samples) -> Effects:
     """Commits a finished turn, with a reply or without, once its transcript has settled; discards it without words."""
     turn, attempt = state.turn, state.turn.attempt
     words = None if attempt is None else attempt.final_words
     if attempt is None or words is None:
         return ()
     if not words.text and not words.need_apology and not turn.reply_due:
-        return discard_turn(conversation, turn, at, words.ignored_because or "no words")
+        return discard_turn(conversation, turn, position, words.ignored_because or "no words")
     conversation.mark_processed(turn.speech_end)
     if state.ended_by is EndedBy.MAX_LENGTH and words.text and not words.low_confidence:
         conversation.cut_at = conversation.processed_until
     if turn.will_be_answered:
-        return _commit(conversation, state, attempt.reply_id, words, at)
+        return _commit(conversation, state, attempt.reply_id, words, position)
     conversation.state = Idle()
     commit = CommitWithoutReply(turn.number, words.text, words.new_text, turn.speech_end, words.low_confidence)
     return (commit, CloseSegment(turn.segment, turn.number))
 
 
 def _commit(
-    conversation: Conversation, state: AwaitingTranscript, reply_id: ReplyId, words: Words, at: Samples
+    conversation: Conversation, state: AwaitingTranscript, reply_id: ReplyId, words: Words, position: Samples
 ) -> Effects:
     turn = state.turn
     held = turn.resume_guard.holds
@@ -51,7 +51,7 @@ def _commit(
         # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
         (words.text,) if words.text else turn.retracted_texts,
         words.low_confidence,
-        progress_at=at,
+        progress_at=position,
         attempts=turn.attempts,
         peak_probability=turn.peak_probability,
         was_retracted=bool(turn.retracted_texts) and not words.new_text,
@@ -71,20 +71,20 @@ def _commit(
     return (commit, *((HoldPlayback(reply_id),) if held else ()), CloseSegment(turn.segment, turn.number))
 
 
-def discard_turn(conversation: Conversation, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
+def discard_turn(conversation: Conversation, turn: UserTurn, position: Samples, reason: AbandonReason) -> Effects:
     """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
     conversation.state = Idle()
     conversation.mark_processed(turn.speech_end)
     if turn.resumable_reply is not None and turn.will_be_answered and reason in _RESUMABLE:
         delay = samples_of_ms(conversation.settings.replies.resume_delay_ms)
         conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + delay)
-    return turn.discard(at, reason)
+    return turn.discard(position, reason)
 
 
-def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
+def give_up(conversation: Conversation, turn: UserTurn, position: Samples, reason: AbandonReason) -> Effects:
     """Ends a turn that cannot complete. A reply that is due is still given, to the words of retracted replies."""
     if not turn.reply_due:
-        return discard_turn(conversation, turn, at, reason)
+        return discard_turn(conversation, turn, position, reason)
     dropped = turn.drop_attempt(reason)
     turn.attempts += 1
     reply_id, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
@@ -93,7 +93,7 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
         "requested",
         turn.retracted_texts,
         turn.retracted_low_confidence,
-        progress_at=at,
+        progress_at=position,
         attempts=turn.attempts,
         was_retracted=True,
     )
@@ -106,7 +106,7 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
 # ---- requests while the transcript is pending ----
 
 
-def request_answer(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+def request_answer(conversation: Conversation, state: AwaitingTranscript, position: Samples) -> Effects:
     """Handles a request for a reply: the reply answers this turn."""
     turn, attempt = state.turn, state.turn.attempt
     if turn.will_be_answered:
@@ -115,7 +115,7 @@ def request_answer(conversation: Conversation, state: AwaitingTranscript, at: Sa
     turn.mark_certain()
     if attempt is None or attempt.words is None:
         return ()
-    return (prepare_reply(attempt.reply_id, attempt.words), *commit_if_ready(conversation, state, at))
+    return (prepare_reply(attempt.reply_id, attempt.words), *commit_if_ready(conversation, state, position))
 
 
 def withdraw_request(conversation: Conversation, state: AwaitingTranscript) -> Effects:

@@ -29,15 +29,15 @@ def on_frame(conversation: Conversation, state: ConfirmingSpeech, event: FramePr
     return (*discarded, *start_pending_reply(conversation, event.position))
 
 
-def add_speech(conversation: Conversation, at: Samples, onset: Samples, vad: VadResult) -> Effects:
+def add_speech(conversation: Conversation, position: Samples, onset: Samples, vad: VadResult) -> Effects:
     """Adds a frame with speech to the candidate, or begins one with it."""
     state, settings = conversation.state, conversation.settings
     discarded: Effects = ()
-    speech = SpeechCandidate(onset, at)
+    speech = SpeechCandidate(onset, position)
     if isinstance(state, ConfirmingSpeech):
         discarded = _discard_segment(conversation, state)
         speech = state.candidate
-    speech = speech.with_frame(at, onset, vad, settings.start)
+    speech = speech.with_frame(position, onset, vad, settings.start)
     if conversation.turn_start_policy.begins_turn(speech, settings):
         return (*discarded, *begin_turn(conversation, speech))
     conversation.state = ConfirmingSpeech(speech)
@@ -84,10 +84,10 @@ def begin_turn_at(
     return (OpenSegment(segment, speech.onset, segment_end), TurnStarted(turn.number, speech.onset))
 
 
-def _request_transcript(conversation: Conversation, state: ConfirmingSpeech, at: Samples) -> Effects:
+def _request_transcript(conversation: Conversation, state: ConfirmingSpeech, position: Samples) -> Effects:
     """Requests the transcript of a candidate that has ended, once."""
     speech = state.candidate
-    if speech.transcript_requested or not speech.may_request_transcript(at, conversation.settings.start):
+    if speech.transcript_requested or not speech.may_request_transcript(position, conversation.settings.start):
         return ()
     segment = conversation.segment_at(speech.onset) if speech.segment is None else speech.segment
     state.candidate = replace(speech, transcript_requested=True, segment=segment)

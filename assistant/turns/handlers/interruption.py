@@ -12,7 +12,7 @@ from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples
 
 
-def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
+def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: Overlap, position: Samples) -> Effects:
     """Ends the reply in favor of the overlapping speech.
 
     If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise, or if the turn
@@ -22,8 +22,8 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
     if overlap.turn is not None:
         return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap))
     if state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE:
-        return _retract(conversation, state, overlap, at)
-    turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, at)
+        return _retract(conversation, state, overlap, position)
+    turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, position)
     conversation.take_resume_pending()
     turn.resumable_reply, turn.early = state.reply_id, overlap.early
     _open(conversation, turn, overlap, due=False)
@@ -31,8 +31,8 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
     return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply_id, continues_turn=continues))
 
 
-def _retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
-    turn = UserTurn(state.reply_id.turn, overlap.segment, overlap.onset, at)
+def _retract(conversation: Conversation, state: Replying, overlap: Overlap, position: Samples) -> Effects:
+    turn = UserTurn(state.reply_id.turn, overlap.segment, overlap.onset, position)
     pending = conversation.take_resume_pending()
     turn.retracted_texts, turn.retracted_low_confidence = state.answered_texts, state.low_confidence
     turn.attempts, turn.peak_probability = state.attempts, state.peak_probability
@@ -82,7 +82,7 @@ def defer_overlap(conversation: Conversation, overlap: Overlap) -> Effects:
 
 
 def dismiss_overlap(
-    conversation: Conversation, state: Replying, until: Samples, at: Samples, reason: AbandonReason = "cleared"
+    conversation: Conversation, state: Replying, until: Samples, position: Samples, reason: AbandonReason = "cleared"
 ) -> Effects:
     """Dismisses the overlap without an interruption. Speech before `until` counts as processed."""
     overlap = state.overlap
@@ -90,15 +90,15 @@ def dismiss_overlap(
     if overlap is None:
         return ()
     if overlap.side_talk is not None:
-        return (*state.end_overlap(), *overlap.side_talk.discard(at, reason))
+        return (*state.end_overlap(), *overlap.side_talk.discard(position, reason))
     discarded = (*state.end_overlap(), CloseSegment(overlap.segment, state.reply_id.turn, used=False))
     if overlap.turn is None:
         return discarded
-    return (*discarded, TurnDiscarded(overlap.turn, at, overlap.speech_end, reason))
+    return (*discarded, TurnDiscarded(overlap.turn, position, overlap.speech_end, reason))
 
 
 def stop_reply(
-    conversation: Conversation, state: Replying, at: Samples, reason: Literal["requested", "client"]
+    conversation: Conversation, state: Replying, position: Samples, reason: Literal["requested", "client"]
 ) -> Effects:
     """Ends the reply and drops the overlap, unless it is kept as a turn; see `move_turn_to_overlap`."""
     conversation.state = Idle()
@@ -110,11 +110,11 @@ def stop_reply(
         state.overlap.ducking = Ducking.NOT_YET
         if not state.overlap.is_deferred:
             why: AbandonReason = "requested" if reason == "requested" else "cleared"
-            dismissed = dismiss_overlap(conversation, state, conversation.processed_until, at, why)
+            dismissed = dismiss_overlap(conversation, state, conversation.processed_until, position, why)
     return (*dismissed, InterruptReply(state.reply_id, reason))
 
 
-def move_turn_to_overlap(turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
+def move_turn_to_overlap(turn: UserTurn, position: Samples) -> tuple[Overlap, Effects]:
     """Turns the open turn into an overlap of the reply that was requested during it.
 
     The turn itself ends. Its speech is still transcribed and becomes another turn after the reply.
@@ -122,4 +122,4 @@ def move_turn_to_overlap(turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]
     dropped = turn.drop_attempt("requested")
     kept = Overlap(turn.segment, turn.onset, turn.speech_end, OverlapStatus.DEFERRED)
     kept.peak_probability = turn.peak_probability
-    return kept, (*dropped, TurnDiscarded(turn.number, at, turn.speech_end, "requested"))
+    return kept, (*dropped, TurnDiscarded(turn.number, position, turn.speech_end, "requested"))

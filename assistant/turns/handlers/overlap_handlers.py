@@ -20,7 +20,7 @@ from audio.vad import VadResult
 def start_overlap(
     conversation: Conversation,
     state: Replying,
-    at: Samples,
+    position: Samples,
     segment: SegmentId,
     vad: VadResult,
     *,
@@ -31,60 +31,64 @@ def start_overlap(
     `segment_end`: see `OpenSegment`.
     """
     settings = conversation.settings
-    effects = state.start_overlap(at, vad, segment, settings, segment_end=segment_end)
+    effects = state.start_overlap(position, vad, segment, settings, segment_end=segment_end)
     if not settings.voice_interrupts or state.audible or state.overlap is None:
         return (*state.release(), *effects)
-    return (*effects, *interrupt_or_retract(conversation, state, state.overlap, at))
+    return (*effects, *interrupt_or_retract(conversation, state, state.overlap, position))
 
 
-def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
+def on_frame(
+    conversation: Conversation, state: Replying, overlap: Overlap, position: Samples, vad: VadResult
+) -> Effects:
     """Handles a frame of an overlap. If it ends neither the overlap nor the reply, the caller checks its progress."""
     settings = conversation.settings
     if overlap.pause is not None and vad.speaking:
         overlap.early = overlap.early and state.is_early(vad.boundary, settings)
-    overlap.add_frame(at, vad)
+    overlap.add_frame(position, vad)
     if overlap.is_deferred:
-        return _on_deferred(conversation, state, overlap, at, vad)
+        return _on_deferred(conversation, state, overlap, position, vad)
     if not settings.voice_interrupts:
-        return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, at, vad))
+        return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, position, vad))
     overlap.count_speech(vad, settings)
-    found = conversation.overlap_policy.decide(overlap, vad, at, settings)
-    if found is not None:
-        reported = _report(found, state, settings)
-        if found.interrupts:
-            return (*reported, *interrupt_or_retract(conversation, state, overlap, at))
-        return (*reported, *dismiss_overlap(conversation, state, vad.boundary, at))
+    decision = conversation.overlap_policy.decide(overlap, vad, position, settings)
+    if decision is not None:
+        reported = _report(decision, state, settings)
+        if decision.interrupts:
+            return (*reported, *interrupt_or_retract(conversation, state, overlap, position))
+        return (*reported, *dismiss_overlap(conversation, state, vad.boundary, position))
     if not vad.speaking:
-        return overlap.request_transcript(at, settings)
+        return overlap.request_transcript(position, settings)
     overlap.update_status(settings)
-    return (*state.duck(at, settings), *overlap.request_words_so_far(at, settings))
+    return (*state.duck(position, settings), *overlap.request_words_so_far(position, settings))
 
 
-def _report(found: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:
+def _report(decision: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:
     """Reports what decided the overlap, where words decide."""
     if settings.overlap.words_after_ms <= 0:
         return ()
-    return (OverlapDecided(state.reply_id, found.interrupts, found.evidence),)
+    return (OverlapDecided(state.reply_id, decision.interrupts, decision.evidence),)
 
 
 def _on_uninterruptible(
-    conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult
+    conversation: Conversation, state: Replying, overlap: Overlap, position: Samples, vad: VadResult
 ) -> Effects:
     """Handles an overlap with a reply that speech may not interrupt."""
     settings = conversation.settings
     if not settings.ends_by_silence:
         return ()  # the overlap is kept, since the client or the key may still commit it
     if settings.interrupted_by is InterruptedBy.WAKE_PHRASE or overlap.side_talk is not None:
-        return request_transcript_after_pause(conversation, overlap, at, vad)
+        return request_transcript_after_pause(conversation, overlap, position, vad)
     if not vad.speaking:
-        return dismiss_overlap(conversation, state, vad.boundary, at)
+        return dismiss_overlap(conversation, state, vad.boundary, position)
     if settings.interrupted_by is not InterruptedBy.CLIENT:
         return ()
     overlap.count_speech(vad, settings)
     return defer_overlap(conversation, overlap) if overlap.has_enough_speech(settings) else ()
 
 
-def _on_deferred(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
+def _on_deferred(
+    conversation: Conversation, state: Replying, overlap: Overlap, position: Samples, vad: VadResult
+) -> Effects:
     """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
     settings = conversation.settings
     is_new_onset = vad.speaking and vad.boundary >= conversation.processed_until
@@ -92,12 +96,12 @@ def _on_deferred(conversation: Conversation, state: Replying, overlap: Overlap, 
         overlap.speech_ms = 0.0
         unducked = state.stop_ducking()
         if settings.ends_by_silence and settings.interrupted_by is InterruptedBy.CLIENT:
-            return (*unducked, *request_transcript_after_pause(conversation, overlap, at, vad))
+            return (*unducked, *request_transcript_after_pause(conversation, overlap, position, vad))
         return unducked
     overlap.count_speech(vad, settings)
     if overlap.has_enough_speech(settings) or not state.audible:
-        return interrupt_or_retract(conversation, state, overlap, at)
-    return state.duck(at, settings)
+        return interrupt_or_retract(conversation, state, overlap, position)
+    return state.duck(position, settings)
 
 
 def on_interim_transcript(conversation: Conversation, state: Replying, event: InterimTranscript) -> Effects:
@@ -109,11 +113,11 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
     overlap.add_transcript(event, conversation.settings)
-    found = conversation.overlap_policy.decide(overlap, event, event.position, conversation.settings)
-    if found is None:
+    decision = conversation.overlap_policy.decide(overlap, event, event.position, conversation.settings)
+    if decision is None:
         return ()
-    reported = _report(found, state, conversation.settings)
-    if not found.interrupts:
+    reported = _report(decision, state, conversation.settings)
+    if not decision.interrupts:
         return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.position))
     if called or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported

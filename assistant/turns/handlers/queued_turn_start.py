@@ -15,7 +15,7 @@ from audio.units import Samples
 from audio.vad import VadResult
 
 
-def start_queued_turn(conversation: Conversation, at: Samples) -> Effects:
+def start_queued_turn(conversation: Conversation, position: Samples) -> Effects:
     """Starts the next queued turn, if the user has no other turn. During a reply its speech is an overlap."""
     state = conversation.state
     if not isinstance(state, Idle) and not (isinstance(state, Replying) and state.overlap is None):
@@ -25,23 +25,23 @@ def start_queued_turn(conversation: Conversation, at: Samples) -> Effects:
     # Process all empty ones in this frame, since speech in this frame comes after them.
     while queued is not None and queued.candidate is None:
         number, submitted = conversation.next_turn_number(), queued.submitted_at is not None
-        effects += (TurnDiscarded(number, at, queued.speech_end, "no words", submitted),)
+        effects += (TurnDiscarded(number, position, queued.speech_end, "no words", submitted),)
         queued = conversation.next_queued_turn()
     if queued is None or queued.candidate is None:
         return effects
     if isinstance(state, Replying):
-        effects += _start_during_reply(conversation, state, at, queued, queued.candidate)
+        effects += _start_during_reply(conversation, state, position, queued, queued.candidate)
     else:
         effects += begin_turn_at(conversation, queued.segment, queued.candidate, queued.speech_end, queued.submitted_at)
-    return effects + _end_if_submitted(conversation, at, queued)
+    return effects + _end_if_submitted(conversation, position, queued)
 
 
 def _start_during_reply(
-    conversation: Conversation, state: Replying, at: Samples, queued: QueuedTurn, speech: SpeechCandidate
+    conversation: Conversation, state: Replying, position: Samples, queued: QueuedTurn, speech: SpeechCandidate
 ) -> Effects:
     vad = VadResult(True, speech.onset, speech.peak_probability)
     effects = overlap_handlers.start_overlap(
-        conversation, state, at, queued.segment, vad, segment_end=queued.submitted_at
+        conversation, state, position, queued.segment, vad, segment_end=queued.submitted_at
     )
     if conversation.state is not state or state.overlap is None or queued.submitted_at is None:
         return effects
@@ -52,7 +52,7 @@ def _start_during_reply(
     return (*effects, InterruptReply(state.reply_id, reason), *begin_turn_from_overlap(conversation, state.overlap))
 
 
-def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTurn) -> Effects:
+def _end_if_submitted(conversation: Conversation, position: Samples, queued: QueuedTurn) -> Effects:
     """Ends the turn if the client or silence had ended it while it was queued."""
     state = conversation.state
     if queued.submitted_at is None or not isinstance(state, UserSpeaking):
@@ -60,11 +60,11 @@ def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTur
     turn = state.turn
     turn.speech_end = queued.speech_end
     if queued.ended_by_silence:
-        return user_speaking.end_turn(conversation, turn, at, EndedBy.FINAL_SILENCE)
+        return user_speaking.end_turn(conversation, turn, position, EndedBy.FINAL_SILENCE)
     turn.submitted = True
     turn.mark_certain()
     conversation.cut_speech(queued.submitted_at)
-    ended = user_speaking.end_turn(conversation, turn, at, EndedBy.COMMAND)
+    ended = user_speaking.end_turn(conversation, turn, position, EndedBy.COMMAND)
     if not queued.reply_requested or not isinstance(conversation.state, AwaitingTranscript):
         return ended
-    return (*ended, *request_answer(conversation, conversation.state, at))
+    return (*ended, *request_answer(conversation, conversation.state, position))

@@ -37,16 +37,18 @@ def on_frame(conversation: Conversation, state: Replying, event: FrameProcessed)
     return (*effects, *_give_up_if_stuck(conversation, state, event.position))
 
 
-def _on_frame_without_overlap(conversation: Conversation, state: Replying, at: Samples, vad: VadResult) -> Effects:
-    onset = conversation.unassigned_onset(at, vad)
+def _on_frame_without_overlap(
+    conversation: Conversation, state: Replying, position: Samples, vad: VadResult
+) -> Effects:
+    onset = conversation.unassigned_onset(position, vad)
     if onset is None:
-        return state.update_hold(at, vad, conversation.settings)
+        return state.update_hold(position, vad, conversation.settings)
     segment = conversation.segment_at(onset)
-    return overlap_handlers.start_overlap(conversation, state, at, segment, replace(vad, boundary=onset))
+    return overlap_handlers.start_overlap(conversation, state, position, segment, replace(vad, boundary=onset))
 
 
-def _give_up_if_stuck(conversation: Conversation, state: Replying, at: Samples) -> Effects:
-    if not state.is_stuck(at, conversation.settings):
+def _give_up_if_stuck(conversation: Conversation, state: Replying, position: Samples) -> Effects:
+    if not state.is_stuck(position, conversation.settings):
         return ()
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)

@@ -16,14 +16,14 @@ from audio.vad import VadResult
 
 
 def request_transcript_after_pause(
-    conversation: Conversation, overlap: Overlap, at: Samples, vad: VadResult
+    conversation: Conversation, overlap: Overlap, position: Samples, vad: VadResult
 ) -> Effects:
     """Requests the transcript of side talk after a silence that would end a turn. The reply continues."""
     turn, settings = overlap.side_talk, conversation.settings
     if vad.speaking:
         return () if turn is None else turn.drop_attempt("went on")
     requested = turn is not None and turn.attempt is not None
-    if requested or at - overlap.speech_end < samples_of_ms(settings.hangover_ms):
+    if requested or position - overlap.speech_end < samples_of_ms(settings.hangover_ms):
         return ()
     started: Effects = ()
     if turn is None:

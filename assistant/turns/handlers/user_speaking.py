@@ -32,69 +32,69 @@ def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProces
     return _on_silence(conversation, state.turn, event.position, event.vad)
 
 
-def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+def on_speech(conversation: Conversation, turn: UserTurn, position: Samples, vad: VadResult) -> Effects:
     """Handles a frame with speech. A turn that is too long ends during speech."""
     settings = conversation.settings
     stopped = turn.end_pause() if vad.possible_end is None else ()
-    ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
+    ended_by = conversation.turn_end_policy.ended_by(turn, position, vad, settings)
     if ended_by is not None:
-        turn.speech_end, turn.resume_guard = at, ResumeGuard()
+        turn.speech_end, turn.resume_guard = position, ResumeGuard()
         dropped = turn.drop_attempt("went on")
-        conversation.state = AwaitingTranscript(turn, at, ended_by)
-        conversation.queued.mark_cut(at)
-        ended = end_segment(conversation, turn, at)
-        return (*stopped, *dropped, *ended, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
+        conversation.state = AwaitingTranscript(turn, position, ended_by)
+        conversation.queued.mark_cut(position)
+        ended = end_segment(conversation, turn, position)
+        return (*stopped, *dropped, *ended, turn.begin_attempt(position, "settled"), EndOfTurn(turn.number))
     if vad.possible_end is not None:
         turn.speech_end = vad.possible_end
-        return turn.speculate(at, settings)
-    turn.speech_end, turn.silence_timeout_ms = at, None
-    return (*stopped, *turn.on_speech_continues(at, settings))
+        return turn.speculate(position, settings)
+    turn.speech_end, turn.silence_timeout_ms = position, None
+    return (*stopped, *turn.on_speech_continues(position, settings))
 
 
-def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+def _on_silence(conversation: Conversation, turn: UserTurn, position: Samples, vad: VadResult) -> Effects:
     settings = conversation.settings
     turn.speech_end = turn.speech_end_before(vad)
-    ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
+    ended_by = conversation.turn_end_policy.ended_by(turn, position, vad, settings)
     if ended_by is EndedBy.MAX_LENGTH:
-        return end_turn(conversation, turn, at, ended_by)
-    effects = turn.speculate(at, settings)
+        return end_turn(conversation, turn, position, ended_by)
+    effects = turn.speculate(position, settings)
     if ended_by is None:
-        return effects + _attend_pause(conversation, turn, at, vad)
+        return effects + _attend_pause(conversation, turn, position, vad)
     if turn.attempt is None:
         effects += (turn.begin_attempt(turn.speech_end),)
     elif turn.attempt.foreseen_until is not None:
         effects += (turn.confirm_foreseen(turn.attempt),)
-    conversation.state = state = AwaitingTranscript(turn, at, ended_by)
+    conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     if ended_by is EndedBy.FINAL_SILENCE:
-        conversation.queued.mark_cut(at)
-        effects += end_segment(conversation, turn, at)
-    return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
+        conversation.queued.mark_cut(position)
+        effects += end_segment(conversation, turn, position)
+    return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))
 
 
-def _attend_pause(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+def _attend_pause(conversation: Conversation, turn: UserTurn, position: Samples, vad: VadResult) -> Effects:
     """Plays a listening sound, if it is due."""
     policy, last_at = conversation.listening_sound_policy, conversation.listening_sound_at
-    if not policy.is_due(turn, at, vad, last_at, conversation.settings):
+    if not policy.is_due(turn, position, vad, last_at, conversation.settings):
         return ()
-    conversation.listening_sound_at, turn.pause_attended = at, True
+    conversation.listening_sound_at, turn.pause_attended = position, True
     return (PlayListeningSound(turn.number),)
 
 
-def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: EndedBy) -> Effects:
+def end_turn(conversation: Conversation, turn: UserTurn, position: Samples, ended_by: EndedBy) -> Effects:
     """Ends the turn at once, even if speech continues."""
     turn.resume_guard = ResumeGuard()
-    conversation.state = state = AwaitingTranscript(turn, at, ended_by)
+    conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     if conversation.settings.ends_by_key and turn.attempt is not None and turn.attempt.settled:
-        return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))  # reuse the settled attempt
+        return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))  # reuse the settled attempt
     dropped = turn.drop_attempt("went on")
     return (*dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
 
 
-def end_segment(conversation: Conversation, turn: UserTurn, at: Samples) -> Effects:
+def end_segment(conversation: Conversation, turn: UserTurn, position: Samples) -> Effects:
     """Ends the audio of a turn that cannot be reopened: only pressing the push-to-talk key again reopens one."""
     if conversation.settings.ends_by_key:
         return ()
-    return (EndSegment(turn.segment, Samples(max(turn.segment, at))),)
+    return (EndSegment(turn.segment, Samples(max(turn.segment, position))),)
 
 
 def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:

@@ -175,12 +175,14 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     match event:
         case InterimTranscript():
             return f"interim {event.position} {event.transcript.segment} {_words_so_far(event)}"
-        case DraftTranscript(at, words, sentence_end):
-            return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
+        case DraftTranscript(position, words, sentence_end):
+            return f"draft {position} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
-            found = event.estimate
-            numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
-            sources = f"{found.sources or '-'}{_dictated(found.dictation)}"
+            estimate = event.estimate
+            numbers = (
+                f"{estimate.probability!r} {estimate.silence_ms!r} {estimate.pause_excess_ms!r} {estimate.pausing!r}"
+            )
+            sources = f"{estimate.sources or '-'}{_dictated(estimate.dictation)}"
             return f"estimate {event.position} {event.segment} {numbers} {sources}"
         case FinalTranscript():
             words = event.transcript
@@ -189,8 +191,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             draft = " draft" if words.is_draft else ""
             guess = f" guess {_hashed(words.guess, salt)}" if words.guess else ""
             expected = " expected" if event.answer_expected and not words.text else ""
-            said = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
-            return f"words {event.position} {_id(event.reply_id)} {words.segment} {said}"
+            words_field = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
+            return f"words {event.position} {_id(event.reply_id)} {words.segment} {words_field}"
         case TranscriptFailed():
             return f"lost {event.position} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
@@ -200,10 +202,10 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
         case ReplyRequested():
             behind = " behind" if event.after_current_reply else ""
             return f"request {event.position} {event.origin} {bool(event.text):d}{behind}"
-        case InputCommitted(at, after_current_reply=True):
-            return f"submitted {at} behind"
-        case ReplyCancelled(at, including_request=True):
-            return f"cancelled {at} request"
+        case InputCommitted(position, after_current_reply=True):
+            return f"submitted {position} behind"
+        case ReplyCancelled(position, including_request=True):
+            return f"cancelled {position} request"
         case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
             return f"{_CLIENT_ENTRIES[type(event)]} {event.position}"
         case _:
@@ -222,9 +224,9 @@ def _id(reply_id: ReplyId) -> str:
 def _words_so_far(event: InterimTranscript) -> str:
     if event.ignorable is not None:
         return f"first {event.ignorable}"
-    said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _kind_of_words(event)
+    kind = "echo" if event.is_echo else "called" if event.has_wake_phrase else _kind_of_words(event)
     requested = " requested" if event.was_requested else ""
-    return f"{event.transcript.low_confidence:d} {said}{requested}"
+    return f"{event.transcript.low_confidence:d} {kind}{requested}"
 
 
 def _kind_of_words(event: InterimTranscript) -> str:
@@ -269,17 +271,17 @@ def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
             yield _event_of(name, values)
 
 
-def settings_of(found: dict[str, object]) -> TurnSettings:
+def settings_of(entry: dict[str, object]) -> TurnSettings:
     """Returns the recorded settings of any schema. Unknown fields of newer versions are ignored.
 
     Raises TypeError, ValueError.
     """
-    known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
-    known["profile"] = found.get("patience")
-    rechecks = {**_group_of(found, "attempts"), **found}
+    known = {name: value for name, value in entry.items() if name in TurnSettings.__dataclass_fields__}
+    known["profile"] = entry.get("patience")
+    rechecks = {**_group_of(entry, "attempts"), **entry}
     known["rechecks"] = {name: rechecks[name] for name in _RECHECKS if name in rechecks}
-    if "manual" in found:
-        known |= _modes_of_schema_1(found)
+    if "manual" in entry:
+        known |= _modes_of_schema_1(entry)
     for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
         if name in known:
             known[name] = mode(str(known[name]))
@@ -291,31 +293,31 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     return TurnSettings(**known)  # type: ignore[arg-type]
 
 
-def _group_of(found: dict[str, object], name: str) -> dict[str, object]:
-    group = found.get(name)
+def _group_of(entry: dict[str, object], name: str) -> dict[str, object]:
+    group = entry.get(name)
     return group if isinstance(group, dict) else {}
 
 
-def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
+def _modes_of_schema_1(entry: dict[str, object]) -> dict[str, object]:
     """Returns the modes of a trace of schema 1, which recorded them as six flags."""
-    key_or_silence = EndsTurn.PUSH_TO_TALK if found.get("held") else EndsTurn.AUTO
-    ends = EndsTurn.CLIENT if found.get("manual") else key_or_silence
-    if found.get("interruptible", True):
+    key_or_silence = EndsTurn.PUSH_TO_TALK if entry.get("held") else EndsTurn.AUTO
+    ends = EndsTurn.CLIENT if entry.get("manual") else key_or_silence
+    if entry.get("interruptible", True):
         interrupted_by = InterruptedBy.VOICE
-    elif found.get("by_name"):
+    elif entry.get("by_name"):
         interrupted_by = InterruptedBy.WAKE_PHRASE
     else:
-        interrupted_by = InterruptedBy.CLIENT if found.get("by_client") else InterruptedBy.NOTHING
-    return {"ends_turn": ends, "interrupted_by": interrupted_by, "has_client": bool(found.get("by_client"))}
+        interrupted_by = InterruptedBy.CLIENT if entry.get("by_client") else InterruptedBy.NOTHING
+    return {"ends_turn": ends, "interrupted_by": interrupted_by, "has_client": bool(entry.get("by_client"))}
 
 
 def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
-    at, count, state, boundary, end_field, *encoded = fields
+    position, count, state, boundary, end_field, *encoded = fields
     probabilities = base64.b64decode(encoded[0]) if encoded else bytes(int(count))
     if len(probabilities) != int(count):
         raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
     for number, probability in enumerate(probabilities, 1):
-        end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
+        end = Samples(int(position) - (int(count) - number) * FRAME_SAMPLES)
         possible_end = None if end_field == "-" else Samples(int(end_field))
         speaking, possible_onset = state in {"1", _ABOVE_NOISE, _BACKGROUND}, state == _POSSIBLE_ONSET
         # Older traces have no background level.
@@ -336,20 +338,24 @@ def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
 
 def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
     position, *rest = fields  # raises ValueError without fields
-    at = Samples(int(position))
+    sample = Samples(int(position))
     match kind, rest:
         case "words", [*all_words, "expected"]:
-            return replace(_final_transcript(at, all_words), answer_expected=True)
+            return replace(_final_transcript(sample, all_words), answer_expected=True)
         case "words", all_words:
-            return _final_transcript(at, all_words)
+            return _final_transcript(sample, all_words)
         case "interim", [segment, "first", probability]:
-            words = Transcript(SegmentId(int(segment)), at, "")
-            return InterimTranscript(at, words, was_requested=True, ignorable=float(probability))
-        case "interim", [segment, low_confidence, said, *requested] if requested in ([], ["requested"]):
-            text = _TEXTS[said]
-            words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
+            words = Transcript(SegmentId(int(segment)), sample, "")
+            return InterimTranscript(sample, words, was_requested=True, ignorable=float(probability))
+        case "interim", [segment, low_confidence, words_field, *requested] if requested in ([], ["requested"]):
+            text = _TEXTS[words_field]
+            words = Transcript(SegmentId(int(segment)), sample, text, low_confidence == "1")
             return InterimTranscript(
-                at, words, has_wake_phrase=said == "called", was_requested=bool(requested), is_echo=said == "echo"
+                sample,
+                words,
+                has_wake_phrase=words_field == "called",
+                was_requested=bool(requested),
+                is_echo=words_field == "echo",
             )
         case "estimate", [
             segment,
@@ -363,21 +369,21 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             state,
         ] if len(pausing) <= 1:
             dictation = _dictation_of(dictated, state)
-            found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
-            return EndOfTurnScored(at, SegmentId(int(segment)), found)
-        case "draft", [segment, until, sentence_end, said]:
-            text = "" if said == "-" else said
+            estimate = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
+            return EndOfTurnScored(sample, SegmentId(int(segment)), estimate)
+        case "draft", [segment, until, sentence_end, words_field]:
+            text = "" if words_field == "-" else words_field
             words = Transcript(SegmentId(int(segment)), Samples(int(until)), text, is_draft=True)
-            return DraftTranscript(at, words, float(sentence_end))
+            return DraftTranscript(sample, words, float(sentence_end))
         case "estimate", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
-            found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
-            return EndOfTurnScored(at, SegmentId(int(segment)), found)
+            estimate = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
+            return EndOfTurnScored(sample, SegmentId(int(segment)), estimate)
         case "lost", [turn, attempt, segment]:
-            return TranscriptFailed(at, _reply(turn, attempt), SegmentId(int(segment)))
+            return TranscriptFailed(sample, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
-            return PlaybackProgress(at, _reply(turn, attempt), int(words), audible == "1")
+            return PlaybackProgress(sample, _reply(turn, attempt), int(words), audible == "1")
         case "ended", [turn, attempt]:
-            return ReplyEnded(at, _reply(turn, attempt))
+            return ReplyEnded(sample, _reply(turn, attempt))
         case "request", [
             ("greeting" | "announcement" | "ring" | "requested" | "repeated" | "resumed") as origin,
             worded,
@@ -386,17 +392,17 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             [],
             ["behind"],
         ):
-            return ReplyRequested(at, origin, "words" if worded == "1" else "", bool(after_current_reply))
+            return ReplyRequested(sample, origin, "words" if worded == "1" else "", bool(after_current_reply))
         case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
-            return InputCommitted(at, bool(after_current_reply))
+            return InputCommitted(sample, bool(after_current_reply))
         case "pressed", []:
-            return KeyPressed(at)
+            return KeyPressed(sample)
         case "cleared", []:
-            return InputCleared(at)
+            return InputCleared(sample)
         case "cancelled", []:
-            return ReplyCancelled(at)
+            return ReplyCancelled(sample)
         case "cancelled", ["request"]:
-            return ReplyCancelled(at, including_request=True)
+            return ReplyCancelled(sample, including_request=True)
         case _:
             raise ValueError(f"no event of turn taking: {kind} with {len(fields)} fields")
 
@@ -415,8 +421,8 @@ def _dictation_of(kind: str, state: str) -> Dictation:
     raise ValueError(f"nothing that can be dictated: {kind} {state}")
 
 
-def _final_transcript(at: Samples, words: list[str]) -> FinalTranscript:
-    turn, attempt, segment, low_confidence, said, *rest = words  # raises ValueError with fewer fields
+def _final_transcript(position: Samples, words: list[str]) -> FinalTranscript:
+    turn, attempt, segment, low_confidence, words_field, *rest = words  # raises ValueError with fewer fields
     guess = ""
     if len(rest) > 1 and rest[-2] == "guess":
         *rest, _, guess = rest
@@ -428,9 +434,11 @@ def _final_transcript(at: Samples, words: list[str]) -> FinalTranscript:
             void = reason
         case _:
             raise ValueError(f"no transcript: {len(words)} fields")
-    text = "" if said == "-" else said
-    transcript = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1", is_draft=is_draft, guess=guess)
-    return FinalTranscript(at, _reply(turn, attempt), transcript, void)
+    text = "" if words_field == "-" else words_field
+    transcript = Transcript(
+        SegmentId(int(segment)), position, text, low_confidence == "1", is_draft=is_draft, guess=guess
+    )
+    return FinalTranscript(position, _reply(turn, attempt), transcript, void)
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

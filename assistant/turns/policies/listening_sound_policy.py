@@ -16,7 +16,7 @@ class ListeningSoundPolicy:
     """Attends a pause that sounds unfinished, once, if the user said something and the turn does not end soon."""
 
     def is_due(
-        self, turn: UserTurn, at: Samples, vad: VadResult, last_at: Samples | None, settings: TurnSettings
+        self, turn: UserTurn, position: Samples, vad: VadResult, last_at: Samples | None, settings: TurnSettings
     ) -> bool:
         """Returns whether the sound begins with this silent frame.
 
@@ -28,12 +28,12 @@ class ListeningSoundPolicy:
         timeout_ms = turn.silence_timeout_ms
         if timeout_ms is None or not settings.ends_by_silence or not turn.will_be_answered or not _has_words(turn):
             return False
-        silence = at - turn.speech_end
+        silence = position - turn.speech_end
         if silence < samples_of_ms(thresholds.after_ms):
             return False
         if silence + samples_of_ms(thresholds.min_time_left_ms) > samples_of_ms(timeout_ms):
             return False
-        return last_at is None or at - last_at >= samples_of_s(thresholds.min_interval_s)
+        return last_at is None or position - last_at >= samples_of_s(thresholds.min_interval_s)
 
 
 def _has_words(turn: UserTurn) -> bool:

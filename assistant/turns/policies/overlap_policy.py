@@ -44,31 +44,31 @@ class OverlapPolicy:
     """
 
     def decide(
-        self, overlap: Overlap, evidence: VadResult | InterimTranscript, at: Samples, settings: TurnSettings
+        self, overlap: Overlap, evidence: VadResult | InterimTranscript, position: Samples, settings: TurnSettings
     ) -> OverlapDecision | None:
         """Returns what the overlap is, after it has taken this frame or transcript; None: it is not decided yet."""
         if isinstance(evidence, InterimTranscript):
             return self._by_words(overlap, evidence, settings)
         if evidence.speaking:
-            return self._by_speech(overlap, evidence, at, settings)
-        if overlap.awaits_transcript(at, settings):
+            return self._by_speech(overlap, evidence, position, settings)
+        if overlap.awaits_transcript(position, settings):
             return None
         requested = overlap.transcript_requested_at is not None
         return OverlapDecision(interrupts=False, evidence="no words in time" if requested else "silence")
 
     def _by_speech(
-        self, overlap: Overlap, vad: VadResult, at: Samples, settings: TurnSettings
+        self, overlap: Overlap, vad: VadResult, position: Samples, settings: TurnSettings
     ) -> OverlapDecision | None:
         thresholds = settings.overlap
         # Speech no louder than the background must be long. Not with a high `interrupt_after_ms`, the setting for open
         # loudspeakers: there the background contains the reply's own echo.
         background = vad.background_level and settings.interrupt_after_ms < thresholds.echo_interrupt_after_ms
         too_short = background and overlap.speech_ms < thresholds.background_speech_ms
-        if too_short or not overlap.has_enough_speech(settings) or overlap.awaits_words(at, settings):
+        if too_short or not overlap.has_enough_speech(settings) or overlap.awaits_words(position, settings):
             return None
         if not overlap.words_decide(settings):
             return _BY_SPEECH
-        return _WITHOUT_WORDS if overlap.words_are_late(at, settings) else _BY_LONG_SPEECH
+        return _WITHOUT_WORDS if overlap.words_are_late(position, settings) else _BY_LONG_SPEECH
 
     def _by_words(self, overlap: Overlap, event: InterimTranscript, settings: TurnSettings) -> OverlapDecision | None:
         if event.ignorable is not None:

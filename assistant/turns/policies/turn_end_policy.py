@@ -19,7 +19,7 @@ class TurnEndPolicy:
     With push-to-talk only the maximum length ends a turn here. Where the client ends turns, nothing does.
     """
 
-    def ended_by(self, turn: UserTurn, at: Samples, vad: VadResult, settings: TurnSettings) -> EndedBy | None:
+    def ended_by(self, turn: UserTurn, position: Samples, vad: VadResult, settings: TurnSettings) -> EndedBy | None:
         """Returns what ends the turn with this frame, or None if it goes on.
 
         In a silence, `turn.speech_end` is the end of the speech before it.
@@ -27,11 +27,11 @@ class TurnEndPolicy:
         if settings.ends_by_client:
             return None
         if vad.speaking or settings.ends_by_key:  # no silence that may end the turn
-            return EndedBy.MAX_LENGTH if turn.is_too_long(at, settings) else None
+            return EndedBy.MAX_LENGTH if turn.is_too_long(position, settings) else None
         timeout_ms = settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
-        if at - turn.speech_end < samples_of_ms(timeout_ms):
+        if position - turn.speech_end < samples_of_ms(timeout_ms):
             return None
-        turn.resume_guard.add_frame(at, vad, settings)
+        turn.resume_guard.add_frame(position, vad, settings)
         if turn.resume_guard.holds:
             return None
         return EndedBy.FINAL_SILENCE if settings.silence_is_final else EndedBy.SILENCE

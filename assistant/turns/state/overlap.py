@@ -109,13 +109,13 @@ class Overlap:
 
     # ---- frames and transcripts ----
 
-    def add_frame(self, at: Samples, vad: VadResult) -> None:
+    def add_frame(self, position: Samples, vad: VadResult) -> None:
         """Takes the VAD result of the next frame: speech continues or pauses."""
         self.peak_probability = max(self.peak_probability, speech_probability(vad))
         if not vad.speaking:
             self.speech_end, self.pause = max(vad.boundary, self.onset), self.pause or Pause()
             return
-        self.speech_end = at if vad.possible_end is None else max(vad.possible_end, self.onset)
+        self.speech_end = position if vad.possible_end is None else max(vad.possible_end, self.onset)
         if self.pause is not None:  # a new onset in the same segment
             self.pause, self.speech_ms = None, 0.0
 
@@ -151,38 +151,40 @@ class Overlap:
         """Returns whether speech interrupts with words only, and not without. Early speech interrupts without."""
         return settings.overlap.words_after_ms > 0 and not self.early
 
-    def awaits_words(self, at: Samples, settings: TurnSettings) -> bool:
+    def awaits_words(self, position: Samples, settings: TurnSettings) -> bool:
         """Returns whether words may still decide while the speech continues."""
         if not self.words_decide(settings):
             return False
-        if self.words_are_late(at, settings):
+        if self.words_are_late(position, settings):
             return False
         if not self.low_confidence and (self.backchannel or self.may_become_backchannel):
             return True
         return self.speech_ms < settings.overlap.max_wordless_ms
 
-    def words_are_late(self, at: Samples, settings: TurnSettings) -> bool:
+    def words_are_late(self, position: Samples, settings: TurnSettings) -> bool:
         """Returns whether the recognizer takes too long for the words so far."""
         requested_at = self.words_requested_at
-        return requested_at is not None and ms_of_samples(at - requested_at) >= settings.overlap.max_words_wait_ms
+        return requested_at is not None and ms_of_samples(position - requested_at) >= settings.overlap.max_words_wait_ms
 
-    def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:
+    def request_words_so_far(self, position: Samples, settings: TurnSettings) -> Effects:
         """Requests the words of speech that continues, if they decide and are due."""
-        if not self.words_decide(settings) or self.words_requested_at is not None or at < self.words_due_at:
+        if not self.words_decide(settings) or self.words_requested_at is not None or position < self.words_due_at:
             return ()
-        if at - self.onset < samples_of_ms(settings.overlap.words_after_ms) or not self.has_enough_speech(settings):
+        if position - self.onset < samples_of_ms(settings.overlap.words_after_ms) or not self.has_enough_speech(
+            settings
+        ):
             return ()
-        self.words_requested_at = at
-        begins = ms_of_samples(at - self.onset) < settings.overlap.first_word_until_ms
-        return (RequestTranscript(self.segment, at, so_far=True, first_word=begins),)
+        self.words_requested_at = position
+        begins = ms_of_samples(position - self.onset) < settings.overlap.first_word_until_ms
+        return (RequestTranscript(self.segment, position, so_far=True, first_word=begins),)
 
-    def request_transcript(self, at: Samples, settings: TurnSettings) -> Effects:
+    def request_transcript(self, position: Samples, settings: TurnSettings) -> Effects:
         """Requests the transcript of a pause, once; () if it is too early or was requested already."""
         pause = self.pause
-        too_early = at - self.speech_end < samples_of_ms(settings.start.request_after_ms)
+        too_early = position - self.speech_end < samples_of_ms(settings.start.request_after_ms)
         if pause is None or too_early or pause.transcript_requested_at is not None:
             return ()
-        pause.transcript_requested_at, self.words_requested_at = at, None
+        pause.transcript_requested_at, self.words_requested_at = position, None
         return (RequestTranscript(self.segment, self.speech_end),)
 
     # ---- what is known ----
@@ -201,13 +203,13 @@ class Overlap:
         if self.status is OverlapStatus.UNDECIDED and self.has_enough_speech(settings):
             self.status = OverlapStatus.SPEECH
 
-    def awaits_transcript(self, at: Samples, settings: TurnSettings) -> bool:
+    def awaits_transcript(self, position: Samples, settings: TurnSettings) -> bool:
         """Returns whether the transcript may still arrive in time. Long intermittent noise is not waited for."""
         long = self.speech_end - self.onset > samples_of_ms(settings.start.max_span_ms)
         if long and self.status is not OverlapStatus.SPEECH:
             return False
         requested_at = self.transcript_requested_at
-        return requested_at is None or at - requested_at < samples_of_ms(settings.start.max_transcript_wait_ms)
+        return requested_at is None or position - requested_at < samples_of_ms(settings.start.max_transcript_wait_ms)
 
     def to_candidate(self) -> SpeechCandidate:
         """Returns the speech as a candidate for a turn, after the reply has ended too."""

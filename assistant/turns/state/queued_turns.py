@@ -49,53 +49,55 @@ class QueuedTurns:
     _cut: Samples = Samples(0)
     _rest: SpeechCandidate | None = None  # speech that continues across the cut
 
-    def mark_cut(self, at: Samples) -> None:
+    def mark_cut(self, position: Samples) -> None:
         """Notes that a turn ends here whose transcript is pending."""
-        self._cut, self._rest = at, None
+        self._cut, self._rest = position, None
 
-    def add_frame(self, at: Samples, vad: VadResult, settings: TurnSettings) -> None:
+    def add_frame(self, position: Samples, vad: VadResult, settings: TurnSettings) -> None:
         """Takes the VAD result of the next frame."""
         open_turn = self.open_turn
         if not vad.speaking:
             if open_turn is not None:
                 open_turn.speech_end = max(vad.boundary, open_turn.speech_end)
-                if settings.silence_is_final and at - open_turn.speech_end >= samples_of_ms(settings.hangover_ms):
-                    self._end_by_silence(open_turn, at, settings)
+                if settings.silence_is_final and position - open_turn.speech_end >= samples_of_ms(settings.hangover_ms):
+                    self._end_by_silence(open_turn, position, settings)
             elif self._rest is not None:
                 self._end_rest(vad.boundary, settings)
         elif vad.boundary < self._cut:
-            self._rest = (self._rest or SpeechCandidate(self._cut, at)).with_frame(at, self._cut, vad, settings.start)
+            self._rest = (self._rest or SpeechCandidate(self._cut, position)).with_frame(
+                position, self._cut, vad, settings.start
+            )
         elif open_turn is None or open_turn.candidate is None:
-            candidate = SpeechCandidate(vad.boundary, at).with_frame(at, vad.boundary, vad, settings.start)
-            self._add_turn(QueuedTurn(self._segment(vad.boundary, settings), candidate, at), settings)
+            candidate = SpeechCandidate(vad.boundary, position).with_frame(position, vad.boundary, vad, settings.start)
+            self._add_turn(QueuedTurn(self._segment(vad.boundary, settings), candidate, position), settings)
         else:
             open_turn.candidate, open_turn.speech_end = (
-                open_turn.candidate.with_frame(at, vad.boundary, vad, settings.start),
-                at,
+                open_turn.candidate.with_frame(position, vad.boundary, vad, settings.start),
+                position,
             )
 
-    def commit(self, at: Samples, settings: TurnSettings) -> None:
+    def commit(self, position: Samples, settings: TurnSettings) -> None:
         """Ends the open turn for the client. Without speech it adds an empty one."""
         if self.open_turn is None and self._rest is not None:
-            self._end_rest(at, settings)
+            self._end_rest(position, settings)
         if self.open_turn is None:
-            self._add_turn(QueuedTurn(SegmentId(at), None, at), settings)
-        self.waiting[-1].submitted_at = at
-        self.mark_cut(at)
+            self._add_turn(QueuedTurn(SegmentId(position), None, position), settings)
+        self.waiting[-1].submitted_at = position
+        self.mark_cut(position)
 
-    def _end_by_silence(self, queued: QueuedTurn, at: Samples, settings: TurnSettings) -> None:
+    def _end_by_silence(self, queued: QueuedTurn, position: Samples, settings: TurnSettings) -> None:
         """Ends the open turn, or drops it if the VAD did not confirm its speech."""
         if queued.candidate is not None and queued.candidate.is_confirmed(settings.start):
-            queued.submitted_at, queued.ended_by_silence = at, True
+            queued.submitted_at, queued.ended_by_silence = position, True
         else:
             self.waiting.pop()
-        self.mark_cut(at)
+        self.mark_cut(position)
 
-    def clear(self, at: Samples) -> None:
+    def clear(self, position: Samples) -> None:
         """Drops the open turn for the client."""
         if self.open_turn is not None:
             self.waiting.pop()
-        self.mark_cut(at)
+        self.mark_cut(position)
 
     def request_reply(self) -> bool:
         """Requests a reply to the last turn with speech that the client ended.

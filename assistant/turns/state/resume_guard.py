@@ -23,12 +23,12 @@ class ResumeGuard:
     _since: Samples | None = None
     _last: Samples = Samples(0)
 
-    def add_frame(self, at: Samples, vad: VadResult, settings: TurnSettings) -> None:
+    def add_frame(self, position: Samples, vad: VadResult, settings: TurnSettings) -> None:
         """Takes the VAD result of the next frame, which sets `holds`. A gap in the frames restarts the measurement."""
-        if not vad.possible_onset or at - self._last > FRAME_SAMPLES:
+        if not vad.possible_onset or position - self._last > FRAME_SAMPLES:
             self._since = None
         if vad.possible_onset and self._since is None:
-            self._since = at
-        self._last = at
+            self._since = position
+        self._last = position
         max_wait = samples_of_ms(settings.end.max_resume_wait_ms)
-        self.holds = self._since is not None and at - self._since < max_wait
+        self.holds = self._since is not None and position - self._since < max_wait

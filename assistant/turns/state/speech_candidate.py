@@ -35,17 +35,17 @@ class SpeechCandidate:
     segment: SegmentId | None = None
 
     def with_frame(
-        self, at: Samples, onset: Samples, vad: VadResult, thresholds: TurnStartThresholds
+        self, position: Samples, onset: Samples, vad: VadResult, thresholds: TurnStartThresholds
     ) -> "SpeechCandidate":
         """Returns the candidate after another frame with speech, whose onset is `onset`.
 
         It is a new candidate if the gap or the whole span is too long.
         """
-        joined = self.is_confirmed(thresholds) or at - self.onset <= samples_of_ms(thresholds.max_span_ms)
+        joined = self.is_confirmed(thresholds) or position - self.onset <= samples_of_ms(thresholds.max_span_ms)
         joined = joined and onset - self.voiced_until < samples_of_ms(thresholds.max_gap_ms)
-        before = self if joined else SpeechCandidate(onset, at)
+        before = self if joined else SpeechCandidate(onset, position)
         return SpeechCandidate(
-            before.onset, at, before.speech_ms + FRAME_MS, max(before.peak_probability, speech_probability(vad))
+            before.onset, position, before.speech_ms + FRAME_MS, max(before.peak_probability, speech_probability(vad))
         )
 
     def is_confirmed(self, thresholds: TurnStartThresholds) -> bool:
@@ -53,11 +53,11 @@ class SpeechCandidate:
         certain = self.peak_probability >= thresholds.certain_speech
         return certain or self.speech_ms >= thresholds.confirm_after_ms
 
-    def may_request_transcript(self, at: Samples, thresholds: TurnStartThresholds) -> bool:
+    def may_request_transcript(self, position: Samples, thresholds: TurnStartThresholds) -> bool:
         """Returns whether the silence is long enough to request the transcript."""
-        return at - self.voiced_until >= samples_of_ms(thresholds.request_after_ms)
+        return position - self.voiced_until >= samples_of_ms(thresholds.request_after_ms)
 
-    def is_over(self, at: Samples, thresholds: TurnStartThresholds) -> bool:
+    def is_over(self, position: Samples, thresholds: TurnStartThresholds) -> bool:
         """Returns whether the silence is so long that the candidate is dropped."""
         wait_ms = thresholds.max_gap_ms if self.segment is None else thresholds.max_transcript_wait_ms
-        return at - self.voiced_until >= samples_of_ms(wait_ms)
+        return position - self.voiced_until >= samples_of_ms(wait_ms)

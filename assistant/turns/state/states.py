@@ -143,9 +143,9 @@ class Replying:
         """Whether some of its sound was played."""
         return self.audible_at is not None
 
-    def is_stuck(self, at: Samples, settings: TurnSettings) -> bool:
+    def is_stuck(self, position: Samples, settings: TurnSettings) -> bool:
         """Returns whether there was no progress for `stuck_after_s`."""
-        return at - self.progress_at >= samples_of_s(settings.stuck_after_s)
+        return position - self.progress_at >= samples_of_s(settings.stuck_after_s)
 
     # ---- the first sound ----
 
@@ -154,11 +154,11 @@ class Replying:
         """Whether its start is delayed if the user resumes: it answers speech and is not audible yet."""
         return bool(self.answered_texts) and not self.audible
 
-    def update_hold(self, at: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
+    def update_hold(self, position: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
         """Takes a frame without confirmed speech. Holds or releases the first sound."""
         may_hold = self.can_hold_playback and settings.voice_interrupts
         if may_hold:
-            self.resume_guard.add_frame(at, vad, settings)
+            self.resume_guard.add_frame(position, vad, settings)
         if not (may_hold and self.resume_guard.holds):
             return self.release()
         held, self.playback_held = self.playback_held, True
@@ -178,7 +178,7 @@ class Replying:
 
     def start_overlap(
         self,
-        at: Samples,
+        position: Samples,
         vad: VadResult,
         segment: SegmentId,
         settings: TurnSettings,
@@ -190,7 +190,7 @@ class Replying:
         self.overlap = overlap = Overlap(
             segment,
             vad.boundary,
-            at,
+            position,
             stops_ring=self.origin == "ring",
             early=early,
             peak_probability=speech_probability(vad),
@@ -199,7 +199,7 @@ class Replying:
         opened = OpenSegment(segment, vad.boundary, segment_end)
         if not settings.voice_interrupts or not self.audible:
             return (opened,)
-        return (*self.duck(at, settings), opened)
+        return (*self.duck(position, settings), opened)
 
     def is_early(self, onset: Samples, settings: TurnSettings) -> bool:
         """Returns whether speech with this onset continues the previous turn; see `OverlapThresholds.early_ms`."""
@@ -207,15 +207,15 @@ class Replying:
             return False
         return onset - self.audible_at <= samples_of_ms(settings.overlap.early_ms)
 
-    def duck(self, at: Samples, settings: TurnSettings) -> Effects:
+    def duck(self, position: Samples, settings: TurnSettings) -> Effects:
         """Ducks the reply when speech begins. Restores the volume if still undecided after `max_ducking_ms`."""
         overlap = self.overlap
         if overlap is None:
             return ()
         if overlap.ducking is Ducking.NOT_YET:
-            overlap.ducking, overlap.ducked_at = Ducking.DUCKED, at
+            overlap.ducking, overlap.ducked_at = Ducking.DUCKED, position
             return (DuckReply(self.reply_id),)
-        if at - overlap.ducked_at < samples_of_ms(settings.overlap.max_ducking_ms):
+        if position - overlap.ducked_at < samples_of_ms(settings.overlap.max_ducking_ms):
             return ()
         unducked = self.unduck()
         overlap.ducking = Ducking.GIVEN_UP

@@ -139,9 +139,9 @@ class UserTurn:
         """Marks the speech as certain, whatever the VAD reports: a client or the wake phrase confirms it."""
         self.peak_probability = 1.0
 
-    def is_too_long(self, at: Samples, settings: TurnSettings) -> bool:
+    def is_too_long(self, position: Samples, settings: TurnSettings) -> bool:
         """Returns whether it has reached the maximum length."""
-        return at - self.onset >= samples_of_s(settings.max_turn_s)
+        return position - self.onset >= samples_of_s(settings.max_turn_s)
 
     def speech_end_before(self, silence: VadResult) -> Samples:
         """Returns the end of the speech before a silent frame.
@@ -157,18 +157,18 @@ class UserTurn:
 
     # ---- attempts ----
 
-    def speculate(self, at: Samples, settings: TurnSettings) -> Effects:
+    def speculate(self, position: Samples, settings: TurnSettings) -> Effects:
         """Starts an attempt during a silence or a possible end of speech, or confirms the one that began before it."""
         speculate_ms = settings.speculate_after_ms
         if self.attempt is not None and self.attempt.foreseen_until is not None:
-            return self._on_foreseen_silence(self.attempt, self.attempt.foreseen_until, at, settings)
+            return self._on_foreseen_silence(self.attempt, self.attempt.foreseen_until, position, settings)
         if self.attempt is not None or speculate_ms is None or settings.ends_by_client:
             return ()
         thresholds = settings.attempts
-        max_early = thresholds.max_early + thresholds.max_early_per_s * s_of_samples(at - self.onset)
+        max_early = thresholds.max_early + thresholds.max_early_per_s * s_of_samples(position - self.onset)
         early = self.begun_attempts < max_early
         after_ms = speculate_ms if early else max(speculate_ms, thresholds.late_after_ms)
-        if at - self.speech_end < samples_of_ms(after_ms):
+        if position - self.speech_end < samples_of_ms(after_ms):
             return ()
         return (self.begin_attempt(self.speech_end, "draft" if self.will_be_answered else "early"),)
 
@@ -200,18 +200,20 @@ class UserTurn:
         duration_s = s_of_samples(event.position - self.onset)
         return self.foreseen_attempts < thresholds.max_foreseen + thresholds.max_foreseen_per_s * duration_s
 
-    def on_speech_continues(self, at: Samples, settings: TurnSettings) -> Effects:
+    def on_speech_continues(self, position: Samples, settings: TurnSettings) -> Effects:
         """Drops the attempt, because the user speaks; one that began before the silence only after a while."""
         until = None if self.attempt is None else self.attempt.foreseen_until
-        if until is not None and at - until < samples_of_ms(settings.attempts.foreseen_for_ms):
+        if until is not None and position - until < samples_of_ms(settings.attempts.foreseen_for_ms):
             return ()
         return self.drop_attempt("went on")
 
-    def _on_foreseen_silence(self, attempt: Attempt, until: Samples, at: Samples, settings: TurnSettings) -> Effects:
+    def _on_foreseen_silence(
+        self, attempt: Attempt, until: Samples, position: Samples, settings: TurnSettings
+    ) -> Effects:
         """Requests transcripts for an attempt that began before this silence, or drops it for another one."""
         if self.speech_end - until > samples_of_ms(settings.attempts.max_speech_after_draft_ms):
-            return (*self.drop_attempt("went on"), *self.speculate(at, settings))
-        if at - self.speech_end < samples_of_ms(settings.speculate_after_ms or 0.0):
+            return (*self.drop_attempt("went on"), *self.speculate(position, settings))
+        if position - self.speech_end < samples_of_ms(settings.speculate_after_ms or 0.0):
             return ()
         return (self.confirm_foreseen(attempt),)
 
@@ -355,11 +357,11 @@ class UserTurn:
         self.attempt = Attempt(reply_id, None, attempt.settled)
         return (DropAttempt(attempt.reply_id, "other words"), *self._begin_reply(self.attempt, words))
 
-    def discard(self, at: Samples, reason: AbandonReason) -> Effects:
+    def discard(self, position: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempt(reason)
         unheard = reason == "no words" and self.resumable_reply is None and self.evidence.is_clear
-        discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted, clear_speech=unheard)
+        discarded = TurnDiscarded(self.number, position, self.speech_end, reason, self.submitted, clear_speech=unheard)
         return (*dropped, CloseSegment(self.segment, self.number, used=False), discarded)
 
 

@@ -96,17 +96,17 @@ def _begins(words: list[str], known: str) -> bool:
     return known.startswith(" ".join(words)) and " ".join(words) != known
 
 
-def ignorable_probability(found: FirstWord, said: str) -> float:
+def ignorable_probability(first: FirstWord, text: str) -> float:
     """Returns the probability that the first word begins a backchannel or an echo, or is no word.
 
     Args:
-        found: What the first word may be.
-        said: What the assistant has just said. The microphone may have picked it up.
+        first: What the first word may be.
+        text: What the assistant has just said. The microphone may have picked it up.
     """
-    echoes = plain_words(said).split()
+    echoes = plain_words(text).split()
     return sum(
         probability
-        for beginning, probability in found.beginnings
+        for beginning, probability in first.beginnings
         if begins_backchannel(word := plain_words(beginning)) or any(echo.startswith(word) for echo in echoes)
     )
 
@@ -117,13 +117,13 @@ def begins_backchannel(word: str) -> bool:
     return bool(_WORDLESS.fullmatch(word)) or any(known.startswith(word) for known in _BEGINNINGS)
 
 
-def without_hums(text: str, said: str, most: int) -> str:
-    """Returns the text without its last hums, such as "mhm" or the word `said`, at most that many of them.
+def without_hums(text: str, text_words: str, most: int) -> str:
+    """Returns the text without its last hums, such as "mhm" or the word `text_words`, at most that many of them.
 
     The assistant has hummed itself, and the microphone may have picked it up. "5 mm" is no hum.
     """
     words, kept = text.split(), list[str]()
-    hums = _HUMS | {_bare(said)}
+    hums = _HUMS | {_bare(text_words)}
     for number in reversed(range(len(words))):
         after_number = number > 0 and words[number - 1][-1:].isdigit()
         if most > 0 and not after_number and _bare(words[number]) in hums:
@@ -143,10 +143,10 @@ def ends_with_question(heard: str) -> bool:
     return bool(ends) and ends[-1] == "?"
 
 
-def is_echo(text: str, said: str) -> bool:
-    """Returns whether the text is a run of consecutive words of `said`: the loudspeaker in the microphone."""
+def is_echo(text: str, transcript: str) -> bool:
+    """Returns whether the text is a run of consecutive words of `transcript`: the loudspeaker in the microphone."""
     words = plain_words(text)
-    return bool(words) and f" {words} " in f" {plain_words(said)} "
+    return bool(words) and f" {words} " in f" {plain_words(transcript)} "
 
 
 def _bare(word: str) -> str:

@@ -67,8 +67,8 @@ class WakePhrase:
         If only fillers follow, the result is "".
         """
         rest: str | None = None
-        while (found := self._end(text if rest is None else rest)) is not None:
-            rest = (text if rest is None else rest)[found:].lstrip(_BETWEEN)
+        while (end := self._end(text if rest is None else rest)) is not None:
+            rest = (text if rest is None else rest)[end:].lstrip(_BETWEEN)
         if rest is not None and all(_plain(word) in FILLERS for word in _WORD.findall(rest)):
             return ""
         return rest
@@ -122,9 +122,9 @@ class WakePhraseGate:
         """The wake phrase; "" if there is none."""
         return "" if self.phrase is None else self.phrase.text
 
-    def is_open(self, at: Samples) -> bool:
+    def is_open(self, position: Samples) -> bool:
         """Returns whether speech that begins here needs no phrase."""
-        return self.phrase is None or (self._until is not None and at <= self._until)
+        return self.phrase is None or (self._until is not None and position <= self._until)
 
     def classify(self, text: str, onset: Samples) -> AddressedSpeech:
         """Classifies the transcript of speech that began at `onset`."""
@@ -137,13 +137,13 @@ class WakePhraseGate:
             return AddressedSpeech("called", has_wake_phrase=True)
         return AddressedSpeech("meant", text) if self.is_open(onset) else AddressedSpeech("overheard")
 
-    def extend_for_reply(self, at: Samples) -> None:
+    def extend_for_reply(self, position: Samples) -> None:
         """Notes that a reply is active up to here, which opens the window."""
-        self._until = Samples(at + self.window) if self.window else None
+        self._until = Samples(position + self.window) if self.window else None
 
-    def open_after_phrase(self, at: Samples) -> None:
+    def open_after_phrase(self, position: Samples) -> None:
         """Opens the window after the phrase was said alone."""
-        self._until = Samples(at + max(self.window, samples_of_s(self.thresholds.after_phrase_window_s)))
+        self._until = Samples(position + max(self.window, samples_of_s(self.thresholds.after_phrase_window_s)))
 
 
 def _beginnings(text: str, words: Sequence[re.Match[str]], plain: Sequence[str]) -> Iterator[int]:

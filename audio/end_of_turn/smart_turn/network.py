@@ -71,7 +71,7 @@ class SmartTurn:
         """Returns the probability after each of several sounds; see `probability` and `use_batches`."""
         features = np.stack([log_mel(pcm, self._positions) for pcm in pcms])
         batches = [features] if self._takes_batches else list(features[:, np.newaxis])
-        return [self._corrected(said) for batch in batches for said in self._run(batch)]
+        return [self._corrected(probability) for batch in batches for probability in self._run(batch)]
 
     def use_batches(self) -> bool:
         """Judges several sounds in one run from now on, if the network gives the same results so. Returns whether."""
@@ -92,12 +92,12 @@ class SmartTurn:
             raise EngineError(
                 "Smart Turn failed inside onnxruntime: restart Repartee, or remove the Smart Turn model."
             ) from error
-        said = np.clip(np.asarray(outputs[0]).reshape(len(features), -1)[:, 0], 0.0, 1.0)
-        return [float(probability) for probability in said]
+        probabilities = np.clip(np.asarray(outputs[0]).reshape(len(features), -1)[:, 0], 0.0, 1.0)
+        return [float(probability) for probability in probabilities]
 
-    def _corrected(self, said: float) -> float:
+    def _corrected(self, probability: float) -> float:
         odds = exp(_SHORT_SHIFT) if self.short else 1.0
-        return said * odds / (said * odds + 1 - said)
+        return probability * odds / (probability * odds + 1 - probability)
 
 
 def log_mel(pcm: Pcm, positions: int = POSITIONS) -> npt.NDArray[np.float32]:

@@ -42,13 +42,13 @@ def multilingual_of(name: str) -> str:
 
 
 def _whisper(name: str, size_mb: float, *, repository: str = "", files: str = "vocabulary.txt") -> Model:
-    wanted = f"config.json tokenizer.json {files} model.bin"
+    names = f"config.json tokenizer.json {files} model.bin"
     return Model(
         name,
         KIND,
         repository or f"Systran/faster-whisper-{name}",
         "main",
-        tuple(HubFile(path) for path in wanted.split()),
+        tuple(HubFile(path) for path in names.split()),
         size_mb,
         "MIT",
         ("en",) if name.endswith(".en") else (),

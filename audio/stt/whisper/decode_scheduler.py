@@ -271,16 +271,16 @@ class DecodeScheduler:
         Requested transcripts come first, in the order of their requests. Then come pauses, dips and interim decodes,
         the conversation that has waited longest first; last, what is in the background.
         """
-        wanted = []
+        candidates = []
         for client in self._clients:
             kind = client.needed_decode(self._segments_per_worker(pool))
             if kind == "interim" and self._degradation >= Degradation.NO_INTERIMS:
                 continue
             if kind is not None and self._may_begin(pool, client, kind):
-                wanted.append((_urgency(client, kind), client, kind))
-        if not wanted:
+                candidates.append((_urgency(client, kind), client, kind))
+        if not candidates:
             return None
-        _, client, kind = min(wanted, key=lambda one: one[0])
+        _, client, kind = min(candidates, key=lambda candidate: candidate[0])
         return client, kind
 
     @property
@@ -402,8 +402,8 @@ class DecodeScheduler:
             return
         share.language_checks -= 1
 
-        def detected(found: tuple[str, float]) -> None:
-            language, probability = found
+        def detected(language_and_probability: tuple[str, float]) -> None:
+            language, probability = language_and_probability
             if language == share.language:
                 share.language_checks = 0
             elif probability >= SURE_OF_LANGUAGE:
@@ -458,7 +458,7 @@ def _result(
     decode: Decode,
     share: ConversationShare,
     language: str | None,
-    wanted: Callable[[], bool],
+    is_wanted: Callable[[], bool],
     *,
     retry: bool,
 ) -> Decoded | None:
@@ -470,7 +470,7 @@ def _result(
         decode.pcm,
         language,
         retry=retry,
-        wanted=wanted,
+        is_wanted=is_wanted,
         with_tokens=with_tokens,
         with_times=share.tokens.timed,
         prompt=prompt,

@@ -200,8 +200,8 @@ def without_loop(text: str) -> str:
     """Returns the text with each looping phrase reduced to one occurrence."""
     words = text.split()
     while (loop := _loop(words)) is not None:
-        at, length, times = loop
-        words = words[: at + length] + words[at + length * times :]
+        position, length, times = loop
+        words = words[: position + length] + words[position + length * times :]
     return " ".join(words)
 
 
@@ -215,10 +215,13 @@ def _loop(words: list[str]) -> tuple[int, int, int] | None:
     plain_words = [plain(word) for word in words]
     for length in range(1, 9):
         least = _REPEATS_OF_ONE_WORD if length == 1 else _REPEATS
-        for at in range(len(plain_words) - length * least + 1):
+        for index in range(len(plain_words) - length * least + 1):
             times = 1
-            while plain_words[at : at + length] == plain_words[at + length * times : at + length * (times + 1)]:
+            while (
+                plain_words[index : index + length]
+                == plain_words[index + length * times : index + length * (times + 1)]
+            ):
                 times += 1
             if times >= least:
-                return at, length, times
+                return index, length, times
     return None

@@ -40,12 +40,12 @@ class Agreement:
         return " ".join(self._stable)
 
 
-def _common_prefix_length(one: list[str], other: list[str]) -> int:
+def _common_prefix_length(words: list[str], other: list[str]) -> int:
     """Returns the length of the common prefix, ignoring case and punctuation."""
-    for index, (left, right) in enumerate(zip(one, other, strict=False)):
+    for index, (left, right) in enumerate(zip(words, other, strict=False)):
         if plain(left) != plain(right):
             return index
-    return min(len(one), len(other))
+    return min(len(words), len(other))
 
 
 def _words_after(before: list[str], words: list[str]) -> list[str]:

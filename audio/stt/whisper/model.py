@@ -215,7 +215,7 @@ class LoadedWhisper:
         language: str | None,
         *,
         retry: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        is_wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
@@ -227,7 +227,7 @@ class LoadedWhisper:
             language: Language of the words; None to detect it.
             retry: Whether to repeat a decode in the full window if a check fails that the short window may have caused,
                 and timestamps do not help.
-            wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
+            is_wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
             with_tokens: Whether to return the probabilities of the tokens, which take about a tenth longer.
             with_times: Whether they have the times of their words, which take another pass of the decoder.
             prompt: Text of this conversation before the words, as if it had been said before; "": none.
@@ -235,7 +235,7 @@ class LoadedWhisper:
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
-        if not wanted():
+        if not is_wanted():
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens, prompt)
         in_full: ctranslate2.StorageView | None = None
@@ -243,23 +243,23 @@ class LoadedWhisper:
         reason, lowest = failed_check(evidence), evidence.log_probability
         suspect = short and may_pass_in_full_window(reason)
         if (suspect and may_pass_with_timestamps(evidence)) or (not reason and is_doubled(evidence.text)):
-            if not wanted():
+            if not is_wanted():
                 return None
             second = self.generate(encoded, spoken, len(pcm), timestamps=True, prompt=prompt)
             lowest = min(lowest, second.log_probability)
             if not failed_check(second):
                 evidence, reason, suspect = second, "", False
         if retry and suspect:
-            if not wanted():
+            if not is_wanted():
                 return None
             frames = encoder_frames(len(pcm), "full")
             encoded_in_full = self.encode(features, frames)
-            second, *said = self._decode_once(encoded_in_full, language, len(pcm), with_tokens, prompt)
+            second, *rest = self._decode_once(encoded_in_full, language, len(pcm), with_tokens, prompt)
             lowest = min(lowest, second.log_probability)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
                 evidence, reason, in_full = second, failed_check(second), encoded_in_full
-                spoken, probability = cast("tuple[str, float]", said)
+                spoken, probability = cast("tuple[str, float]", rest)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
         guessed = not text and not confirmed_loop and not is_phantom(evidence.text, spoken)
         punctuation = evidence.punctuation if text == evidence.text else None
@@ -358,17 +358,17 @@ class LoadedWhisper:
             return_no_speech_prob=True,
             return_logits_vocab=True,
         )
-        said: Sequence[int] = result.sequences_ids[0]
+        token_ids: Sequence[int] = result.sequences_ids[0]
         # The score is the mean per token without the end token; the reference implementation includes it.
-        mean = result.scores[0] * len(said) / (len(said) + 1)
-        step = self._marks.step_after_words(said)
+        mean = result.scores[0] * len(token_ids) / (len(token_ids) + 1)
+        step = self._marks.step_after_words(token_ids)
         # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
-        ended = 0 < step < len(result.logits[0]) > len(said)
+        ended = 0 < step < len(result.logits[0]) > len(token_ids)
         known = ended and not timestamps
         punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if known else None
         rows = map(self._array, result.logits[0]) if with_tokens else ()
-        likely = token_probabilities(said, rows, lambda token: tokenizer.decode([token]))
-        text = tokenizer.decode(list(said)).strip()
+        likely = token_probabilities(token_ids, rows, lambda token: tokenizer.decode([token]))
+        text = tokenizer.decode(list(token_ids)).strip()
         return DecodeResult(text, float(mean), float(result.no_speech_prob), punctuation, likely)
 
     def _timed(
@@ -376,9 +376,9 @@ class LoadedWhisper:
     ) -> tuple[TokenProbability, ...]:
         """Returns the tokens with the times of their words."""
         tokenizer = self._tokenizer(language)
-        said = tokenizer.encode("".join(token.text for token in tokens))
+        token_ids = tokenizer.encode("".join(token.text for token in tokens))
         frames = min(samples // self._model.feature_extractor.hop_length, 2 * encoded.shape[1])
-        [words] = self._model.find_alignment(tokenizer, [said], encoded, frames)
+        [words] = self._model.find_alignment(tokenizer, [token_ids], encoded, frames)
         return times_of_words(tokens, [(word["word"], float(word["start"]), float(word["end"])) for word in words])
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
@@ -412,8 +412,8 @@ class LoadedWhisper:
         """
         if not self.multilingual:
             return UNKNOWN_LANGUAGE if log_probability < _NOT_ENGLISH else ""
-        found, probability = self.detect_language(encoded)
-        return found if found != language and probability >= _OTHER_LANGUAGE_PROBABILITY else ""
+        other_language, probability = self.detect_language(encoded)
+        return other_language if other_language != language and probability >= _OTHER_LANGUAGE_PROBABILITY else ""
 
     def _prompt(self, tokenizer: "Tokenizer", conversation: str = "") -> list[int]:
         """Returns the tokens before the words. `conversation`: the conversation's own text; "": none."""
@@ -451,12 +451,12 @@ def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
         raise EngineLoadError(f'stt.{NAME}.device = "cuda": there is no CUDA device; set it to "cpu" or "auto".')
     device = "cuda" if settings.device != "cpu" and gpus else "cpu"
     known = ctranslate2.get_supported_compute_types(device)
-    wanted = settings.compute_type
-    if wanted == "auto":
-        return device, next((one for one in _AUTO_TYPES[device] if one in known), "float32")
-    if wanted not in known:
+    compute_type = settings.compute_type
+    if compute_type == "auto":
+        return device, next((type_name for type_name in _AUTO_TYPES[device] if type_name in known), "float32")
+    if compute_type not in known:
         raise EngineLoadError(
-            f'stt.{NAME}.compute_type = "{wanted}": it cannot compute so on {device} here; set it to "auto", or to one '
-            f"of {', '.join(sorted(known))}."
+            f'stt.{NAME}.compute_type = "{compute_type}": it cannot compute so on {device} here; set it to "auto", '
+            f"or to one of {', '.join(sorted(known))}."
         )
-    return device, wanted
+    return device, compute_type

@@ -36,9 +36,9 @@ class PunctuationTokens:
         self._eot = eot
         self._marks = frozenset((*self._sentence_end.tolist(), *self._continuation.tolist()))
 
-    def step_after_words(self, said: Sequence[int]) -> int:
+    def step_after_words(self, token_ids: Sequence[int]) -> int:
         """Returns the index of the step that decided what follows the last token that is not punctuation."""
-        steps = (step for step in range(len(said), 0, -1) if said[step - 1] not in self._marks)
+        steps = (step for step in range(len(token_ids), 0, -1) if token_ids[step - 1] not in self._marks)
         return next(steps, 0)
 
     def punctuation(self, logits: Logits) -> Punctuation:
@@ -51,5 +51,5 @@ class PunctuationTokens:
 
 
 def _matching(pattern: re.Pattern[str], words: Mapping[str, int]) -> npt.NDArray[np.intp]:
-    found: Iterable[int] = (number for token, number in words.items() if pattern.fullmatch(token))
-    return np.array(sorted(found), np.intp)
+    numbers: Iterable[int] = (number for token, number in words.items() if pattern.fullmatch(token))
+    return np.array(sorted(numbers), np.intp)

@@ -43,7 +43,8 @@ class RecentTokens:
         """Returns the newest transcript with these words, or None."""
         words = text.split()
         return next(
-            (one for one in reversed(self._recent) if "".join(part.text for part in one).split() == words), None
+            (tokens for tokens in reversed(self._recent) if "".join(part.text for part in tokens).split() == words),
+            None,
         )
 
     def _beginning(self, segment: SegmentId) -> Tokens:
@@ -55,29 +56,29 @@ def with_times(tokens: Tokens, words: Sequence[tuple[str, float, float]]) -> Tok
 
     `words`: the same text in words, each with its start and end in s.
     """
-    found: list[TokenProbability] = []
-    waiting, ends_at, at = iter(words), 0, 0
+    probabilities: list[TokenProbability] = []
+    waiting, ends_at, position = iter(words), 0, 0
     start_s = end_s = 0.0
     for token in tokens:
-        while at >= ends_at and (word := next(waiting, None)) is not None:
+        while position >= ends_at and (word := next(waiting, None)) is not None:
             ends_at, start_s, end_s = ends_at + len(word[0]), word[1], word[2]
-        at += len(token.text)
-        found.append(replace(token, start_s=start_s, end_s=end_s))
-    return tuple(found)
+        position += len(token.text)
+        probabilities.append(replace(token, start_s=start_s, end_s=end_s))
+    return tuple(probabilities)
 
 
 def token_probabilities(
-    said: Sequence[int], rows: Iterable[npt.NDArray[np.float32]], text_of: Callable[[int], str]
+    token_ids: Sequence[int], rows: Iterable[npt.NDArray[np.float32]], text_of: Callable[[int], str]
 ) -> Tokens:
     """Returns the tokens that were said with their probabilities.
 
     Args:
-        said: The tokens.
+        token_ids: The tokens.
         rows: The logits of each step, over the whole vocabulary.
         text_of: Returns the text of a token.
     """
-    found = []
-    for token, row in zip(said, rows, strict=False):
+    probabilities = []
+    for token, row in zip(token_ids, rows, strict=False):
         above = row - row.max()
-        found.append(TokenProbability(text_of(token), float(above[token] - np.log(np.exp(above).sum()))))
-    return tuple(found)
+        probabilities.append(TokenProbability(text_of(token), float(above[token] - np.log(np.exp(above).sum()))))
+    return tuple(probabilities)

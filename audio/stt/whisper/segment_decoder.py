@@ -28,7 +28,7 @@ class SegmentDecoder(Protocol):
         language: str | None,
         *,
         retry: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        is_wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",

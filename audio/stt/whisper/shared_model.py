@@ -246,9 +246,9 @@ class SharedWhisperRecognizer:
         self._stream = self._shared.open(self._share, segment, on_interim)
         return self._stream
 
-    def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
+    def keep_tokens(self, *, enabled: bool, timed: bool = False) -> None:
         """See `TokenRecognizer`."""
-        self._share.tokens.enabled, self._share.tokens.timed = wanted, timed
+        self._share.tokens.enabled, self._share.tokens.timed = enabled, timed
 
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         """See `TokenRecognizer`."""

@@ -347,10 +347,10 @@ class WhisperStream:
             if not answer.done():
                 answer.set_exception(error)
 
-    def _answer_first_word(self, found: FirstWord | None) -> None:
+    def _answer_first_word(self, word: FirstWord | None) -> None:
         request, self._first_word = self._first_word, None
         if request is not None and not request[1].done():
-            request[1].set_result(found)
+            request[1].set_result(word)
 
     def _check(self) -> None:
         if not self._open:
@@ -381,8 +381,8 @@ class WhisperStream:
             if self._fed == self._window:
                 words = self._transcript(request.requested_until, "", low_confidence=self._settled_low_confidence)
                 request.answer.set_result(replace(words, guess=self._guess("", words.text)))
-            elif (found := self._sufficient_result(request)) is not None:
-                until, decoded = found
+            elif (result := self._sufficient_result(request)) is not None:
+                until, decoded = result
                 self.share.tokens.add_transcript(self.segment, decoded.tokens)
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
                 words = self._transcript(
@@ -396,8 +396,8 @@ class WhisperStream:
                         guess=self._guess(decoded.text or decoded.guess, words.text),
                     )
                 )
-            elif (found := self._draft_result(request)) is not None:
-                until, decoded = found
+            elif (result := self._draft_result(request)) is not None:
+                until, decoded = result
                 words = self._transcript(until, decoded.text, low_confidence=False)
                 request.answer.set_result(replace(words, is_draft=True))
                 self._draft_ticket = request.ticket
@@ -414,8 +414,10 @@ class WhisperStream:
         return self._latest if until >= request.draft_from and decoded.text and not decoded.failed_check else None
 
     def _sufficient_result(self, request: _Request) -> tuple[int, Decoded] | None:
-        found = (self._latest, self._provisional if request.early else None)
-        return next((one for one in found if one is not None and one[0] >= request.sufficient_until), None)
+        results = (self._latest, self._provisional if request.early else None)
+        return next(
+            (result for result in results if result is not None and result[0] >= request.sufficient_until), None
+        )
 
     def _report_interim(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until

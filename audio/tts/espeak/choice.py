@@ -67,9 +67,9 @@ def _of_language(voices: Sequence[VoiceInfo], language: str) -> EspeakVoiceChoic
 
 
 def _named(voices: Sequence[VoiceInfo], name: str) -> VoiceInfo | None:
-    wanted = name.strip().lower()
-    by_name = [info for info in voices if wanted in (known.lower() for known in _names(info))]
-    by_code = [(rank, info) for info in voices for code, rank in info.codes if code == wanted]
+    normalized_name = name.strip().lower()
+    by_name = [info for info in voices if normalized_name in (known.lower() for known in _names(info))]
+    by_code = [(rank, info) for info in voices for code, rank in info.codes if code == normalized_name]
     if by_name:
         return by_name[0]
     return min(by_code, key=lambda speaker: speaker[0])[1] if by_code else None
@@ -79,10 +79,10 @@ def _names(info: VoiceInfo) -> tuple[str, ...]:
     return info.name, info.identifier, info.identifier.rpartition("/")[2]
 
 
-def _near(wanted: str, known: Sequence[str]) -> str:
+def _near(name: str, known: Sequence[str]) -> str:
     """Names up to five similar values, or the first few if none is similar."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), by_lower, n=5, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=5, cutoff=0.5)
     if near:
         return "for example " + ", ".join(by_lower[name] for name in near)
     return f"one of {len(known)}: " + ", ".join(known[:8]) + ", …"

@@ -181,12 +181,12 @@ class EspeakLibrary:
         self._dll.espeak_SetParameter(_PITCH, style.pitch, 0)
         self._style = style
 
-    def _listed(self, wanted: object) -> list[VoiceInfo]:
-        found = self._dll.espeak_ListVoices(wanted)
+    def _listed(self, properties: object) -> list[VoiceInfo]:
+        voices = self._dll.espeak_ListVoices(properties)
         infos = []
         index = 0
-        while found[index]:
-            voice = found[index].contents
+        while voices[index]:
+            voice = voices[index].contents
             infos.append(VoiceInfo(_text(voice.name), _text(voice.identifier), _codes(voice.languages)))
             index += 1
         return infos
@@ -258,11 +258,11 @@ def _words(events: "ctypes._Pointer[_Event]") -> tuple[WordEvent, ...]:
 def _codes(languages: int | None) -> tuple[tuple[str, int], ...]:
     """Reads the library's list: a preference byte, a NUL-terminated code, and so on until a preference of 0."""
     codes = []
-    at = languages or 0
-    while at and (preference := ctypes.string_at(at, 1)[0]):
-        code = ctypes.string_at(at + 1)
+    position = languages or 0
+    while position and (preference := ctypes.string_at(position, 1)[0]):
+        code = ctypes.string_at(position + 1)
         codes.append((code.decode().lower(), preference))
-        at += 2 + len(code)
+        position += 2 + len(code)
     return tuple(codes)
 
 

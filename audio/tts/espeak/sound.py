@@ -53,21 +53,21 @@ class WordPlaces:
         """Position before which no unplaced word begins; None when all are placed."""
         return self._start if self._next < len(self._spans) else None
 
-    def event(self, offset: int, length: int, at: int, sound_end: int) -> list[WordMark]:
-        """Processes the start of a word at `at`; the last sound before it ended at `sound_end`."""
+    def event(self, offset: int, length: int, position: int, sound_end: int) -> list[WordMark]:
+        """Processes the start of a word at `position`; the last sound before it ended at `sound_end`."""
         word = word_at(self._text, self._spans, offset, length)
         if word <= self._latest:
             return []
-        marks = self._place(word, at, sound_end) if at > self._start else []
+        marks = self._place(word, position, sound_end) if position > self._start else []
         self._latest = word
         return marks
 
-    def waited(self, at: int, sound_end: int) -> list[WordMark]:
-        """Notes that audio is known up to `at` without another word start."""
+    def waited(self, position: int, sound_end: int) -> list[WordMark]:
+        """Notes that audio is known up to `position` without another word start."""
         if self._next > self._latest:
-            self._start = max(at, self._start)
-        elif at - self._start > _MAX_WAIT:
-            return self._place(self._next + 1, at, sound_end, estimated=True)
+            self._start = max(position, self._start)
+        elif position - self._start > _MAX_WAIT:
+            return self._place(self._next + 1, position, sound_end, estimated=True)
         return []
 
     def finish(self, sound_end: int) -> list[WordMark]:
@@ -75,19 +75,19 @@ class WordPlaces:
         self._start = min(self._start, sound_end)
         return self._place(len(self._spans), sound_end, sound_end)
 
-    def _place(self, until: int, at: int, sound_end: int, *, estimated: bool = False) -> list[WordMark]:
-        """Places the words from `_next` up to `until` between `_start` and `sound_end`; the next one begins at `at`."""
+    def _place(self, until: int, position: int, sound_end: int, *, estimated: bool = False) -> list[WordMark]:
+        """Places words from `_next` up to `until` between `_start` and `sound_end`. The next begins at `position`."""
         spans = self._spans[self._next : until]
-        at = max(at, self._start)
-        end = min(at, max(sound_end, self._start))  # words in silence have no length, because this may be the end
+        position = max(position, self._start)
+        end = min(position, max(sound_end, self._start))  # words in silence have no length, because this may be the end
         letters = sum(stop - start for start, stop in spans)
-        marks, said, start = [], 0, self._start
+        marks, spoken_letters, start = [], 0, self._start
         for span in spans:
-            said += span[1] - span[0]
-            stop = self._start + (end - self._start) * said // letters
+            spoken_letters += span[1] - span[0]
+            stop = self._start + (end - self._start) * spoken_letters // letters
             marks.append(WordMark(*span, reply_at(start), reply_at(stop), estimated or len(spans) > 1))
             start = stop
-        self._next, self._start = max(until, self._next), at
+        self._next, self._start = max(until, self._next), position
         return marks
 
 
@@ -120,10 +120,10 @@ class EspeakChunkAudio:
             raw = raw[sounding[0] :]
         base -= self._lead
         for event in events:
-            at = max(0, base + event.sample)
+            position = max(0, base + event.sample)
             before = bisect_left(sounding, event.sample)
             sound_end = base + int(sounding[before - 1]) + 1 if before else self._sound_end
-            self._marks += self._places.event(event.offset, event.length, at, sound_end)
+            self._marks += self._places.event(event.offset, event.length, position, sound_end)
         if sounding.size:
             self._sound_end = base + int(sounding[-1]) + 1
         until = self._seen - self._lead

@@ -47,40 +47,42 @@ class SpokenText:
         if not pronounced:
             return cls(text)
         text = text.translate(_BRACKETS_TO_BLANKS)  # a bracket of the text would join those of the phonemes
-        said, done = "", 0
+        spoken_form, done = "", 0
         replaced = []
         for word in pronounced:
-            said += text[done : word.text_start]
-            start = len(said)
-            said += f"[[{espeak_phonemes(word.phonemes)}]]"
-            replaced.append((start, len(said), word.text_start, word.text_end))
+            spoken_form += text[done : word.text_start]
+            start = len(spoken_form)
+            spoken_form += f"[[{espeak_phonemes(word.phonemes)}]]"
+            replaced.append((start, len(spoken_form), word.text_start, word.text_end))
             done = word.text_end
-        return cls(said + text[done:], tuple(replaced))
+        return cls(spoken_form + text[done:], tuple(replaced))
 
     @property
     def has_phonemes(self) -> bool:
         return bool(self.replaced)
 
-    def offset(self, at: int) -> int:
+    def offset(self, position: int) -> int:
         """Returns the offset in the piece for an offset in `text`."""
         shift = 0
         for start, end, word_start, word_end in self.replaced:
-            if at < start:
+            if position < start:
                 break
-            if at < end:
+            if position < end:
                 return word_start
             shift = word_end - end
-        return at + shift
+        return position + shift
 
 
 def espeak_phonemes(phonemes: str) -> str:
     """Returns the phonemes of a `PronouncedWord` by espeak-ng's names."""
-    found, at = [], 0
-    while at < len(phonemes):
-        sign = next(sign for size in range(_LONGEST, 0, -1) if (sign := phonemes[at : at + size]) in ESPEAK_PHONEMES)
-        found.append(ESPEAK_PHONEMES[sign])
-        at += len(sign)
-    return "".join(found)
+    result, position = [], 0
+    while position < len(phonemes):
+        sign = next(
+            sign for size in range(_LONGEST, 0, -1) if (sign := phonemes[position : position + size]) in ESPEAK_PHONEMES
+        )
+        result.append(ESPEAK_PHONEMES[sign])
+        position += len(sign)
+    return "".join(result)
 
 
 def word_at(text: str, spans: tuple[tuple[int, int], ...], offset: int, length: int) -> int:

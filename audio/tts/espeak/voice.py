@@ -151,11 +151,11 @@ class EspeakVoice(ThreadedVoice[EspeakWorker]):
         due = due_s(asyncio.get_running_loop().time(), text, ahead_s)
         for piece in pieces(text):
             awaited = ahead_s == 0 and piece.offset == 0
-            said = SpokenText.of(piece.text, self._pronunciations.pronounced(piece.text))
-            async with aclosing(self._sounds(worker, style, said, due, awaited=awaited)) as sounds:
+            spoken_text = SpokenText.of(piece.text, self._pronunciations.pronounced(piece.text))
+            async with aclosing(self._sounds(worker, style, spoken_text, due, awaited=awaited)) as sounds:
                 async for sound in sounds:
                     events = tuple(
-                        WordEvent(said.offset(e.offset) + piece.offset, e.length, e.sample) for e in sound.events
+                        WordEvent(spoken_text.offset(e.offset) + piece.offset, e.length, e.sample) for e in sound.events
                     )
                     for chunk in reply.feed(sound.pcm, events):
                         yield chunk

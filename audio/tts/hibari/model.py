@@ -76,10 +76,10 @@ class HibariFiles:
 
 def read_files() -> HibariFiles:
     """Reads and checks the files. Raises EngineLoadError."""
-    found = find_spec("hibari")
-    if found is None or found.origin is None:
+    spec = find_spec("hibari")
+    if spec is None or spec.origin is None:
         raise EngineLoadError(f"the package {PACKAGE} is not installed: run `make setup`, or choose another tts.engine")
-    folder = Path(found.origin).parent / "assets"
+    folder = Path(spec.origin).parent / "assets"
     try:
         voice, unknown_words = (_checked(folder / name) for name in (_VOICE, _UNKNOWN_WORDS))
         ids = orjson.loads((folder / "vocab.json").read_bytes())

@@ -138,21 +138,21 @@ class Phonemizer:
             most: Most phonemes of a sentence; a longer one is in parts.
         """
         text, start = _plain_digits(text), 0
-        found: list[SpokenSentence] = []
+        sentences: list[SpokenSentence] = []
         silent: list[WordPhonemes] = []
         for end in (*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)):
             phonemes, words = self._sentence(text, start, end, pronounced)
             start = end
             if any(map(is_audible, phonemes)):
-                found.append(SpokenSentence(phonemes, [*silent, *words]))
+                sentences.append(SpokenSentence(phonemes, [*silent, *words]))
                 silent = []
             else:
                 silent += [replace(word, begin=0, end=0) for word in words]
-        if found and silent:
-            last, end = found[-1], len(found[-1].phonemes)
+        if sentences and silent:
+            last, end = sentences[-1], len(sentences[-1].phonemes)
             words = [*last.words, *(replace(word, begin=end, end=end) for word in silent)]
-            found[-1] = SpokenSentence(last.phonemes, words)
-        return [part for sentence in found for part in _parts(sentence, most)]
+            sentences[-1] = SpokenSentence(last.phonemes, words)
+        return [part for sentence in sentences for part in _parts(sentence, most)]
 
     def _sentence(
         self, text: str, start: int, end: int, pronounced: Sequence[PronouncedWord]
@@ -162,11 +162,11 @@ class Phonemizer:
         read = iter(self._read([_DASH_ALONE.sub("—", chunk) for chunk in chunks if chunk]))
         phonemes, words = "", []
         for (text_start, text_end), chunk in zip(spans, chunks, strict=True):
-            said = next(read) if chunk else ""
-            phonemes += " " if phonemes and said else ""
-            begin = len(phonemes) + len(said) - len(said.lstrip(_PUNCTUATION))
-            phonemes += said
-            last = max(begin, len(phonemes) - len(said) + len(said.rstrip(_PUNCTUATION)))
+            signs = next(read) if chunk else ""
+            phonemes += " " if phonemes and signs else ""
+            begin = len(phonemes) + len(signs) - len(signs.lstrip(_PUNCTUATION))
+            phonemes += signs
+            last = max(begin, len(phonemes) - len(signs) + len(signs.rstrip(_PUNCTUATION)))
             if pronounceable(text[text_start:text_end]):
                 words.append(WordPhonemes(text_start, text_end, 0, begin, last, guessed=False))
         return phonemes, words
@@ -179,9 +179,9 @@ class Phonemizer:
         parts, done = [], start
         for word in pronounced:
             if start <= word.text_start < end:
-                said = voice_signs(word.phonemes)
+                signs = voice_signs(word.phonemes)
                 parts.append(self._named(text[done : word.text_start]))
-                parts.append(f"[{text[word.text_start : word.text_end].translate(_LEFT_OUT)}](/{said}/)")
+                parts.append(f"[{text[word.text_start : word.text_end].translate(_LEFT_OUT)}](/{signs}/)")
                 done = word.text_end
         return "".join((*parts, self._named(text[done:end])))
 
@@ -195,15 +195,15 @@ class Phonemizer:
     def _read(self, words: Sequence[str]) -> list[str]:
         """Returns the phonemes of each word of a sentence, with its punctuation."""
         line, dots = _FINAL_DOT.subn(" .", " ".join(words))
-        read, said = [], ""
+        read, signs = [], ""
         for token in self._g2p.phonemize_tokens(self._g2p.tokenize(line)):
-            said += "".join(sign for sign in token.phonemes or "" if sign in self._known)
+            signs += "".join(sign for sign in token.phonemes or "" if sign in self._known)
             if token.whitespace:
-                read.append(said.strip())
-                said = ""
+                read.append(signs.strip())
+                signs = ""
         if dots:
-            return [*read[:-1], read[-1] + said.strip()]
-        return [*read, said.strip()] if words else []
+            return [*read[:-1], read[-1] + signs.strip()]
+        return [*read, signs.strip()] if words else []
 
 
 def _parts(sentence: SpokenSentence, most: int) -> Iterator[SpokenSentence]:

@@ -32,7 +32,7 @@ ENGINE = VoiceEngine(
     make=make,
     about="small and clear, in a process of its own; German, English, Spanish, French, Italian",
     ranks=MappingProxyType(dict.fromkeys(_REGIONS, 20)),  # behind neural voices, before espeak-ng
-    voices=(*(_voice(*one) for one in _REGIONS.items()), _voice("en", "GB")),
+    voices=(*(_voice(*region) for region in _REGIONS.items()), _voice("en", "GB")),
     default_voices=MappingProxyType(
         {language: _voice(language, region).name for language, region in _REGIONS.items()}
         | {"en-GB": _voice("en", "GB").name}

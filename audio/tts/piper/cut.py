@@ -155,15 +155,15 @@ class _Graph:
 
     def above(self, tensors: Iterable[str], given: set[str]) -> set[int]:
         """Returns the nodes that make the tensors, as far up as the tensors in `given`."""
-        found: set[int] = set()
+        nodes: set[int] = set()
         open_tensors = list(tensors)
         while open_tensors:
             tensor = open_tensors.pop()
             index = self.made_by.get(tensor)
-            if tensor not in given and index is not None and index not in found:
-                found.add(index)
+            if tensor not in given and index is not None and index not in nodes:
+                nodes.add(index)
                 open_tensors += self.nodes[index].inputs
-        return found
+        return nodes
 
     def needs_text(self, tensor: str) -> bool:
         """Returns whether a tensor depends on the text, and not only on the speaker."""
@@ -171,12 +171,12 @@ class _Graph:
 
     def between(self, sources: set[str], target: str) -> set[int]:
         """Returns the nodes that make `target` and depend on a tensor of `sources`. Nodes are in execution order."""
-        reached, found = set(sources), set()
+        reached, nodes = set(sources), set()
         for index in sorted(self.above([target], sources)):
             if reached & set(self.nodes[index].inputs):
                 reached |= set(self.nodes[index].outputs)
-                found.add(index)
-        return found
+                nodes.add(index)
+        return nodes
 
     def sides(self, nodes: set[int], sources: set[str]) -> list[str]:
         """Returns the tensors that the nodes use and neither make nor receive in `sources`, in order, each once."""
@@ -184,9 +184,9 @@ class _Graph:
         used = [name for index in sorted(nodes) for name in self.nodes[index].inputs]
         return [name for name in dict.fromkeys(used) if name in self.made_by and name not in made | sources]
 
-    def part(self, given: set[str], wanted: list[str]) -> bytes:
-        """Returns the model that makes `wanted` from the graph's inputs and the tensors in `given`."""
-        nodes = [self.nodes[index] for index in sorted(self.above(wanted, given))]
+    def part(self, given: set[str], outputs: list[str]) -> bytes:
+        """Returns the model that makes `outputs` from the graph's inputs and the tensors in `given`."""
+        nodes = [self.nodes[index] for index in sorted(self.above(outputs, given))]
         used = dict.fromkeys(name for node in nodes for name in node.inputs)
         # The first part has all inputs of the voice, because it is called with all.
         inputs = [name for name in (*self.inputs, *sorted(given)) if name in used or not given]
@@ -194,7 +194,7 @@ class _Graph:
         body.append(onnx.message(onnx.GRAPH_NAME, b"part"))
         body += [self.constants[name] for name in used if name in self.constants]
         body += [onnx.message(onnx.GRAPH_INPUT, self._value(name)) for name in inputs]
-        body += [onnx.message(onnx.GRAPH_OUTPUT, onnx.message(onnx.VALUE_NAME, name.encode())) for name in wanted]
+        body += [onnx.message(onnx.GRAPH_OUTPUT, onnx.message(onnx.VALUE_NAME, name.encode())) for name in outputs]
         return b"".join((*self.header, onnx.message(onnx.MODEL_GRAPH, b"".join(body))))
 
     def _value(self, name: str) -> bytes:

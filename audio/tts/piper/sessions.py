@@ -51,16 +51,18 @@ def load(files: VoiceFiles, provider: ProviderRequest, threads: int | None) -> L
     try:
         parts = cut(model, graph.frames_of_ids)
         opened = _part_sessions(files, parts, provider, threads)
-        encoder, flow, decoder = (one.session for one in opened)
+        encoder, flow, decoder = (session.session for session in opened)
         streamed = Streamed(parts.inner, (encoder, flow, decoder), files.config.sample_rate)
         _find_contexts(files, streamed)
-    except NotUnderstoodError as found:
+    except NotUnderstoodError as error:
         whole = with_output(model, graph.durations) if graph.durations else model
-        one = _session(files, whole, provider, threads)
-        _check_ports(files, [one.session])
-        return LoadedVoice(WholeSentences(one.session), one.session, str(found), one.provider, one.fallback)
+        session = _session(files, whole, provider, threads)
+        _check_ports(files, [session.session])
+        return LoadedVoice(
+            WholeSentences(session.session), session.session, str(error), session.provider, session.fallback
+        )
     # The CPU if any part is there.
-    slowest = next((one for one in opened if one.provider == "cpu"), opened[0])
+    slowest = next((session for session in opened if session.provider == "cpu"), opened[0])
     return LoadedVoice(streamed, encoder, "", slowest.provider, slowest.fallback)
 
 
@@ -70,7 +72,7 @@ def _part_sessions(
     encoder = _session(files, parts.encoder, provider, threads, many_operators=True)
     flow = _session(files, parts.flow, provider, threads)
     decoder = _session(files, parts.decoder, provider, threads)
-    sessions = [one.session for one in (encoder, flow, decoder)]
+    sessions = [session.session for session in (encoder, flow, decoder)]
     _check_ports(files, sessions, {parts.inner.latent, parts.inner.mask, parts.inner.frames})
     return encoder, flow, decoder
 

@@ -219,8 +219,8 @@ class _Part:
 
     def run(self, utterance: Utterance, inputs: Mapping[str, Sound]) -> Sound:
         speaker = {"sid": utterance.inputs["sid"]} if self._needs_speaker else {}
-        found: Sound = self._session.run(None, {**inputs, **speaker}, utterance.options)[0]
-        return found
+        output: Sound = self._session.run(None, {**inputs, **speaker}, utterance.options)[0]
+        return output
 
 
 def piece_frames(number: int, ahead: float, pace: float) -> int:

@@ -104,17 +104,17 @@ def _compared_bounds(solo: Sequence[Sequence[str]], audible: Sequence[str]) -> l
     for block in matcher.get_matching_blocks():
         anchors += [(block.a, block.b), (block.a + block.size, block.b + block.size)]
     anchors.append((len(line), len(audible)))
-    bounds, at = [], 0
+    bounds, position = [], 0
     for word in solo:
-        bounds.append(_between(anchors, at))
-        at += len(word)
+        bounds.append(_between(anchors, position))
+        position += len(word)
     return bounds
 
 
-def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
-    right = min(bisect_right(anchors, at, key=lambda anchor: anchor[0]), len(anchors) - 1)
+def _between(anchors: Sequence[tuple[int, int]], position: int) -> int:
+    right = min(bisect_right(anchors, position, key=lambda anchor: anchor[0]), len(anchors) - 1)
     (a0, b0), (a1, b1) = anchors[right - 1], anchors[right]
-    return b0 if a1 <= a0 else min(b1, b0 + round((at - a0) * (b1 - b0) / (a1 - a0)))
+    return b0 if a1 <= a0 else min(b1, b0 + round((position - a0) * (b1 - b0) / (a1 - a0)))
 
 
 def _placed(

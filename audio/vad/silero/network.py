@@ -165,28 +165,28 @@ class _NumpyRun:
         self._buffers = _Buffers()
 
     def __call__(self, window: Float32, h: Float32, c: Float32) -> tuple[float, Float32, Float32]:
-        weights, at = self._weights, self._buffers
+        weights, buffers = self._weights, self._buffers
         first, second, third, fourth = weights.convolutions
-        at.sound[:_SAMPLES] = window[0]
-        at.sound[_SAMPLES:] = window[0, -2 : -2 - _MIRRORED : -1]
-        np.multiply(at.sound_rows, weights.window, out=at.windowed)
-        np.abs(np.fft.rfft(at.windowed), out=at.spectra)
-        _convolve(at.spectra_rows, first, at.first)
-        _convolve(at.first_rows, second, at.second)
-        _convolve(at.second_row, third, at.third)
-        _convolve(at.third, fourth, at.fourth)
-        at.before[:] = h.reshape(128)
+        buffers.sound[:_SAMPLES] = window[0]
+        buffers.sound[_SAMPLES:] = window[0, -2 : -2 - _MIRRORED : -1]
+        np.multiply(buffers.sound_rows, weights.window, out=buffers.windowed)
+        np.abs(np.fft.rfft(buffers.windowed), out=buffers.spectra)
+        _convolve(buffers.spectra_rows, first, buffers.first)
+        _convolve(buffers.first_rows, second, buffers.second)
+        _convolve(buffers.second_row, third, buffers.third)
+        _convolve(buffers.third, fourth, buffers.fourth)
+        buffers.before[:] = h.reshape(128)
         matrix, bias = weights.lstm
-        np.matmul(at.lstm, matrix, out=at.gates)
-        np.add(at.gates, bias, out=at.gates)
-        np.tanh(at.gates, out=at.gates)
-        np.add(at.sigmoids, 1, out=at.sigmoids)
-        np.multiply(at.sigmoids, 0.5, out=at.sigmoids)
-        new_c = at.kept * c.reshape(128)
-        np.multiply(at.opened, at.new, out=at.added)
-        np.add(new_c, at.added, out=new_c)
+        np.matmul(buffers.lstm, matrix, out=buffers.gates)
+        np.add(buffers.gates, bias, out=buffers.gates)
+        np.tanh(buffers.gates, out=buffers.gates)
+        np.add(buffers.sigmoids, 1, out=buffers.sigmoids)
+        np.multiply(buffers.sigmoids, 0.5, out=buffers.sigmoids)
+        new_c = buffers.kept * c.reshape(128)
+        np.multiply(buffers.opened, buffers.new, out=buffers.added)
+        np.add(new_c, buffers.added, out=new_c)
         new_h = np.tanh(new_c)
-        np.multiply(new_h, at.shown, out=new_h)
+        np.multiply(new_h, buffers.shown, out=new_h)
         out, out_bias = weights.output
         odds = math.exp(float(np.maximum(new_h, 0) @ out) + out_bias)
         return odds / (1 + odds), new_h.reshape(STATE_SHAPE), new_c.reshape(STATE_SHAPE)

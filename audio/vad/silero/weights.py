@@ -82,21 +82,21 @@ def _tensor(payload: memoryview) -> tuple[str, npt.NDArray[np.generic]]:
 
 
 def _arranged(tensors: dict[str, npt.NDArray[np.generic]]) -> SileroWeights | None:
-    found = {name: tensor.astype(np.float32) for name, tensor in tensors.items() if tensor.dtype == np.float32}
+    arrays = {name: tensor.astype(np.float32) for name, tensor in tensors.items() if tensor.dtype == np.float32}
     window = np.hanning(SPECTRUM_SAMPLES + 1)[:-1]
-    if not _is_fourier_basis(found["encoder.feature_extractor.forward_basis_buffer"][:, 0], window):
+    if not _is_fourier_basis(arrays["encoder.feature_extractor.forward_basis_buffer"][:, 0], window):
         return None
     convolutions = []
     for layer, taps in enumerate((slice(0, 3), slice(0, 3), slice(1, 3), slice(1, 2))):
-        weight, bias = (found[f"encoder.conv_layers.{layer}.{what}"] for what in ("weight", "bias"))
+        weight, bias = (arrays[f"encoder.conv_layers.{layer}.{what}"] for what in ("weight", "bias"))
         rows = weight[:, :, taps].transpose(2, 1, 0).reshape(-1, weight.shape[0])
         convolutions.append((np.ascontiguousarray(rows), bias))
-    inputs, outputs, biases = (found[f"onnx::LSTM_{number}"][0] for number in (209, 210, 211))
+    inputs, outputs, biases = (arrays[f"onnx::LSTM_{number}"][0] for number in (209, 210, 211))
     lstm = np.ascontiguousarray(np.concatenate((inputs, outputs), axis=1).T)
     lstm_bias = biases[:512] + biases[512:]
     lstm[:, :384] *= 0.5
     lstm_bias[:384] *= 0.5
-    weight, bias = (found[f"decoder.conv1d.{what}"] for what in ("weight", "bias"))
+    weight, bias = (arrays[f"decoder.conv1d.{what}"] for what in ("weight", "bias"))
     output = np.ascontiguousarray(weight[0, :, 0]), float(bias[0])
     return SileroWeights(tuple(convolutions), (lstm, lstm_bias), output, window.astype(np.float32))
 

@@ -33,9 +33,9 @@ def make(request: "SkillRequest") -> "SentenceSkill":
     ranks = (*map(str, range(request.settings.lowest, 11)), "jack", "queen", "king", "ace")
     deck = [(suit, rank) for suit in SUITS for rank in ranks]
 
-    def draw(found: "TemplateMatch", language: "Language") -> "Reply | None":
+    def draw(match: "TemplateMatch", language: "Language") -> "Reply | None":
         """Draws cards. Returns None for a number that no deck has: a language model answers it, if there is one."""
-        count = found.numbers.get("count", 1)
+        count = match.numbers.get("count", 1)
         if count not in range(1, len(deck) + 1):
             return None
 

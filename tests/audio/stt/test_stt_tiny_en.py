@@ -135,7 +135,7 @@ async def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips
     recognizer = shared.transcriber()
     assert isinstance(recognizer, TokenRecognizer)
     for wanted in (False, True):
-        recognizer.keep_tokens(wanted=wanted)
+        recognizer.keep_tokens(enabled=wanted)
         stream = recognizer.open(SegmentId(0), lambda _interim: None)
         stream.feed(clips[0].pcm)
         text = (await stream.transcript()).text

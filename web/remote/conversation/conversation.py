@@ -207,9 +207,9 @@ class RemoteConversation:
         words = " ".join(str(part.get("text") or part.get("transcript") or "") for part in parts).strip()
         if words:
             spoken = any(part.get("type") == "input_audio" for part in parts)
-            said = UserMessage(ItemId(name), words, spoken=spoken)
+            message = UserMessage(ItemId(name), words, spoken=spoken)
             yield UserTurnCommitted(
-                self._next_turn, words, low_confidence=False, item=said, speech_end_ms=None, origin="requested"
+                self._next_turn, words, low_confidence=False, item=message, speech_end_ms=None, origin="requested"
             )
 
     def _transcribed(self, event: Event) -> Iterator[Effect]:
@@ -220,10 +220,10 @@ class RemoteConversation:
         whole = f"{self._taken} {words}".strip() if self._continues else words
         turn = self._next_turn
         self._taken, self._continues = whole, False
-        said = UserMessage(name, words, spoken=True)
+        message = UserMessage(name, words, spoken=True)
         rough, self._low_confidence = self._low_confidence, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
-        yield UserTurnCommitted(turn, whole, rough, said, end_ms, "spoken")
+        yield UserTurnCommitted(turn, whole, rough, message, end_ms, "spoken")
 
     # ---- the reply ----
 
@@ -252,9 +252,9 @@ class RemoteConversation:
         yield TimersChanged(tuple(_shown_timer(timer) for timer in event["timers"]))
 
     def _lists(self, event: Event) -> Iterator[Effect]:
-        items = ((str(one["name"]), item) for one in event["lists"] for item in one["items"])
+        items = ((str(list_fields["name"]), item) for list_fields in event["lists"] for item in list_fields["items"])
         yield ListsChanged(
-            tuple(ListItem(str(item["id"]), name, str(item["text"]), at) for at, (name, item) in enumerate(items))
+            tuple(ListItem(str(item["id"]), name, str(item["text"]), index) for index, (name, item) in enumerate(items))
         )
 
     def _error(self, event: Event) -> Iterator[Effect]:
@@ -274,16 +274,16 @@ class RemoteConversation:
 
 
 def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
-    for one in engines:
-        name, detail, why = str(one["name"]), str(one.get("detail", "")), str(one.get("why", ""))
-        yield EngineChoice(str(one["stage"]), name, detail, why, bool(one.get("fallback")), load_ms=0.0)
+    for engine in engines:
+        name, detail, why = str(engine["name"]), str(engine.get("detail", "")), str(engine.get("why", ""))
+        yield EngineChoice(str(engine["stage"]), name, detail, why, bool(engine.get("fallback")), load_ms=0.0)
 
 
 _Read = Callable[[RemoteConversation, Event], Iterable[Effect] | None]
 
 
 def _shown_timer(timer: Event) -> ShownTimer:
-    at = timer["at"]
+    local_time = timer["at"]
     return ShownTimer(
         int(timer["id"]),
         timer["kind"],
@@ -291,7 +291,7 @@ def _shown_timer(timer: Event) -> ShownTimer:
         timer["state"],
         float(timer["left_s"]),
         float(timer["length_s"]),
-        None if at is None else datetime.fromisoformat(at),
+        None if local_time is None else datetime.fromisoformat(local_time),
         bool(timer["repeats"]),
     )
 

@@ -56,9 +56,9 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
         "spans": tuple(_all(TracedSpan, trace.get("spans"))),
         "answers": tuple(_all(TracedAnswer, trace.get("answers"))),
         "events": tuple(_all(TracedEvent, trace.get("events"))),
-        "hearings": tuple(_hearing(one) for one in trace.get("hearings") or ()),
+        "hearings": tuple(_hearing(traced_fields) for traced_fields in trace.get("hearings") or ()),
         "engines": {str(stage): str(name) for stage, name in (trace.get("engines") or {}).items()},
-        "fallbacks": tuple(str(one) for one in trace.get("fallbacks") or ()),
+        "fallbacks": tuple(str(traced_fields) for traced_fields in trace.get("fallbacks") or ()),
         "counters": {str(name): int(count) for name, count in (trace.get("counters") or {}).items()},
         "words": None if trace.get("words") is None else _dataclass_of(TracedWords, trace["words"]),
         "turn_events_before": 0,  # inputs for a replay, which only the server's trace has
@@ -94,7 +94,11 @@ def _hearing(traced: Mapping[str, Any]) -> TracedHearing:
 
 
 def _all(kind: type[Made], traced: Iterable[Mapping[str, Any]] | None) -> list[Made]:
-    return [_dataclass_of(kind, one) for one in traced or () if one.get("stage", STAGES[0]) in STAGES]
+    return [
+        _dataclass_of(kind, traced_fields)
+        for traced_fields in traced or ()
+        if traced_fields.get("stage", STAGES[0]) in STAGES
+    ]
 
 
 def _dataclass_of(kind: type[Made], traced: Mapping[str, Any]) -> Made:

@@ -83,7 +83,7 @@ class Replies:
 
     def whose(self, item: str) -> ReplyId | None:
         """Returns the reply with this message item."""
-        return next((one.id for one in self._replies.values() if item and one.item == item), None)
+        return next((reply.id for reply in self._replies.values() if item and reply.item == item), None)
 
     def unheard(self, reply_id: ReplyId, from_ms: float) -> str | None:
         """Notes that there was no loudspeaker from this position on.
@@ -210,7 +210,7 @@ class Replies:
 
     def cut_unsent(self) -> Iterator[Effect]:
         """Cuts lost replies that the new connection has not sent again: they ended in the meantime."""
-        for reply in [one for one in self._replies.values() if one.lost]:
+        for reply in [reply for reply in self._replies.values() if reply.lost]:
             self.under_way = None if self.under_way == reply.id else self.under_way
             yield StopPlayback()
             yield from self._cut(reply, 0.0)

@@ -233,7 +233,9 @@ class RemotePlayback:
     def _begin(self, reply_id: ReplyId) -> None:
         if self.playing is not None and self.playing != self._ended:
             self.end(self.playing)  # its end was never announced
-        self._played = {known: one for known, one in self._played.items() if known == self.playing}  # it may still play
+        self._played = {
+            known: playback for known, playback in self._played.items() if known == self.playing
+        }  # it may still play
         self._played[reply_id] = ReplyPlayback()
         self._closed &= {self._open}
         self.playing = reply_id

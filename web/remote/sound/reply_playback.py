@@ -52,8 +52,8 @@ class ReplyPlayback:
         """
         self._block = (self.taken, leaves_at_s)
         if total > self.taken:
-            at = self.taken if self.lost_at is None else self.lost_at
-            self.lost_at = at if math.isinf(leaves_at_s) else None
+            position = self.taken if self.lost_at is None else self.lost_at
+            self.lost_at = position if math.isinf(leaves_at_s) else None
         self.taken = total
         self.finished = self.finished or finished
         if self.audible_s is not None:
@@ -65,7 +65,7 @@ class ReplyPlayback:
         del self._blocks[:-MAX_BLOCKS]
         if self._onset_at is None or total <= self._onset_at:
             return False
-        start, left_s = next((one for one in reversed(self._blocks) if one[0] <= self._onset_at), self._blocks[0])
+        start, left_s = next((block for block in reversed(self._blocks) if block[0] <= self._onset_at), self._blocks[0])
         self.audible_s = left_s + max(0, self._onset_at - start) / REPLY_RATE_HZ
         arrived_s = next(at_s for first, at_s in reversed(self._pieces) if first <= self._onset_at)
         self.device_ms = max(0.0, (self.audible_s - arrived_s) * 1000)

@@ -63,9 +63,9 @@ class SentAudioMap:
 
     def captured(self, sent_ms: float) -> Samples | None:
         """Returns the microphone line position of a position in the sent audio; None if nothing was sent before it."""
-        at = samples_of_ms(sent_ms)
-        found = next((one for one in reversed(self._stretches) if one.sent < at), None)
-        return None if found is None else Samples(found.start + at - found.sent)
+        position = samples_of_ms(sent_ms)
+        stretch = next((candidate for candidate in reversed(self._stretches) if candidate.sent < position), None)
+        return None if stretch is None else Samples(stretch.start + position - stretch.sent)
 
     @property
     def _end(self) -> int:

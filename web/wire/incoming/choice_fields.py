@@ -34,11 +34,11 @@ def language_check(spoken: str, options: EngineOptions) -> Check:
     """Returns a check for a language, in any variant: the server's, or one of the options."""
 
     def check(value: object, path: str) -> str:
-        found: str = TEXT(value, path)
-        if not found or base_of(found) == base_of(spoken):
+        language: str = TEXT(value, path)
+        if not language or base_of(language) == base_of(spoken):
             return ""
-        if base_of(found) in options.languages:
-            return base_of(found)
+        if base_of(language) in options.languages:
+            return base_of(language)
         if options.languages:
             raise wrong_value(path, "is not a language of this server", listed(options.languages))
         raise not_supported(path, f"this server speaks {spoken!r}; leave it out")
@@ -53,11 +53,11 @@ def choice_fields(offer: SessionOffer) -> dict[str, Field]:
     def endpoint(value: object, path: str) -> str:
         if not options.endpoints:
             raise not_supported(path, NO_CHOICE)
-        found: str = IDENTIFIER(value, path)
-        names = tuple(one.name for one in options.endpoints)
-        if found not in names:
+        name: str = IDENTIFIER(value, path)
+        names = tuple(endpoint.name for endpoint in options.endpoints)
+        if name not in names:
             raise wrong_value(path, "is not an endpoint of this server", listed(names))
-        return found
+        return name
 
     def words(value: object, path: str) -> bool:
         if flag(value, path) and not options.words:
@@ -67,15 +67,15 @@ def choice_fields(offer: SessionOffer) -> dict[str, Field]:
     return {"endpoint": Field(endpoint, null=True), "words": Field(words, null=True)}
 
 
-def choice_changes(found: Mapping[str, Any]) -> dict[str, Any]:
+def choice_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the changes by the valid fields of an update, apart from the voice."""
     changes: dict[str, Any] = {}
-    declared = found.get("repartee", {})
+    declared = fields.get("repartee", {})
     if "endpoint" in declared:
         changes["endpoint"] = declared["endpoint"] or ""
     if "words" in declared:
         changes["words"] = declared["words"]
-    transcription = found.get("audio", {}).get("input", {}).get("transcription") or {}
+    transcription = fields.get("audio", {}).get("input", {}).get("transcription") or {}
     if "language" in transcription:
         changes["language"] = transcription["language"]
     return changes
@@ -84,7 +84,7 @@ def choice_changes(found: Mapping[str, Any]) -> dict[str, Any]:
 def with_voice(
     config: SessionConfig,
     before: SessionConfig,
-    wanted: str | None,
+    voice_name: str | None,
     *,
     spoken: str,
     offer: SessionOffer,
@@ -97,11 +97,11 @@ def with_voice(
     """
     language = config.language or spoken
     allowed = offer.options.voices_of(language)
-    if wanted is not None:
-        if wanted in allowed:
-            return replace(config, chosen_voice="" if wanted == offer.voice and not config.language else wanted)
-        if any(one.name == wanted for one in offer.options.voices):
-            refusals.add_error(_other_language(wanted, language, allowed))
+    if voice_name is not None:
+        if voice_name in allowed:
+            return replace(config, chosen_voice="" if voice_name == offer.voice and not config.language else voice_name)
+        if any(voice.name == voice_name for voice in offer.options.voices):
+            refusals.add_error(_other_language(voice_name, language, allowed))
             return config
         return replace(config, chosen_voice="")
     if config.language != before.language and config.chosen_voice not in allowed:
@@ -109,5 +109,5 @@ def with_voice(
     return config
 
 
-def _other_language(wanted: str, language: str, allowed: tuple[str, ...]) -> FieldError:
-    return wrong_value(VOICE, f"is {wanted!r}, a voice of another language than {language!r}", listed(allowed))
+def _other_language(other_language: str, language: str, allowed: tuple[str, ...]) -> FieldError:
+    return wrong_value(VOICE, f"is {other_language!r}, a voice of another language than {language!r}", listed(allowed))

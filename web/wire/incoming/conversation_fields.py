@@ -43,8 +43,8 @@ def truncation_field(offer: SessionOffer) -> Field:
             return Truncation(one_of("auto", "disabled")(value, path))
         if not isinstance(value, dict):
             raise wrong_type(path, value, "'auto', 'disabled' or an object")
-        found = accepted(value, path, _RETENTION, refusals)
-        tokens = found.get("token_limits", {}).get("post_instructions")
+        fields = accepted(value, path, _RETENTION, refusals)
+        tokens = fields.get("token_limits", {}).get("post_instructions")
         if tokens is not None and tokens > offer.max_history_tokens:
             where = f"{path}.token_limits.post_instructions"
             limit = offer.max_history_tokens
@@ -52,7 +52,7 @@ def truncation_field(offer: SessionOffer) -> Field:
                 wrong_value(where, f"is {tokens}", f"at most {limit}, the server's llm.max_history_tokens")
             )
             tokens = limit
-        return Truncation("retention_ratio", found["retention_ratio"], tokens)
+        return Truncation("retention_ratio", fields["retention_ratio"], tokens)
 
     return Field(lambda value, path: check(value, path, Refusals()), parts=check)
 
@@ -69,33 +69,33 @@ def prompt_field(offer: SessionOffer) -> Field:
     """Returns the field `prompt`: the name of a prompt of the configuration, and values for its variables."""
 
     def check(value: object, path: str, refusals: Refusals) -> PromptReference:
-        found = accepted(value, path, _PROMPT, refusals)
-        name: str = found["id"]
+        fields = accepted(value, path, _PROMPT, refusals)
+        name: str = fields["id"]
         if name not in offer.prompts:
             # The names are not listed: a client may be anybody.
             raise FieldError(
                 "invalid_value", f"{path}.id is {name!r}, which is not in server.prompts of the server", f"{path}.id"
             )
-        return _filled(name, offer.prompts[name], found.get("variables", {}), f"{path}.variables", refusals)
+        return _filled(name, offer.prompts[name], fields.get("variables", {}), f"{path}.variables", refusals)
 
     return Field(lambda value, path: check(value, path, Refusals()), parts=check)
 
 
 def _filled(name: str, template: str, values: Mapping[str, str], path: str, refusals: Refusals) -> PromptReference:
     """Returns the prompt with its variables replaced. Raises FieldError if one has no value."""
-    wanted = dict.fromkeys(_VARIABLE.findall(template))
-    for variable in wanted:
+    names = dict.fromkeys(_VARIABLE.findall(template))
+    for variable in names:
         if variable not in values:
             where = f"{path}.{variable}"
             raise FieldError("missing_required_parameter", f"{where} is missing: prompt {name!r} needs it", where)
     for variable in values:
-        if variable not in wanted:
+        if variable not in names:
             where = f"{path}.{variable}"
             refusals.add_error(
                 FieldError("unknown_parameter", f"prompt {name!r} has no variable {variable!r}", where[:128])
             )
-    filled = _VARIABLE.sub(lambda found: values[found[1]], template)
-    return PromptReference(name, tuple((one, values[one]) for one in wanted), filled)
+    filled = _VARIABLE.sub(lambda match: values[match[1]], template)
+    return PromptReference(name, tuple((variable, values[variable]) for variable in names), filled)
 
 
 def _variables(value: object, path: str) -> dict[str, str]:
@@ -109,8 +109,8 @@ def _variable(value: object, path: str) -> str:
         raise not_supported(path, "a variable of a prompt is a text")
     if isinstance(value, dict):
         value = checked(value, path, _INPUT_TEXT)["text"]
-    found: str = TEXT(value, path)
-    return found
+    content: str = TEXT(value, path)
+    return content
 
 
 _INPUT_TEXT = {"type": Field(one_of("input_text"), required=True), "text": Field(TEXT, required=True)}
@@ -132,10 +132,10 @@ def tracing_check(value: object, path: str) -> Tracing:
 
 
 def _short_json(value: object, path: str) -> str:
-    found = json_text(value, path)
-    if len(found) > MAX_TRACING_CHARS:
-        raise wrong_value(path, f"has {len(found)} characters", f"at most {MAX_TRACING_CHARS}")
-    return found
+    encoded = json_text(value, path)
+    if len(encoded) > MAX_TRACING_CHARS:
+        raise wrong_value(path, f"has {len(encoded)} characters", f"at most {MAX_TRACING_CHARS}")
+    return encoded
 
 
 _TRACING: dict[str, Field] = {

@@ -141,9 +141,9 @@ def append_members(text: str) -> dict[str, tuple[int, int]] | None:
     members: dict[str, tuple[int, int]] = {}
     if opening is None:
         return None
-    at = opening.end()
+    position = opening.end()
     for _ in range(_MAX_MEMBERS):
-        key = _KEY.match(text, at)
+        key = _KEY.match(text, position)
         end = -1 if key is None else _end_of_value(text, key.end())
         following = None if end < 0 else _NEXT.match(text, end)
         if key is None or following is None:
@@ -152,7 +152,7 @@ def append_members(text: str) -> dict[str, tuple[int, int]] | None:
         if following[1] is None:
             begin, end = members.get("type", (0, 0))
             return members if text[begin : min(end, begin + 64)] == f'"{APPEND}"' else None
-        at = following.end()
+        position = following.end()
     return None
 
 
@@ -173,17 +173,17 @@ def _separators(text: str) -> int:
     return text.count(",") + text.count("[") + text.count("{")
 
 
-def _end_of_value(text: str, at: int) -> int:
+def _end_of_value(text: str, position: int) -> int:
     """Returns the position after a string, number or word; -1 for anything else and for a string with many escapes."""
-    if not text.startswith('"', at):
-        word = _WORD.match(text, at)
+    if not text.startswith('"', position):
+        word = _WORD.match(text, position)
         return -1 if word is None else word.end()
-    end = at
+    end = position
     for _ in range(_MAX_ESCAPED_QUOTES):
         end = text.find('"', end + 1)
         if end < 0:
             return -1
-        before = text[max(at + 1, end - _MAX_BACKSLASHES) : end]
+        before = text[max(position + 1, end - _MAX_BACKSLASHES) : end]
         backslashes = len(before) - len(before.rstrip("\\"))
         if backslashes == _MAX_BACKSLASHES:
             return -1

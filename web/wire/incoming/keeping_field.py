@@ -31,5 +31,5 @@ _FIELDS = {"browser": Field(_secret, required=True), "id": Field(_conversation)}
 
 def keeping(value: object, path: str) -> Keeping:
     """Parses session.repartee.conversation. Raises FieldError."""
-    found = checked(value, path, _FIELDS)
-    return Keeping(found["browser"], found.get("id", ""))
+    fields = checked(value, path, _FIELDS)
+    return Keeping(fields["browser"], fields.get("id", ""))

@@ -63,21 +63,21 @@ class DeclaredTools:
 
 def server_of(value: object, path: str) -> ClientServer:
     """Parses an entry with type "mcp". An entry with a wrong field is refused as a whole. Raises FieldError."""
-    found = checked(value, path, _SERVER)
-    allowed = found.get("allowed_tools")
-    always, never = found.get("require_approval", (ALL_TOOLS, NO_TOOLS))
-    headers = dict(found.get("headers", {}))
-    token = found.get("authorization")
+    fields = checked(value, path, _SERVER)
+    allowed = fields.get("allowed_tools")
+    always, never = fields.get("require_approval", (ALL_TOOLS, NO_TOOLS))
+    headers = dict(fields.get("headers", {}))
+    token = fields.get("authorization")
     if token is not None and any(name.lower() == "authorization" for name in headers):
         raise wrong_value(f"{path}.authorization", "is beside headers.Authorization", "one of them")
     if token is not None:
         headers["Authorization"] = token if " " in token.strip() else f"Bearer {token.strip()}"
     assert isinstance(value, dict)
     return ClientServer(
-        found["server_label"],
-        found.get("server_url", ""),
+        fields["server_label"],
+        fields.get("server_url", ""),
         tuple(sorted(headers.items())),
-        found.get("server_description", ""),
+        fields.get("server_description", ""),
         ALL_TOOLS if allowed is None else allowed,
         always,
         never,
@@ -128,10 +128,10 @@ def _refusal(declared: ClientServer, known: ClientServer | None, hosts: McpHosts
 
 def chosen_tool(value: dict[str, Any], path: str) -> str:
     """Parses a choice of type "mcp"; returns the model's name of the tool. Raises FieldError."""
-    found = checked(value, path, _CHOSEN)
-    if "name" not in found:
+    fields = checked(value, path, _CHOSEN)
+    if "name" not in fields:
         raise not_supported(f"{path}.name", "a choice of a server names one of its tools")
-    return function_name(found["server_label"], found["name"])
+    return function_name(fields["server_label"], fields["name"])
 
 
 def server_object(server: ClientServer) -> JsonObject:
@@ -163,18 +163,18 @@ def is_choice(choice: str, servers: tuple[ClientServer, ...]) -> bool:
 
 
 def _label(value: object, path: str) -> str:
-    found: str = IDENTIFIER(value, path)
-    if not _LABEL.fullmatch(found):
+    label: str = IDENTIFIER(value, path)
+    if not _LABEL.fullmatch(label):
         raise wrong_value(path, "is no label", "1 to 32 letters, digits, - and _, with a letter first")
-    return found
+    return label
 
 
 def _filter(value: object, path: str) -> ToolFilter:
-    found = checked(value, path, _FILTER)
-    if not found:
+    fields = checked(value, path, _FILTER)
+    if not fields:
         raise wrong_value(path, "selects nothing", "tool_names, read_only or both")
-    names = found.get("tool_names")
-    return ToolFilter(None if names is None else frozenset(names), found.get("read_only"))
+    names = fields.get("tool_names")
+    return ToolFilter(None if names is None else frozenset(names), fields.get("read_only"))
 
 
 def _allowed(value: object, path: str) -> ToolFilter:
@@ -188,8 +188,8 @@ def _approval(value: object, path: str) -> tuple[ToolFilter, ToolFilter]:
     if isinstance(value, str):
         never = one_of("always", "never")(value, path) == "never"
         return (NO_TOOLS, ALL_TOOLS) if never else (ALL_TOOLS, NO_TOOLS)
-    found = checked(value, path, {"always": Field(_filter), "never": Field(_filter)})
-    return found.get("always", NO_TOOLS), found.get("never", NO_TOOLS)
+    fields = checked(value, path, {"always": Field(_filter), "never": Field(_filter)})
+    return fields.get("always", NO_TOOLS), fields.get("never", NO_TOOLS)
 
 
 def _headers(value: object, path: str) -> dict[str, str]:
@@ -207,10 +207,10 @@ def _headers(value: object, path: str) -> dict[str, str]:
 
 
 def _header_value(value: object, path: str) -> str:
-    found: str = text(max_chars=MAX_HEADER_CHARS)(value, path)
-    if not _HEADER_VALUE.fullmatch(found):
+    header: str = text(max_chars=MAX_HEADER_CHARS)(value, path)
+    if not _HEADER_VALUE.fullmatch(header):
         raise wrong_value(path, "has other characters", "printable ASCII")
-    return found
+    return header
 
 
 _SERVER = {

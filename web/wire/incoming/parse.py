@@ -140,8 +140,8 @@ class Reader:
         yield
         decoder, audio = Base64Steps(), bytearray()
         try:
-            for at in range(begin, end, STEP_CHARS):
-                audio += decoder.feed(message[at : min(at + STEP_CHARS, end)])
+            for start in range(begin, end, STEP_CHARS):
+                audio += decoder.feed(message[start : min(start + STEP_CHARS, end)])
                 yield
             audio += decoder.finish()
             whole = whole_samples(bytes(audio), "audio", command.format)
@@ -166,12 +166,12 @@ class Reader:
         return Append(event_id, audio, form)
 
     def _item_create(self, event: JsonObject, event_id: str | None) -> Command:
-        found = _checked(event, _ITEM_CREATE)
+        fields = _checked(event, _ITEM_CREATE)
         refusals, config = Refusals(), self.config
         no_images = "" if self._offer.images else NO_IMAGES
         rules = ContentRules(no_images, True, config.input_format, config.output_format)
-        created = created_item(found["item"], "item", rules, refusals)
-        after = found.get("previous_item_id")
+        created = created_item(fields["item"], "item", rules, refusals)
+        after = fields.get("previous_item_id")
         return CreateItem(
             event_id,
             created.item,
@@ -183,8 +183,8 @@ class Reader:
 
     def _response_create(self, event: JsonObject, event_id: str | None) -> Command:
         refusals = Refusals()
-        found = accepted(event, "", {**_ENVELOPE, "response": Field(_unchecked)}, refusals)
-        options = response_options(self.config, found.get("response", {}), refusals, self._offer)
+        fields = accepted(event, "", {**_ENVELOPE, "response": Field(_unchecked)}, refusals)
+        options = response_options(self.config, fields.get("response", {}), refusals, self._offer)
         return CreateResponse(event_id, options, _refused("response.create", refusals, event_id))
 
 
@@ -197,19 +197,19 @@ def _error(error: FieldError, name: str, event_id: str | None) -> ProtocolError:
 
 
 def _item_truncate(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
-    found = _checked(event, _ITEM_TRUNCATE)
-    return TruncateItem(event_id, ItemId(found["item_id"]), found["audio_end_ms"])
+    fields = _checked(event, _ITEM_TRUNCATE)
+    return TruncateItem(event_id, ItemId(fields["item_id"]), fields["audio_end_ms"])
 
 
 def _playout(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
-    found = _checked(event, _PLAYOUT)
+    fields = _checked(event, _PLAYOUT)
     return PlayoutReport(
         event_id,
-        found["response_id"],
-        found["played_ms"],
-        found.get("finished", False),
-        found.get("latency_ms"),
-        found.get("device_ms"),
+        fields["response_id"],
+        fields["played_ms"],
+        fields.get("finished", False),
+        fields.get("latency_ms"),
+        fields.get("device_ms"),
     )
 
 

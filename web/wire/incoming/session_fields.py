@@ -89,40 +89,40 @@ def _limit(value: object, path: str) -> Limit:
         return "inf"
     if isinstance(value, str):
         raise wrong_type(path, value, "a whole number or 'inf'")
-    found: int = whole(1, MAX_OUTPUT_TOKENS)(value, path)
-    return found
+    limit: int = whole(1, MAX_OUTPUT_TOKENS)(value, path)
+    return limit
 
 
 def _modality(value: object, path: str) -> Modality:
-    found = listing(one_of("audio", "text"), maximum=2)(value, path)
-    if found == ["text"]:
+    modalities = listing(one_of("audio", "text"), maximum=2)(value, path)
+    if modalities == ["text"]:
         return "text"
-    if found != ["audio"]:
+    if modalities != ["audio"]:
         raise wrong_value(path, "has both or none", '["audio"] (with its transcript) or ["text"]')
     return "audio"
 
 
 def _format(value: object, path: str) -> AudioFormat:
-    found = checked(value, path, _FORMAT)
-    form = AudioFormat(found["type"])
-    if found.get("rate", form.rate_hz) != form.rate_hz:
-        raise wrong_value(f"{path}.rate", f"is {found['rate']}", f"{form.rate_hz} for {form.value!r}")
+    fields = checked(value, path, _FORMAT)
+    form = AudioFormat(fields["type"])
+    if fields.get("rate", form.rate_hz) != form.rate_hz:
+        raise wrong_value(f"{path}.rate", f"is {fields['rate']}", f"{form.rate_hz} for {form.value!r}")
     return form
 
 
 def _voice(value: object, path: str) -> str:
-    found: str = checked(value, path, _VOICE)["id"] if isinstance(value, dict) else IDENTIFIER(value, path)
-    return found
+    voice_name: str = checked(value, path, _VOICE)["id"] if isinstance(value, dict) else IDENTIFIER(value, path)
+    return voice_name
 
 
 def _function(value: object, path: str, refusals: Refusals) -> Function:
-    found = accepted(value, path, _TOOL, refusals)
-    return Function(found["name"], found.get("description", ""), found.get("parameters", '{"type": "object"}'))
+    fields = accepted(value, path, _TOOL, refusals)
+    return Function(fields["name"], fields.get("description", ""), fields.get("parameters", '{"type": "object"}'))
 
 
 def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
     """Parses the tools; invalid ones are left out."""
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     servers: dict[str, ClientServer] = {}
     for index, entry in enumerate(listing(any_value, maximum=MAX_TOOLS)(value, path)):
         where = f"{path}[{index}]"
@@ -131,18 +131,18 @@ def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
                 add_server(entry, where, servers)
                 continue
             function = _function(entry, where, refusals)
-            if function.name in found:
+            if function.name in functions:
                 raise wrong_value(f"{where}.name", "names a function twice", "each name once")
         except FieldError as error:
             refusals.add_error(error)
         else:
-            found[function.name] = function
-    chars = sum(len(function.description) + len(function.parameters) for function in found.values())
+            functions[function.name] = function
+    chars = sum(len(function.description) + len(function.parameters) for function in functions.values())
     if chars > MAX_TOOLS_CHARS:
         raise wrong_value(
             path, f"have {chars} characters in descriptions and parameters", f"at most {MAX_TOOLS_CHARS} in all"
         )
-    return DeclaredTools(tuple(found.values()), tuple(servers.values()))
+    return DeclaredTools(tuple(functions.values()), tuple(servers.values()))
 
 
 def _choice(value: object, path: str) -> str:
@@ -263,23 +263,23 @@ def updated(
             config = replace(config, kind=value["type"])
         else:
             refusals.add_error(wrong_type_change)
-    found = accepted(present(value), "session", _session(config.kind, spoken, offer), refusals)
-    audio = found.get("audio", {})
-    changes = _text_changes(found) | _input_changes(config, audio.get("input", {}), offer, refusals)
-    said = audio.get("output", {})
-    if "tools" in found:
-        changes["tools"] = found["tools"].functions
-        changes["mcp_servers"] = allowed_servers(found["tools"].servers, config, refusals)
-    changes |= {name: said[name] for name in ("voice", "speed") if name in said}
-    changes |= choice_changes(found)
-    if "format" in said:
-        changes["output_format"] = said["format"]
-    if "repartee" in found:
-        declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
+    fields = accepted(present(value), "session", _session(config.kind, spoken, offer), refusals)
+    audio = fields.get("audio", {})
+    changes = _text_changes(fields) | _input_changes(config, audio.get("input", {}), offer, refusals)
+    output = audio.get("output", {})
+    if "tools" in fields:
+        changes["tools"] = fields["tools"].functions
+        changes["mcp_servers"] = allowed_servers(fields["tools"].servers, config, refusals)
+    changes |= {name: output[name] for name in ("voice", "speed") if name in output}
+    changes |= choice_changes(fields)
+    if "format" in output:
+        changes["output_format"] = output["format"]
+    if "repartee" in fields:
+        declared = {name: value for name, value in fields["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
-        changes["keeping"] = found["repartee"].get("conversation", config.keeping)
+        changes["keeping"] = fields["repartee"].get("conversation", config.keeping)
     after = with_voice(
-        replace(config, **changes), config, said.get("voice"), spoken=spoken, offer=offer, refusals=refusals
+        replace(config, **changes), config, output.get("voice"), spoken=spoken, offer=offer, refusals=refusals
     )
     wrong = _wrong_choice(after.tool_choice, after.tools, after.mcp_servers, "session.tool_choice")
     if wrong is not None:
@@ -289,16 +289,16 @@ def updated(
     return after
 
 
-def _text_changes(found: dict[str, Any]) -> dict[str, Any]:
+def _text_changes(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns the changes that are not about audio."""
     names = ("tool_choice", "max_output_tokens", "tracing", "truncation", "prompt", "instructions")
-    changes = {name: found[name] for name in names if name in found}
-    if "prompt" in found and "instructions" not in found:
-        changes["instructions"] = found["prompt"].text
-    if "include" in found:
-        changes["logprobs"] = found["include"]
-    if "output_modalities" in found:
-        changes["modality"] = found["output_modalities"]
+    changes = {name: fields[name] for name in names if name in fields}
+    if "prompt" in fields and "instructions" not in fields:
+        changes["instructions"] = fields["prompt"].text
+    if "include" in fields:
+        changes["logprobs"] = fields["include"]
+    if "output_modalities" in fields:
+        changes["modality"] = fields["output_modalities"]
     return changes
 
 
@@ -345,20 +345,20 @@ def response_options(
     Raises:
         FieldError: The options are not an object, or have invalid input.
     """
-    found = accepted(present(value), "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
-    if "prompt" in found:
-        found = {"instructions": found["prompt"].text, **found}
-    said, declared = found.get("audio", {}).get("output", {}), found.get("tools")
+    fields = accepted(present(value), "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
+    if "prompt" in fields:
+        fields = {"instructions": fields["prompt"].text, **fields}
+    output, declared = fields.get("audio", {}).get("output", {}), fields.get("tools")
     options = ResponseOptions(
-        instructions=found.get("instructions"),
-        modality=found.get("output_modalities"),
-        max_output_tokens=found.get("max_output_tokens"),
+        instructions=fields.get("instructions"),
+        modality=fields.get("output_modalities"),
+        max_output_tokens=fields.get("max_output_tokens"),
         tools=None if declared is None else declared.functions,
-        tool_choice=found.get("tool_choice"),
-        output_format=said.get("format"),
-        metadata=found.get("metadata"),
-        out_of_band=found.get("conversation") == "none",
-        input=found.get("input"),
+        tool_choice=fields.get("tool_choice"),
+        output_format=output.get("format"),
+        metadata=fields.get("metadata"),
+        out_of_band=fields.get("conversation") == "none",
+        input=fields.get("input"),
         mcp_servers=None if declared is None else allowed_servers(declared.servers, config, refusals, in_response=True),
     )
     tools = config.tools if options.tools is None else options.tools

@@ -53,8 +53,8 @@ def include_field(offer: SessionOffer) -> Field:
     """Returns the field `include`. Its value is whether transcripts get probabilities, if the recognizer knows any."""
 
     def check(value: object, path: str) -> bool:
-        wanted = listing(one_of(LOGPROBS), maximum=1)(value, path)
-        return bool(wanted) and offer.logprobs
+        names = listing(one_of(LOGPROBS), maximum=1)(value, path)
+        return bool(names) and offer.logprobs
 
     return Field(check)
 
@@ -63,18 +63,18 @@ def noise_reduction_field(offer: SessionOffer) -> Field:
     """Returns the field `noise_reduction`; null switches it off, and it stays off where the server has none."""
 
     def check(value: object, path: str) -> NoiseReduction | None:
-        found: NoiseReduction = checked(value, path, _NOISE_REDUCTION)["type"]
-        return found if offer.noise_reduction else None
+        kind: NoiseReduction = checked(value, path, _NOISE_REDUCTION)["type"]
+        return kind if offer.noise_reduction else None
 
     return Field(check, null=True)
 
 
-def refuse_type_change(now: SessionKind, wanted: SessionKind, *, begun: bool) -> FieldError | None:
+def refuse_type_change(now: SessionKind, kind: SessionKind, *, begun: bool) -> FieldError | None:
     """Returns the error if the session may not change its type, else None."""
-    if now == wanted or (wanted == "transcription" and not begun):
+    if now == kind or (kind == "transcription" and not begun):
         return None
     what = "a transcription session" if now == "transcription" else "a conversation that has begun"
-    return wrong_value("session.type", f"is {wanted!r}", f"{now!r}, because this is {what}; connect again to change it")
+    return wrong_value("session.type", f"is {kind!r}", f"{now!r}, because this is {what}; connect again to change it")
 
 
 def in_transcription_session(kind: str) -> FieldError | None:
@@ -89,5 +89,5 @@ _NOISE_REDUCTION = {
 
 
 def _keywords(value: object, path: str) -> tuple[str, ...]:
-    found = tuple(listing(text(max_chars=MAX_KEYWORD_CHARS), maximum=MAX_KEYWORDS)(value, path))
-    return tuple(word for word in found if word.strip())
+    keywords = tuple(listing(text(max_chars=MAX_KEYWORD_CHARS), maximum=MAX_KEYWORDS)(value, path))
+    return tuple(word for word in keywords if word.strip())

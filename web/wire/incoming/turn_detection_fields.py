@@ -45,11 +45,11 @@ def turn_detection(  # noqa: PLR0917
     table = _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD
     if kind == "transcription":
         table = {name: WITHOUT_RESPONSES.get(name, field) for name, field in table.items()}
-    found = accepted(value, path, table, refusals)
-    found.pop("type", None)
+    fields = accepted(value, path, table, refusals)
+    fields.pop("type", None)
     if not offer.threshold:
-        found.pop("threshold", None)
-    return replace(now, **found)
+        fields.pop("threshold", None)
+    return replace(now, **fields)
 
 
 def _clamped(check: Check, minimum: float, maximum: float, *, null: bool = False) -> Field:

@@ -65,13 +65,13 @@ def _png_size(file: bytes) -> tuple[int, int] | None:
 def _jpeg_size(file: bytes) -> tuple[int, int] | None:
     if not file.startswith(_JPEG):
         return None
-    at = 2
+    position = 2
     for _ in range(_MAX_JPEG_SEGMENTS):
-        while at < len(file) - 1 and file[at] == 0xFF and file[at + 1] == 0xFF:
-            at += 1  # padding between segments
-        if at + 9 > len(file) or file[at] != 0xFF:
+        while position < len(file) - 1 and file[position] == 0xFF and file[position + 1] == 0xFF:
+            position += 1  # padding between segments
+        if position + 9 > len(file) or file[position] != 0xFF:
             return None
-        if file[at + 1] in _JPEG_SIZES:
-            return int.from_bytes(file[at + 7 : at + 9]), int.from_bytes(file[at + 5 : at + 7])
-        at += 2 + int.from_bytes(file[at + 2 : at + 4])
+        if file[position + 1] in _JPEG_SIZES:
+            return int.from_bytes(file[position + 7 : position + 9]), int.from_bytes(file[position + 5 : position + 7])
+        position += 2 + int.from_bytes(file[position + 2 : position + 4])
     return None

@@ -139,8 +139,8 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
             parts = [_part_object(part, transcribed=transcribed, images=images) for part in item.parts]
             return {**message_object(item_id, "user", None), "content": parts}
         case UserMessage(item_id, words, spoken):
-            said: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
-            return message_object(item_id, "user", said if spoken else {"type": "input_text", "text": words})
+            content: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
+            return message_object(item_id, "user", content if spoken else {"type": "input_text", "text": words})
         case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
         case AssistantMessage(item_id, words, complete):
@@ -206,8 +206,8 @@ def call_object(item_id: ItemId, call_id: str, name: str, arguments: str, status
 def _word(value: dict[str, Any], name: str, path: str, field: Field) -> str:
     if value.get(name) is None:
         raise FieldError("missing_required_parameter", f"{path}.{name} is missing", f"{path}.{name}")
-    found: str = field.check(value[name], f"{path}.{name}")
-    return found
+    word: str = field.check(value[name], f"{path}.{name}")
+    return word
 
 
 def _id(fields: dict[str, Any]) -> ItemId:

@@ -75,24 +75,24 @@ MCP_ITEMS = tuple(_ITEMS)
 
 def mcp_item_of(kind: str, value: object, path: str) -> McpItem:
     """Parses a client's item of this type; its id is "" if it has none. Raises FieldError."""
-    found = checked(value, path, _ITEMS[kind])
-    item_id = ItemId(found.get("id", ""))
+    fields = checked(value, path, _ITEMS[kind])
+    item_id = ItemId(fields.get("id", ""))
     if kind == "mcp_list_tools":
-        return McpListTools(item_id, found["server_label"], f"[{','.join(map(_tool_text, found['tools']))}]")
+        return McpListTools(item_id, fields["server_label"], f"[{','.join(map(_tool_text, fields['tools']))}]")
     if kind == "mcp_approval_response":
-        request = ItemId(found["approval_request_id"])
-        return McpApprovalResponse(item_id, request, found["approve"], found.get("reason"))
-    called = (found["server_label"], found["name"], found["arguments"])
-    function = function_name(found["server_label"], found["name"])
+        request = ItemId(fields["approval_request_id"])
+        return McpApprovalResponse(item_id, request, fields["approve"], fields.get("reason"))
+    called = (fields["server_label"], fields["name"], fields["arguments"])
+    function = function_name(fields["server_label"], fields["name"])
     if kind == "mcp_approval_request":
         return McpApprovalRequest(item_id, *called, function)
-    request_id = found.get("approval_request_id")
+    request_id = fields.get("approval_request_id")
     return McpCall(
         item_id,
         *called,
         function,
-        found.get("output"),
-        _failure_of(found.get("error")),
+        fields.get("output"),
+        _failure_of(fields.get("error")),
         None if request_id is None else ItemId(request_id),
     )
 
@@ -141,11 +141,11 @@ def _tool_text(tool: dict[str, Any]) -> str:
     return f"{{{','.join(f'{json.dumps(name)}:{content}' for name, content in fields.items())}}}"
 
 
-def _failure_of(found: dict[str, Any] | None) -> McpFailure | None:
-    if found is None:
+def _failure_of(fields: dict[str, Any] | None) -> McpFailure | None:
+    if fields is None:
         return None
-    kind: FailureKind = found["type"]
-    return McpFailure(kind, found["message"], found.get("code", 0))
+    kind: FailureKind = fields["type"]
+    return McpFailure(kind, fields["message"], fields.get("code", 0))
 
 
 def _failure_object(failure: McpFailure) -> dict[str, object]:

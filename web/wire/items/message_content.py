@@ -133,8 +133,8 @@ def _text_table(role: str) -> Table:
 
 
 def _read_recording(value: object, path: str, rules: ContentRules, content: Content) -> None:
-    found = checked(value, path, _SOUND)
-    transcript = found.get("transcript")
+    fields = checked(value, path, _SOUND)
+    transcript = fields.get("transcript")
     recording = _recording(value, f"{path}.audio", rules.input_format)
     if recording is not None and not rules.sound and transcript is None:
         raise not_supported(
@@ -157,8 +157,8 @@ def _read_spoken(value: object, path: str, rules: ContentRules, content: Content
 def _read_image(value: object, path: str, rules: ContentRules, content: Content) -> None:
     if rules.no_images:
         raise not_supported(f"{path}.type", rules.no_images)
-    found = checked(value, path, _IMAGE)
-    content.parts.append(image_of(found["image_url"], f"{path}.image_url", found.get("detail", "auto")))
+    fields = checked(value, path, _IMAGE)
+    content.parts.append(image_of(fields["image_url"], f"{path}.image_url", fields.get("detail", "auto")))
 
 
 _READERS: Mapping[str, Callable[[object, str, ContentRules, Content], None]] = {

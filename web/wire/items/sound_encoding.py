@@ -40,7 +40,7 @@ class ReplyAudioEncoder:
 
     def encode_chunk(self, pcm: Pcm) -> list[str]:
         """Encodes int16 samples (n,) at 24 kHz. Returns the deltas; none if the resampler holds back all samples."""
-        blocks = [pcm[at : at + MAX_DELTA_SAMPLES] for at in range(0, len(pcm), MAX_DELTA_SAMPLES)]
+        blocks = [pcm[start : start + MAX_DELTA_SAMPLES] for start in range(0, len(pcm), MAX_DELTA_SAMPLES)]
         return [delta for block in blocks if (delta := self._base64(self._resampler.push_samples(block)))]
 
     def flush(self) -> list[str]:

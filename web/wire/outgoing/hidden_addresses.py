@@ -18,7 +18,7 @@ _ADDRESS = re.compile(
 
 def without_addresses(text: str) -> str:
     """Returns the text with `HIDDEN` in place of each address. A full stop or colon at its end stays."""
-    return _ADDRESS.sub(lambda found: HIDDEN + _end_of(found[0]), text) if "://" in text else text
+    return _ADDRESS.sub(lambda match: HIDDEN + _end_of(match[0]), text) if "://" in text else text
 
 
 def _end_of(address: str) -> str:

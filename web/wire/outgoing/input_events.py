@@ -47,7 +47,9 @@ class StableTranscript:
             return ""
         stable = self._recent[-1]
         for words in self._recent:
-            same = next((at for at, (one, other) in enumerate(zip(stable, words, strict=False)) if one != other), None)
+            same = next(
+                (index for index, (word, other) in enumerate(zip(stable, words, strict=False)) if word != other), None
+            )
             stable = stable[: min(len(stable), len(words)) if same is None else same]
         return self._send(stable)
 
@@ -163,11 +165,11 @@ class InputEvents:
     def _time_out(self, silence: SilenceTimedOut, config: SessionConfig) -> None:
         """Sends the events for the idle timeout: the silence is an item without words."""
         item_id = silence.item.id
-        at: JsonObject = {
+        fields: JsonObject = {
             "audio_start_ms": self._position_ms(silence.heard_at_ms, config),
             "audio_end_ms": self._position_ms(silence.at_ms, config),
         }
-        self._outbox.add_event("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
+        self._outbox.add_event("input_audio_buffer.timeout_triggered", {**fields, "item_id": item_id})
         committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
         self._outbox.add_event("input_audio_buffer.committed", committed)
         self._add_item(silence.item)

@@ -41,12 +41,14 @@ class McpEvents:
     def on_event(self, event: McpCallStarted | McpCallEnded) -> None:
         """Reports the beginning or the end of an approved call."""
         item = event.item
-        at: JsonObject = {"item_id": item.id, "output_index": 0}
+        fields: JsonObject = {"item_id": item.id, "output_index": 0}
         if isinstance(event, McpCallStarted):
             self._add_item(item)
-            self._outbox.add_event("response.mcp_call.in_progress", at)
+            self._outbox.add_event("response.mcp_call.in_progress", fields)
         elif item.id in self._open:
-            self._outbox.add_event("response.mcp_call.failed" if item.failure else "response.mcp_call.completed", at)
+            self._outbox.add_event(
+                "response.mcp_call.failed" if item.failure else "response.mcp_call.completed", fields
+            )
             self._finish(item)
 
     def begin_anew(self) -> None:

@@ -84,59 +84,59 @@ class Response:
             self._send_sound(self._sound.flush())
             self._end_message("completed")
         index = len(self._calls) + self.began
-        at = {**self._response_fields(), "output_index": index}
-        about = {**at, "item_id": item.id, "call_id": item.call_id}
+        fields = {**self._response_fields(), "output_index": index}
+        about = {**fields, "item_id": item.id, "call_id": item.call_id}
         begun = call_object(item.id, item.call_id, item.name, "", "in_progress")
         done = call_object(item.id, item.call_id, item.name, item.arguments)
         in_conversation = self.head.conversation_id is not None
         previous = self._order.insert(item.id) if in_conversation else None
-        self._outbox.add_event("response.output_item.added", {**at, "item": begun})
+        self._outbox.add_event("response.output_item.added", {**fields, "item": begun})
         if in_conversation:
             self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": begun})
         self._outbox.add_event("response.function_call_arguments.delta", {**about, "delta": item.arguments})
         self._outbox.add_event(
             "response.function_call_arguments.done", {**about, "name": item.name, "arguments": item.arguments}
         )
-        self._outbox.add_event("response.output_item.done", {**at, "item": done})
+        self._outbox.add_event("response.output_item.done", {**fields, "item": done})
         if in_conversation:
             self._outbox.add_event("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
     def request_approval(self, item: McpApprovalRequest) -> None:
         """Sends a request for approval of a tool call."""
-        at, previous = self._begin_call(item.id, mcp_item_object(item))
-        self._end_call(item.id, at, previous, mcp_item_object(item))
+        fields, previous = self._begin_call(item.id, mcp_item_object(item))
+        self._end_call(item.id, fields, previous, mcp_item_object(item))
 
     def mcp_call_started(self, item: McpCall) -> None:
         """Sends a tool call that the server makes. The words may go on after it."""
-        at, previous = self._begin_call(item.id, mcp_item_object(replace(item, arguments="")))
-        about = {**at, "item_id": item.id}
+        fields, previous = self._begin_call(item.id, mcp_item_object(replace(item, arguments="")))
+        about = {**fields, "item_id": item.id}
         self._outbox.add_event("response.mcp_call_arguments.delta", {**about, "delta": item.arguments})
         self._outbox.add_event("response.mcp_call_arguments.done", {**about, "arguments": item.arguments})
-        where = {"item_id": item.id, "output_index": at["output_index"]}
+        where = {"item_id": item.id, "output_index": fields["output_index"]}
         self._outbox.add_event("response.mcp_call.in_progress", where)
-        self._mcp_calls[item.id] = item, at, previous
+        self._mcp_calls[item.id] = item, fields, previous
 
     def mcp_call_ended(self, item: McpCall) -> None:
         """Sends the end of a tool call."""
         if item.id not in self._mcp_calls:
             return
-        _, at, previous = self._mcp_calls.pop(item.id)
+        _, fields, previous = self._mcp_calls.pop(item.id)
         ended: EventType = "response.mcp_call.completed" if item.failure is None else "response.mcp_call.failed"
-        self._outbox.add_event(ended, {"item_id": item.id, "output_index": at["output_index"]})
-        self._end_call(item.id, at, previous, mcp_item_object(item))
+        self._outbox.add_event(ended, {"item_id": item.id, "output_index": fields["output_index"]})
+        self._end_call(item.id, fields, previous, mcp_item_object(item))
 
     def _begin_call(self, item_id: ItemId, begun: JsonObject) -> tuple[JsonObject, ItemId | None]:
         index = len(self._calls) + self.began
-        at = {**self._response_fields(), "output_index": index}
+        fields = {**self._response_fields(), "output_index": index}
         previous = self._order.insert(item_id)
-        self._outbox.add_event("response.output_item.added", {**at, "item": begun})
+        self._outbox.add_event("response.output_item.added", {**fields, "item": begun})
         self._outbox.add_event("conversation.item.added", {"previous_item_id": previous, "item": begun})
         self._calls.append((index, begun))
-        return at, previous
+        return fields, previous
 
-    def _end_call(self, item_id: ItemId, at: JsonObject, previous: ItemId | None, done: JsonObject) -> None:
-        self._outbox.add_event("response.output_item.done", {**at, "item": done})
+    def _end_call(self, item_id: ItemId, fields: JsonObject, previous: ItemId | None, done: JsonObject) -> None:
+        self._outbox.add_event("response.output_item.done", {**fields, "item": done})
         self._outbox.add_event("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls = [(index, done if known["id"] == item_id else known) for index, known in self._calls]
 
@@ -212,13 +212,13 @@ class Response:
 
     def _end_message(self, status: str) -> None:
         self._status, self._message_done = status, True
-        at = self._part_fields()
+        fields = self._part_fields()
         if self.head.spoken:
-            self._outbox.add_event("response.output_audio.done", at)
-            self._outbox.add_event("response.output_audio_transcript.done", {**at, "transcript": self._text})
+            self._outbox.add_event("response.output_audio.done", fields)
+            self._outbox.add_event("response.output_audio_transcript.done", {**fields, "transcript": self._text})
         else:
-            self._outbox.add_event("response.output_text.done", {**at, "text": self._text})
-        self._outbox.add_event("response.content_part.done", {**at, "part": self._part(self._text)})
+            self._outbox.add_event("response.output_text.done", {**fields, "text": self._text})
+        self._outbox.add_event("response.content_part.done", {**fields, "part": self._part(self._text)})
         item = self.message()
         self._outbox.add_event(
             "response.output_item.done", {**self._response_fields(), "output_index": self._index, "item": item}
@@ -241,8 +241,8 @@ class Response:
         return {**self._response_fields(), "item_id": self.item_id, "output_index": self._index, "content_index": 0}
 
 
-def _start_of_delta(at: JsonObject) -> str:
+def _start_of_delta(fields: JsonObject) -> str:
     """Builds the part of an audio delta before its audio, which is the same for a whole message."""
-    return json.dumps({"type": "response.output_audio.delta", **at, "delta": None}, separators=(",", ":")).removesuffix(
-        "null}"
-    )
+    return json.dumps(
+        {"type": "response.output_audio.delta", **fields, "delta": None}, separators=(",", ":")
+    ).removesuffix("null}")

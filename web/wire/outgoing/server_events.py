@@ -197,7 +197,7 @@ def timer_object(timer: ShownTimer) -> JsonObject:
 def list_objects(items: Sequence[ListItem]) -> list[JsonObject]:
     """Builds the lists of repartee.lists."""
     return [
-        {"name": name, "items": [{"id": one.key, "text": one.text} for one in items_of(items, name)]}
+        {"name": name, "items": [{"id": item.key, "text": item.text} for item in items_of(items, name)]}
         for name in list_names(items)
     ]
 

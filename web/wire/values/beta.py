@@ -73,15 +73,15 @@ def present(settings: object) -> Any:
     """Returns the fields of a session or response at their present places. Fields without another place stay."""
     if not isinstance(settings, dict):
         return settings
-    found: JsonObject = {}
+    fields: JsonObject = {}
     for name, value in sorted(settings.items(), key=lambda field: field[0] in _PLACES):  # "audio" comes first
         place = _PLACES.get(name, (name,))
-        inner = found
+        inner = fields
         for step in place[:-1]:
             known = inner.get(step)
             inner[step] = inner = dict(known) if isinstance(known, dict) else {}
         inner[place[-1]] = _present_value(name, value)
-    return found
+    return fields
 
 
 def _present_value(name: str, value: object) -> object:

@@ -102,15 +102,15 @@ def checked(value: object, path: str, table: Table) -> dict[str, Any]:
     for name in value:
         if name not in table:
             raise _unknown(prefix + name, table)
-    found = {}
+    result = {}
     for name, field in table.items():
         inner = value.get(name)
         if inner is None and not (field.null and name in value):
             if field.required:
                 raise FieldError("missing_required_parameter", f"{prefix}{name} is missing", prefix + name)
             continue
-        found[name] = None if inner is None else field.check(inner, prefix + name)
-    return found
+        result[name] = None if inner is None else field.check(inner, prefix + name)
+    return result
 
 
 def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict
     prefix = f"{path}." if path else ""
     if not isinstance(value, dict):
         raise wrong_type(path, value, "an object")
-    found = {}
+    result = {}
     for name, inner in value.items():
         field = table.get(name)
         if field is None and refusals.full:
@@ -133,15 +133,15 @@ def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict
             continue
         else:
             try:
-                found[name] = _part(field, inner, prefix + name, refusals)
+                result[name] = _part(field, inner, prefix + name, refusals)
             except FieldError as error:
                 if field.required or field.essential:
                     raise
                 refusals.add_error(error)
     for name, field in table.items():
-        if field.required and name not in found:
+        if field.required and name not in result:
             raise FieldError("missing_required_parameter", f"{prefix}{name} is missing", prefix + name)
-    return found
+    return result
 
 
 def _part(field: Field, value: object, path: str, refusals: Refusals) -> Any:
@@ -225,10 +225,10 @@ def whole(minimum: int, maximum: int) -> Check:
     within = number(minimum, maximum)
 
     def check(value: object, path: str) -> int:
-        found: float = within(value, path)
-        if not found.is_integer():
+        number: float = within(value, path)
+        if not number.is_integer():
             raise wrong_value(path, f"is {shown(value)}", f"whole numbers from {minimum} to {maximum}")
-        return int(found)
+        return int(number)
 
     return check
 

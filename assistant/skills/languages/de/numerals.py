@@ -24,20 +24,20 @@ _PARTS = {"einhalb": Fraction(1, 2), "einviertel": Fraction(1, 4), "dreiviertel"
 class GermanNumerals(TableNumerals):
     """Reads German numbers, which are single words below a million."""
 
-    def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
-        word = word_or_empty(words, at)
+    def number(self, words: tuple[str, ...], position: int) -> tuple[Fraction | None, int]:
+        """Returns the number that begins at `position` and its end; (None, at) if there is none."""
+        word = word_or_empty(words, position)
         if word == "anderthalb":
-            return Fraction(3, 2), at + 1
+            return Fraction(3, 2), position + 1
         for ending, part in _PARTS.items():
             whole = _compound(word.removesuffix(ending).removesuffix("und")) if word.endswith(ending) else None
             if whole is not None:
-                return whole + part, at + 1
-        return super().number(words, at)
+                return whole + part, position + 1
+        return super().number(words, position)
 
-    def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-        value = _compound(word_or_empty(words, at))
-        return value, at if value is None else at + 1
+    def _below_thousand(self, words: tuple[str, ...], position: int) -> tuple[int | None, int]:
+        value = _compound(word_or_empty(words, position))
+        return value, position if value is None else position + 1
 
 
 def _compound(word: str) -> int | None:
@@ -45,11 +45,11 @@ def _compound(word: str) -> int | None:
     simple = _below_hundred(word)
     if simple is not None or ("hundert" not in word and "tausend" not in word):
         return simple
-    found = _COMPOUND.fullmatch(word)
-    assert found is not None, "the pattern takes any word"
-    thousands = _times(found["thousands"]) if found["tausend"] else 0
-    hundreds = _times(found["hundreds"]) if found["hundert"] else 0
-    rest = _below_hundred(found["rest"]) if found["rest"] else 0
+    match = _COMPOUND.fullmatch(word)
+    assert match is not None, "the pattern takes any word"
+    thousands = _times(match["thousands"]) if match["tausend"] else 0
+    hundreds = _times(match["hundreds"]) if match["hundert"] else 0
+    rest = _below_hundred(match["rest"]) if match["rest"] else 0
     if thousands is None or hundreds is None or rest is None:
         return None
     return 1000 * thousands + 100 * hundreds + rest

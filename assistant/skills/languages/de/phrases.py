@@ -32,10 +32,10 @@ class German(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "eine Stunde und 30 Minuten"."""
-        said = self.join(
+        text = self.join(
             [_count_with_noun(count, *_LENGTHS[length], "eine") for count, length in duration_parts(seconds)]
         )
-        return f"etwa {said}" if about else said
+        return f"etwa {text}" if about else text
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "14 Wochen und 3 Tage"."""
@@ -57,17 +57,17 @@ class German(Phrases):
         """Example: "es ist 22:43 Uhr"."""
         return f"es ist {_time(moment)}"
 
-    def moment(self, at: datetime, days: int) -> str:
+    def moment(self, local_time: datetime, days: int) -> str:
         """Example: "morgen um 7 Uhr"."""
-        on_day = self.weekday(at.weekday()) if abs(days) < 7 else f"am {_dated(at)}"
+        on_day = self.weekday(local_time.weekday()) if abs(days) < 7 else f"am {_dated(local_time)}"
         day = {0: "heute", 1: "morgen", 2: "übermorgen"}.get(days, on_day)
-        return f"{day} um {_time(at.time())}"
+        return f"{day} um {_time(local_time.time())}"
 
-    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+    def repeated(self, local_time: time, weekdays: tuple[int, ...]) -> str:
         """Example: "montags bis freitags um 7 Uhr", "jeden Montag und Donnerstag um 9 Uhr"."""
         named = f"jeden {self.join([self.weekday(day) for day in weekdays])}"
         every = {EVERY_DAY: "jeden Tag", WORKDAYS: "montags bis freitags"}.get(weekdays, named)
-        return f"{every} um {_time(at)}"
+        return f"{every} um {_time(local_time)}"
 
     def full_date(self, day: date) -> str:
         """Example: "Freitag, der 20. November"."""
@@ -106,9 +106,9 @@ class German(Phrases):
         length = "" if seconds is None else f" über {self.duration(seconds)}"
         return f"Timer{purpose}{length}"
 
-    def place(self, said: str) -> str:
+    def place(self, text: str) -> str:
         """Example: "in New York"."""
-        return title(said, _SMALL)
+        return title(text, _SMALL)
 
 
 def _time(moment: time) -> str:

@@ -44,8 +44,8 @@ class English(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "1 hour and 30 minutes"."""
-        said = self.join([_plural(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
-        return f"about {said}" if about else said or "no time"
+        text = self.join([_plural(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
+        return f"about {text}" if about else text or "no time"
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "14 weeks and 3 days"."""
@@ -68,17 +68,17 @@ class English(Phrases):
         """Example: "it's 10:43 PM"."""
         return f"it's {write_time(moment)}"
 
-    def moment(self, at: datetime, days: int) -> str:
+    def moment(self, local_time: datetime, days: int) -> str:
         """Example: "7 AM tomorrow"."""
-        on_day = f"on {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
+        on_day = f"on {self.weekday(local_time.weekday())}" if abs(days) < 7 else self.on_date(local_time)
         day = {0: "", 1: " tomorrow"}.get(days, f" {on_day}")
-        return f"{write_time(at.time())}{day}"
+        return f"{write_time(local_time.time())}{day}"
 
-    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+    def repeated(self, local_time: time, weekdays: tuple[int, ...]) -> str:
         """Example: "7 AM every weekday", "9 AM every Monday and Thursday"."""
         named = self.join([self.weekday(day) for day in weekdays])
         every = {EVERY_DAY: "day", WORKDAYS: "weekday"}.get(weekdays, named)
-        return f"{write_time(at)} every {every}"
+        return f"{write_time(local_time)} every {every}"
 
     def full_date(self, day: date) -> str:
         """Example: "Friday, November 20"."""
@@ -123,9 +123,9 @@ class English(Phrases):
             return f"{before}timer for {name}"
         return f"{before}timer" if before else f"timer for {self.duration(seconds or 0)}"
 
-    def place(self, said: str) -> str:
+    def place(self, text: str) -> str:
         """Example: "in Tokyo"."""
-        return f"in {said.title()}"
+        return f"in {text.title()}"
 
 
 def _plural(count: int, unit: str) -> str:

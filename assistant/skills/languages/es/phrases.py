@@ -45,8 +45,8 @@ class Spanish(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "una hora y 30 minutos"."""
-        said = self.join([_counted(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
-        return f"aproximadamente {said}" if about else said
+        text = self.join([_counted(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
+        return f"aproximadamente {text}" if about else text
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "14 semanas y 3 días"."""
@@ -69,17 +69,17 @@ class Spanish(Phrases):
         """Example: "son las 10:43 de la noche", "es la 1:00 de la tarde"."""
         return f"{'es' if moment.hour % 12 == 1 else 'son'} {_time(moment)}"
 
-    def moment(self, at: datetime, days: int) -> str:
+    def moment(self, local_time: datetime, days: int) -> str:
         """Example: "mañana a las 7:00 de la mañana"."""
-        on_day = f"el {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
+        on_day = f"el {self.weekday(local_time.weekday())}" if abs(days) < 7 else self.on_date(local_time)
         day = {0: "hoy", 1: "mañana", 2: "pasado mañana"}.get(days, on_day)
-        return f"{day} a {_time(at.time())}"
+        return f"{day} a {_time(local_time.time())}"
 
-    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+    def repeated(self, local_time: time, weekdays: tuple[int, ...]) -> str:
         """Example: "de lunes a viernes a las 7:00 de la mañana", "cada lunes y jueves a las 9:00 de la mañana"."""
         named = f"cada {self.join([self.weekday(day) for day in weekdays])}"
         every = {EVERY_DAY: "todos los días", WORKDAYS: "de lunes a viernes"}.get(weekdays, named)
-        return f"{every} a {_time(at)}"
+        return f"{every} a {_time(local_time)}"
 
     def full_date(self, day: date) -> str:
         """Example: "viernes, 20 de noviembre"."""
@@ -124,9 +124,9 @@ class Spanish(Phrases):
         purpose = "" if name is None else f" para {name}"
         return f"temporizador{length}{purpose}"
 
-    def place(self, said: str) -> str:
+    def place(self, text: str) -> str:
         """Example: "en Nueva York"."""
-        return title(said, _SMALL)
+        return title(text, _SMALL)
 
 
 def _time(moment: time) -> str:

@@ -22,7 +22,7 @@ def _below_hundred() -> Iterator[tuple[str, int]]:
         yield ten, value
         for unit in range(1, 20 if ten == "soixante" else 10):
             yield f"{ten} {small[unit]}", value + unit
-        yield from ((f"{ten} et {one}", value + 1) for one in ("un", "une"))
+        yield from ((f"{ten} et {article}", value + 1) for article in ("un", "une"))
     yield "soixante et onze", 71
     for eighty in ("quatre vingt", "quatre vingts"):
         yield eighty, 80

@@ -54,8 +54,8 @@ class French(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "une heure et 30 minutes"."""
-        said = self.join([_counted(count, _LENGTHS[length], "une") for count, length in duration_parts(seconds)])
-        return f"environ {said}" if about else said
+        text = self.join([_counted(count, _LENGTHS[length], "une") for count, length in duration_parts(seconds)])
+        return f"environ {text}" if about else text
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "14 semaines et 3 jours"."""
@@ -78,17 +78,17 @@ class French(Phrases):
         """Example: "il est 22 h 43"."""
         return f"il est {_time(moment)}"
 
-    def moment(self, at: datetime, days: int) -> str:
+    def moment(self, local_time: datetime, days: int) -> str:
         """Example: "demain à 7 h"."""
-        on_day = self.weekday(at.weekday()) if abs(days) < 7 else self.on_date(at)
+        on_day = self.weekday(local_time.weekday()) if abs(days) < 7 else self.on_date(local_time)
         day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, on_day)
-        return f"{day} à {_time(at.time())}"
+        return f"{day} à {_time(local_time.time())}"
 
-    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+    def repeated(self, local_time: time, weekdays: tuple[int, ...]) -> str:
         """Example: "du lundi au vendredi à 7 h", "tous les lundis et jeudis à 9 h"."""
         named = f"tous les {self.join([f'{self.weekday(day)}s' for day in weekdays])}"
         every = {EVERY_DAY: "tous les jours", WORKDAYS: "du lundi au vendredi"}.get(weekdays, named)
-        return f"{every} à {_time(at)}"
+        return f"{every} à {_time(local_time)}"
 
     def full_date(self, day: date) -> str:
         """Example: "vendredi 20 novembre"."""
@@ -135,9 +135,9 @@ class French(Phrases):
         joint = "d'" if length.startswith("un") else "de "
         return f"minuteur{purpose} {joint}{length}"
 
-    def place(self, said: str) -> str:
+    def place(self, text: str) -> str:
         """Example: "à New York"."""
-        return title(said, _SMALL)
+        return title(text, _SMALL)
 
 
 def _to(day: str) -> str:

@@ -46,13 +46,13 @@ class ClusterWhisperModel:
         language: str | None,
         *,
         retry: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        is_wanted: Callable[[], bool] = lambda: True,
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. Raises EngineError."""
-        answer = self._answer(wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt)
+        answer = self._answer(is_wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt)
         return None if answer is None else received_decode(answer, pcm)
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:
@@ -64,13 +64,13 @@ class ClusterWhisperModel:
         language, probability = self._answer(lambda: True, "detect_language", sent_pcm(encoded))
         return str(language), float(probability)
 
-    def _answer(self, wanted: Callable[[], bool], question: str, *arguments: object) -> Any:
+    def _answer(self, is_wanted: Callable[[], bool], question: str, *arguments: object) -> Any:
         """Returns a replica's answer; None if the request became unwanted."""
         deadline_s, is_told = time.monotonic() + self._timeout_s, False
         while True:
             try:
                 answer = self._connection.request("recognizer", "answer", question, *arguments)
-                return result_of(answer, wanted, deadline_s)
+                return result_of(answer, is_wanted, deadline_s)
             except ReplicaLostError as error:
                 if time.monotonic() + REPEAT_AFTER_S > deadline_s:
                     raise

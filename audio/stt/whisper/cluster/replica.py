@@ -28,14 +28,14 @@ class ReplicaWhisper:
         """See `ReplicaModel`."""
         return self._model.decode(np.zeros(MIC_RATE_HZ, np.int16), self._settings.spoken, retry=False)
 
-    def answer(self, wanted: Callable[[], bool], question: str, *arguments: object) -> object:
+    def answer(self, is_wanted: Callable[[], bool], question: str, *arguments: object) -> object:
         """See `ReplicaModel`. Each question is a method of `ClusterWhisperModel`, with its arguments."""
         sound, *others = arguments
         pcm = received_pcm(cast("bytes", sound))
         match question, others:
             case "decode", [str() | None as language, bool(retry), bool(with_tokens), str(prompt)]:
                 decoded = self._model.decode(
-                    pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens, prompt=prompt
+                    pcm, language, retry=retry, is_wanted=is_wanted, with_tokens=with_tokens, prompt=prompt
                 )
                 return None if decoded is None else sent_decode(decoded)
             case "first_word", [str(language)]:

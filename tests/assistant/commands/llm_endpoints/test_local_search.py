@@ -22,7 +22,7 @@ def port_of(url: str) -> int:
 async def test_servers_found_during_the_block_are_returned() -> None:
     async with serving() as server:
         server.models = status(200, MODELS)
-        async with beside([port_of(server.url)], wanted=True) as found:
+        async with beside([port_of(server.url)], enabled=True) as found:
             assert found == []
             async with asyncio.timeout(20):
                 await server.quiet.wait()
@@ -33,7 +33,7 @@ async def test_slow_server_does_not_delay_end_of_search() -> None:
     async with serving() as server:
         server.models = (Wait(30),)
         watch = Stopwatch()
-        async with beside([port_of(server.url)], wanted=True) as found:
+        async with beside([port_of(server.url)], enabled=True) as found:
             await asyncio.sleep(0.05)
         assert watch.undisturbed_s < 0.3
         assert found == []
@@ -44,7 +44,7 @@ async def test_slow_server_does_not_delay_end_of_search() -> None:
 async def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
     async with serving() as hangs, serving() as server:
         hangs.models, server.models = (Wait(30),), status(200, MODELS)
-        async with beside([port_of(hangs.url), port_of(server.url)], wanted=True) as found:
+        async with beside([port_of(hangs.url), port_of(server.url)], enabled=True) as found:
             await asyncio.sleep(0)
             time.sleep(0.5)  # noqa: ASYNC251 - an engine that is being loaded
             async with asyncio.timeout(20):
@@ -54,7 +54,7 @@ async def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
 
 async def test_nothing_is_searched_unless_wanted() -> None:
     async with serving() as server:
-        async with beside([port_of(server.url)], wanted=False) as found:
+        async with beside([port_of(server.url)], enabled=False) as found:
             await asyncio.sleep(0.05)
         assert (found, server.connections) == ([], 0)
 
@@ -63,7 +63,7 @@ def test_error_in_the_block_is_raised_unchanged() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
-            async with beside([port_of(server.url)], wanted=True):
+            async with beside([port_of(server.url)], enabled=True):
                 raise KeyError("engine")
 
     with pytest.raises(KeyError, match="engine"):

@@ -58,7 +58,7 @@ def test_unanswered_decode_fails_at_its_deadline_and_is_cancelled() -> None:
 
 def test_unwanted_decode_is_cancelled() -> None:
     cluster = ScriptedCluster({"answer": [None]})
-    assert model_on(cluster).decode(PCM, "en", retry=True, wanted=lambda: False) is None
+    assert model_on(cluster).decode(PCM, "en", retry=True, is_wanted=lambda: False) is None
     assert cluster.pending[0].cancelled()
 
 

@@ -89,7 +89,7 @@ class Decodes:
         ) -> Decoded | None:
             self.calls.append((len(pcm), language, retry))
             assert self.go.wait(60)
-            return decode(model, pcm, language, retry=retry, wanted=wanted, **options)
+            return decode(model, pcm, language, retry=retry, is_wanted=wanted, **options)
 
         def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
             self.frames.append(frames)

@@ -74,7 +74,7 @@ class DecodeMonitor:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
                 raise RuntimeError("CUDA out of memory")
-            return decode(loaded, pcm, language, retry=retry, wanted=wanted, **options)
+            return decode(loaded, pcm, language, retry=retry, is_wanted=wanted, **options)
 
         monkeypatch.setattr(LoadedWhisper, "__init__", loading)
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
