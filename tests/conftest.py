@@ -94,10 +94,12 @@ def _freeze_existing_objects() -> None:
 def pytest_runtest_call() -> Iterator[None]:
     """Fails a test that leaves a handler of SIGINT or SIGTERM behind: later tests would run with it."""
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    left = [one for one, handler in before.items() if signal.getsignal(one) is not handler]
-    for one in left:
-        signal.signal(one, before[one])
+    try:
+        yield
+    finally:
+        left = [one for one, handler in before.items() if signal.getsignal(one) is not handler]
+        for one in left:
+            signal.signal(one, before[one])
     assert not left, "a test leaves a signal handler behind"
 
 

@@ -14,6 +14,15 @@ Transcripts, end-of-turn estimates and playback positions flow back to turn taki
 3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `CommitTurn`.
 
 These steps are synchronous. Slow work runs in tasks with a time limit, which report their results as further events.
+
+Terms of the effects:
+- A segment is the sound of one stretch of speech for the recognizer. It opens at the onset of speech, ends when the
+  speech has ended, and closes when its transcript is used or no longer needed.
+- An attempt is a reply before the commit of its turn. `DropAttempt` ends it unheard.
+- After the commit, `RetractReply` ends a reply of which no whole word was heard, `InterruptReply` one that was heard.
+- A trailing reply was sent to the speaker completely. It plays to its end while the next one is prepared.
+- `HoldPlayback` delays the first sound of a committed reply, because the user may be going on.
+- A ring is a reply that sounds until the user stops it; an announcement is a reply that says once what is due.
 """
 
 import asyncio
@@ -356,7 +365,7 @@ class Session:
         if self.push_to_talk is not None:
             frame = self.push_to_talk.mute_or_pass(frame)
         self._position = frame.end
-        if self.turns.phase is Phase.REPLYING:  # each frame of the reply pushes the wake window back
+        if self.turns.phase is Phase.REPLYING:  # the wake window is counted from the end of the reply
             self._extend_wake_window()
             if self._now_s() - self._loop_time_of(frame.end) >= BACKLOG_S:
                 self._reply_manager.report_backlog()
@@ -400,9 +409,8 @@ class Session:
 
     def _dispatch(self, event: ReportedEvent) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
-        self.recorder.event_log.add_event(
-            event, self.turns.settings
-        )  # a replay needs the settings; clients change them
+        # A replay needs the settings: clients change them.
+        self.recorder.event_log.add_event(event, self.turns.settings)
         for effect in self._transcript_requests.handle(event):
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
@@ -429,7 +437,7 @@ class Session:
                 )
             case RecognizerRequest():  # words of a turn, to answer them
                 self._audio_input.transcribe(effect)
-            case RequestTranscript():  # words of short or unclear speech, to decide what it was
+            case RequestTranscript():  # words of speech that is not a turn yet, to decide what it is
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
                 options = self._reply_requests.options_of(effect, self.reply_options)
@@ -459,7 +467,7 @@ class Session:
                     self._audio_input.turn_continued()
                 self._reply_manager.handle(effect)
             case InterruptReply():
-                # Only this reply can be stuck; those before it were sent completely.
+                # "stuck": the reply makes no progress. Trailing replies were sent completely: another reply ends them.
                 self._reply_manager.stop_trailing_replies("requested" if effect.reason == "stuck" else effect.reason)
                 self._reply_manager.handle(effect)
                 # Right after the reply began, an interruption continues the turn: the pause statistics learn that the
@@ -488,7 +496,7 @@ class Session:
 
     def _discard_turn(self, effect: TurnDiscarded) -> None:
         """Ends a turn that is not answered."""
-        if effect.reason == "called":
+        if effect.reason == "called":  # the user said the wake phrase alone
             self.wake_phrase.open_after_phrase(self._position)
         if effect.clear_speech and effect.reason == "no words":
             self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.context.settings.language)))

@@ -1,6 +1,6 @@
 """Defines the events of the turn-taking machine in `assistant.turns.turn_taking`; its effects: `effects.py`.
 
-Every `at` is a position on the sample clock.
+Every `position` is one on the sample clock.
 """
 
 from dataclasses import dataclass
