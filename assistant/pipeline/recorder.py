@@ -84,10 +84,13 @@ class Recorder:
 
     # ---- while the user speaks ----
 
+    def frame_received(self, frame: Frame) -> None:
+        """Counts the frames that the microphone inserted. `frame`: as the microphone gave it."""
+        self._inserted_frames += frame.is_inserted
+
     def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""
         self._position = frame.end
-        self._inserted_frames += frame.is_inserted
         self._speaking = vad_result.speaking
         if not self._speaking:
             self._end_overheard()

@@ -219,6 +219,7 @@ class Session:
             self._dispatch(ReplyRequested(self._position, "greeting", greeting))
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
+                self.recorder.frame_received(frame)
                 self._process_frame(frame)
         if not self._skip_last_reply:
             await self._finish_last_turn()

@@ -2,12 +2,15 @@
 
 import pytest
 from support.conversations.simulation import Simulation, Utterance
+from support.conversations.trace_samples import TIME
 
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.trace.latency import Span
 from assistant.turns.effects import CommitTurn
 from assistant.turns.events import ReplyId
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import EndsTurn, TurnSettings
 from audio.stt import SegmentId
 from audio.units import Samples
 from llm.errors import LlmBroken
@@ -71,3 +74,20 @@ def test_reply_error_is_not_recorded_on_the_overlapping_turn() -> None:
     assert error_ms > second.speech_start_ms, "it is told while the next turn is being spoken"
     assert [event.detail for event in second.events if event.name == "error"] == []
     assert second.error is None
+
+
+@pytest.mark.parametrize("with_key", [False, True], ids=["without key", "push-to-talk"])
+def test_only_frames_that_the_microphone_inserted_are_counted(with_key: bool) -> None:
+    """Frames that the push-to-talk key mutes do not count, and neither does the silence after the microphone ended."""
+    key, settings = (
+        (PushToTalk(), TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK)) if with_key else (None, TurnSettings())
+    )
+    simulation = Simulation([TIME], length_ms=2000, turns=settings, push_to_talk=key)
+    simulation.at(110, lambda: setattr(simulation.microphone, "muted", True))
+    simulation.at(210, lambda: setattr(simulation.microphone, "muted", False))
+    if with_key:
+        simulation.at(500, lambda: simulation.session.set_push_to_talk(pressed=True))
+        simulation.at(1900, lambda: simulation.session.set_push_to_talk(pressed=False))
+    (record,) = simulation.run().records
+    assert record.outcome == "answered"
+    assert record.counters["inserted_frames"] == 5
