@@ -208,7 +208,7 @@ async def test_words_have_their_times_on_request(tmp_path: Path, monkeypatch: py
         assert found.words is not None
         assert [(word.word, word.start, word.end) for word in found.words] == [("Hello", 0.2, 0.5), ("Ann", 0.7, 0.9)]
         assert found.segments
-    assert asked == [{"wanted": True, "timed": True}]
+    assert asked == [{"enabled": True, "timed": True}]
 
 
 def test_subtitles_have_their_format() -> None:

@@ -355,8 +355,8 @@ def test_fields_without_a_wish_are_no_errors() -> None:
 
 async def test_probabilities_of_a_transcript_are_sent_where_they_are_included() -> None:
     class Knowing(SequenceRecognizer):
-        def keep_tokens(self, *, wanted: bool, timed: bool = False) -> None:
-            self.texts = [" what", " now"] if wanted else []
+        def keep_tokens(self, *, enabled: bool, timed: bool = False) -> None:
+            self.texts = [" what", " now"] if enabled else []
 
         def tokens_of(self, _text: str) -> tuple[TokenProbability, ...] | None:
             return tuple(TokenProbability(text, -0.25) for text in self.texts)
