@@ -202,7 +202,7 @@ class WavSpeaker(QueuedSpeaker):
             self._stop()
 
     async def aclose(self) -> None:
-        """Stops: pending `play` calls return False; `run` ends at its next tick. Idempotent."""
+        """Stops: pending `play_chunk` calls return False; `run` ends at its next tick. Idempotent."""
         self._stop()
 
     def _play_block(self, position_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Collects the text, the function calls and the end of one answer, for services with a stream format of their own."""
+"""Collects the text, the function calls and the end of one answer, for the parsers of all services."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass

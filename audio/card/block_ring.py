@@ -13,7 +13,7 @@ class Block:
 
     Attributes:
         pcm: int16, shape (n, channels): a view, valid until the next block is taken.
-        at_s: The time passed to `put`.
+        at_s: The time passed to `put_block`.
     """
 
     pcm: npt.NDArray[np.int16]

@@ -110,7 +110,7 @@ class CardSpeaker(QueuedSpeaker):
         self._wake.set()
 
     async def aclose(self) -> None:
-        """Closes the stream: pending `play` calls return False, `run` ends. Idempotent."""
+        """Closes the stream: pending `play_chunk` calls return False, `run` ends. Idempotent."""
         self._ended = True
         self._changed.set()
         self._wake.set()

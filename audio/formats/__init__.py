@@ -1,1 +1,4 @@
-"""Formats of sound in files, requests and calls: reads, writes and converts them."""
+"""Formats of sound in files, requests and calls: reads, writes and converts them.
+
+May import the modules of `audio` that know no engine.
+"""
