@@ -29,7 +29,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The conversation's fu
 
 
 def _file() -> "ConversationFile":
-    """Returns the file, after importing earlier versions' conversations. Raises ConfigError if it cannot be used."""
+    """Returns the file, after importing earlier versions' conversations.
+
+    Raises HomeError, and ConfigError if the file cannot be used.
+    """
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import ConversationFile
     from assistant.storage.conversation_import import import_files

@@ -21,7 +21,7 @@ _NONE = 'there are no lists and no notes; say "add milk to my shopping list" or 
 
 
 def _exchange(changes: "Changes") -> "tuple[ListItem, ...]":
-    """Writes changes to the file and returns what is in it. Raises ConfigError if it cannot be used."""
+    """Writes changes to the file and returns what is in it. Raises HomeError, and ConfigError if it cannot be used."""
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.list_file import ListFile, lists_path
 

@@ -1,4 +1,7 @@
-"""Declares the skill spelling: spelling of words."""
+"""Declares the skill spelling: spelling of words.
+
+It uses patterns, not templates, because any word may be spelled and it must stay as recognized.
+"""
 
 import re
 from collections.abc import Mapping

@@ -48,7 +48,10 @@ _ONE_DAY = timedelta(days=1)
 
 
 def next_occurrence(local_time: datetime, weekdays: tuple[int, ...], now: datetime) -> datetime:
-    """Returns the first occurrence of `local_time` on one of the weekdays, after that time and after `now`."""
+    """Returns the first occurrence of `local_time` on one of the weekdays, after that time and after `now`.
+
+    All times are local times without a time zone, so that an alarm for seven stays at seven when the clocks change.
+    """
     day = max(local_time.date(), now.date())
     times = (datetime.combine(day + timedelta(days=days), local_time.time()) for days in range(9))
     return next(
