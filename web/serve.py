@@ -224,12 +224,12 @@ def proxies_of(environ: Mapping[str, str]) -> str:
     Raises ConfigError for an invalid address: uvicorn would treat it as a name, which never matches a proxy.
     """
     given = environ.get(PROXIES_VARIABLE) or THIS_MACHINE
-    for part_ in (part.strip() for part in given.split(",")):
+    for proxy in (part.strip() for part in given.split(",")):
         try:
-            if part_ and part_ != "*":
-                ipaddress.ip_network(part_)
+            if proxy and proxy != "*":
+                ipaddress.ip_network(proxy)
         except ValueError as error:
-            problem = f"environment {PROXIES_VARIABLE}: {part_!r} is not the address of a proxy ({error})"
+            problem = f"environment {PROXIES_VARIABLE}: {proxy!r} is not the address of a proxy ({error})"
             raise ConfigError([f"{problem}; write proxies as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 

@@ -53,7 +53,7 @@ TAIL_S = 4.0
 BLOCK_SAMPLES = REPLY_RATE_HZ // 2
 """Half a second: the first is played at once."""
 
-EXTRA_S = 10.0
+MAX_EXTRA_S = 10.0
 """Longest time beyond the length of the sound, after which a loudspeaker counts as stuck."""
 
 
@@ -77,7 +77,7 @@ async def play_tape(path: Path, device: str, console: Console) -> None:
     async with asyncio.TaskGroup() as tasks:
         card = tasks.create_task(speaker.run(), name="speaker")
         try:
-            async with asyncio.timeout(recording.duration_s + EXTRA_S):
+            async with asyncio.timeout(recording.duration_s + MAX_EXTRA_S):
                 speaker.open(sound)
                 for block in recording.blocks(BLOCK_SAMPLES):
                     if not await speaker.play_chunk(sound, _mixed(block)):

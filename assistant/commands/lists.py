@@ -82,9 +82,9 @@ def clear(
 
     items = _exchange({})
     list_name = name.casefold().removesuffix(" list")
-    known = {name.casefold().removesuffix(" list"): name for name in list_names(items)}
+    known = {title.casefold().removesuffix(" list"): title for title in list_names(items)}
     if list_name not in known:
-        names = ", ".join(f'"{name}"' for name in list_names(items)) or "none"
+        names = ", ".join(f'"{title}"' for title in list_names(items)) or "none"
         raise ConfigError([f"{name}: there is no such list; those with items: {names}"])
     removed = items_of(items, known[list_name])
     _exchange({item.key: None for item in removed})

@@ -71,7 +71,7 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
         ("no question", not (_asks(text, lexicon) or _is_question(request, lexicon))),
         ("another language", _is_another_language(request, lexicon)),
         ("refers back", not is_first and _refers_back(request, words, text, lexicon)),
-        ("conversation has context", any(_sets_context(request, lexicon) for request in earlier)),
+        ("conversation has context", any(_sets_context(before, lexicon) for before in earlier)),
     )
     return next((reason for reason, applies in reasons if applies), "")
 
@@ -79,7 +79,7 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
 def _is_another_language(request: str, lexicon: Lexicon) -> bool:
     """Returns whether more words of the request belong to another language, whose rules would be needed."""
     tokens = normalized_words(request).replace("'", " ").replace("-", " ").split()
-    known_words = {name: sum(map(lexicon.knows, tokens)) for name, lexicon in LEXICONS.items()}
+    known_words = {name: sum(map(other.knows, tokens)) for name, other in LEXICONS.items()}
     return max(known_words.values()) > max(count for name, count in known_words.items() if LEXICONS[name] is lexicon)
 
 

@@ -22,7 +22,7 @@ class Codec:
 
     def __init__(self, *classes: type) -> None:
         """`classes`: all that may occur; their names must differ."""
-        self.classes: Mapping[str, type] = {class_.__name__: class_ for class_ in classes}
+        self.classes: Mapping[str, type] = {kind.__name__: kind for kind in classes}
         assert len(self.classes) == len(classes)
 
     def encode(self, value: object) -> bytes:

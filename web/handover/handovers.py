@@ -131,7 +131,7 @@ class Handovers:
     async def drop(self, token: str, owner: str) -> None:
         """Deletes a conversation that is over. A record of it that is written back is not continued."""
         now = self._now()
-        for ended in [token for token, forget in self._ended.items() if forget < now]:
+        for ended in [hashed for hashed, forget in self._ended.items() if forget < now]:
             del self._ended[ended]
         self._ended[token_hash(token)] = now + timedelta(seconds=self._store.keep_s)
         try:

@@ -132,7 +132,7 @@ async def inspect(
         raise EngineLoadError(
             f"the cluster did not report its services within {STATUS_TIMEOUT_S:g} s: look at its head."
         ) from error
-    return [await _with_replicas(connection, statuse, describe_timeout_s) for statuse in statuses]
+    return [await _with_replicas(connection, status, describe_timeout_s) for status in statuses]
 
 
 def connection_of(settings: Settings, timeout_s: float = CONNECT_TIMEOUT_S) -> RayConnection:

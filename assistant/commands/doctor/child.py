@@ -2,7 +2,7 @@
 
     python -m assistant.commands.doctor.child   reads one order from its input, writes one answer to its output
 
-An order is a line of JSON: {"what", "config", "overrides", "limit_s"}. The answer is one, too: {"found": {...}} or
+An order is a line of JSON: {"what", "config", "overrides", "limit_s"}. The answer is one, too: {"facts": {...}} or
 {"error": "..."}. The process ends with its parent, or after its time limit. Each check imports only what it needs.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from assistant.commands.doctor.measures import EngineMeasurement
     from assistant.setup.engine_catalog import Stage
 
-Found = dict[str, object]
+Facts = dict[str, object]
 T = TypeVar("T")
 
 _RUNNER = asyncio.Runner()
@@ -51,7 +51,7 @@ def main() -> None:
     sys.setswitchinterval(0.0005)
     try:
         facts = examine(order["what"], order["config"], order["overrides"])
-        reply: Found = {"found": facts}
+        reply: Facts = {"facts": facts}
     except (AudioError, LlmError) as error:
         reply = {"error": str(error)}
     except Exception as error:  # noqa: BLE001 - the parent shows any error
@@ -62,7 +62,7 @@ def main() -> None:
     os._exit(0)
 
 
-def examine(what: str, config: str | None, overrides: list[str]) -> Found:
+def examine(what: str, config: str | None, overrides: list[str]) -> Facts:
     """Runs a check.
 
     `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "service NAME", "times",
@@ -102,7 +102,7 @@ async def _measure(settings: Settings, stage: "Stage", name: str) -> "EngineMeas
             return await measure.measure_model(partial(engine_catalog.skills, settings))
 
 
-async def _conversation(settings: Settings) -> Found:
+async def _conversation(settings: Settings) -> Facts:
     """Loads the engines of one conversation as the program does. Reports those chosen before an error, too."""
     from assistant.setup.engine_loader import EngineLoader
     from assistant.setup.loading import close_engine
@@ -133,20 +133,20 @@ def _onnx_providers() -> list[str]:
     return []
 
 
-async def _times(settings: Settings) -> Found:
+async def _times(settings: Settings) -> Facts:
     from assistant.setup.listening.model_timing import measure_unmeasured
 
     measure_unmeasured(settings, asyncio.get_running_loop().time, process_time)
     return {}
 
 
-async def _servers() -> Found:
+async def _servers() -> Facts:
     from llm.discovery import discover
 
     return {"servers": [asdict(server) for server in await discover()]}
 
 
-async def _endpoint(settings: Settings, index: str) -> Found:
+async def _endpoint(settings: Settings, index: str) -> Facts:
     from assistant.commands.doctor.endpoints import probe
     from assistant.setup import build
 
@@ -154,28 +154,28 @@ async def _endpoint(settings: Settings, index: str) -> Found:
     return asdict(await probe(settings, settings.llm.endpoints[int(index)], os.environ))
 
 
-async def _tools(settings: Settings, index: str) -> Found:
+async def _tools(settings: Settings, index: str) -> Facts:
     from assistant.commands.doctor.tools import probe
 
     return asdict(await probe(settings.tools.servers[int(index)], os.environ))
 
 
-async def _service(settings: Settings, name: str) -> Found:
+async def _service(settings: Settings, name: str) -> Facts:
     from assistant.commands.doctor.services import probe
 
     return asdict(await probe(settings, os.environ, name))
 
 
-async def _cluster(settings: Settings) -> Found:
+async def _cluster(settings: Settings) -> Facts:
     from assistant.commands.doctor.cluster import probe
 
     return {"services": [asdict(service) for service in await probe(settings)]}
 
 
-async def _imports(modules: list[str]) -> Found:
+async def _imports(modules: list[str]) -> Facts:
     """Returns the import time of each module in ms, or the error."""
     now_s = asyncio.get_running_loop().time
-    facts: Found = {}
+    facts: Facts = {}
     for module in modules:
         began_s = now_s()
         try:
@@ -191,7 +191,7 @@ async def _imports(modules: list[str]) -> Found:
     return facts
 
 
-def _devices() -> Found:
+def _devices() -> Facts:
     """Returns the sound cards that sounddevice reports. Raises OSError if PortAudio is missing."""
     # The import loads PortAudio and opens the sound system.
     sounddevice = importlib.import_module("sounddevice")

@@ -97,7 +97,7 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResu
         process.stdin.write(json.dumps(order).encode() + b"\n")
         async with asyncio.TaskGroup() as reading:
             answer = reading.create_task(_read(process.stdout), name="answer")
-            stderr_task = reading.create_task(_read(process.stderr), name="said")
+            stderr_task = reading.create_task(_read(process.stderr), name="stderr")
         code = await process.wait()
         return read_answer(answer.result(), stderr_task.result().decode(errors="replace"), code)
     finally:
@@ -126,7 +126,7 @@ def read_answer(answer: bytes, text: str, code: int) -> ProbeResult:
         decoded = json.loads(answer)
         if isinstance(decoded, dict):
             error = decoded.get("error", "")
-            return ProbeResult(cast("Mapping[str, object]", decoded.get("found", {})), " ".join(str(error).split()))
+            return ProbeResult(cast("Mapping[str, object]", decoded.get("facts", {})), " ".join(str(error).split()))
     if text.startswith("Timeout ("):  # printed by faulthandler before the stacks
         return ProbeResult({}, unfinished=True)
     if code < 0:

@@ -44,8 +44,7 @@ _MAX_TIMERS = 8
 _MAX_ITEMS = 8
 _GAP = "  "
 
-
-ROWS = 3
+LETTER_ROWS = 3
 
 _FONT = {
     "A": "·██· █··█ ████ █··█ █··█",
@@ -79,7 +78,7 @@ def big(word: Floor) -> tuple[str, ...]:
     dots.append("·" * len(dots[0]))
     return tuple(
         "".join(_HALVES[upper + lower] for upper, lower in zip(dots[row], dots[row + 1], strict=True))
-        for row in range(0, 2 * ROWS, 2)
+        for row in range(0, 2 * LETTER_ROWS, 2)
     )
 
 

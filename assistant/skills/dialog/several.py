@@ -78,7 +78,7 @@ def _split(
         verbs = (words[:count] for count in range(1, min(_MAX_VERB_WORDS, len(words) - 1) + 1))
         elided = (" ".join((*verb, after)) for verb in verbs if verb[-1].lower() not in _DETERMINERS)
         rest = next(
-            (answer_part for text in (after, *elided) if (answer_part := _understood(answer(text, later))) is not None),
+            (answer_part for part in (after, *elided) if (answer_part := _understood(answer(part, later))) is not None),
             None,
         )
         if rest is not None:

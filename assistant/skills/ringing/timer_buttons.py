@@ -27,16 +27,14 @@ SNOOZE_S = 300.0
 """Time after which what is snoozed rings again, if none is said."""
 
 _MINUTE_S = 60.0
-
-
-_MAX_S = 24 * 3600
+_MAX_SNOOZE_S = 24 * 3600
 
 
 def snooze(match: TemplateMatch, language: Language) -> Reply:
     """Sets what rang last again: a timer for a length of time, an alarm or reminder for a time of the wall clock."""
     spoken_seconds = duration_s(match)
     seconds = float(SNOOZE_S if spoken_seconds is None else spoken_seconds)
-    if not 1 <= seconds <= _MAX_S:
+    if not 1 <= seconds <= _MAX_SNOOZE_S:
         return lambda _context: language.say("snooze_bounds")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:

@@ -198,7 +198,7 @@ def _index_of(day: str, forecast: Forecast) -> int | None:
     if not day.startswith("weekday"):
         return int(day)
     weekday = int(day.removeprefix("weekday"))
-    return next((index for index, day in enumerate(forecast.days) if day.date.weekday() == weekday), None)
+    return next((index for index, other in enumerate(forecast.days) if other.date.weekday() == weekday), None)
 
 
 def _rain_answer(day: Day, _at: int) -> str:

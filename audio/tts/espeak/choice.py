@@ -81,10 +81,10 @@ def _names(info: VoiceInfo) -> tuple[str, ...]:
 
 def _near(name: str, known: Sequence[str]) -> str:
     """Names up to five similar values, or the first few if none is similar."""
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {known_name.lower(): known_name for known_name in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=5, cutoff=0.5)
     if near:
-        return "for example " + ", ".join(by_lower[name] for name in near)
+        return "for example " + ", ".join(by_lower[lower] for lower in near)
     return f"one of {len(known)}: " + ", ".join(known[:8]) + ", …"
 
 

@@ -30,7 +30,7 @@ def _cut(sentence: Sequence[str], start: int, most: int) -> int:
         return len(sentence)
     for is_place in (_PAUSES.__contains__, str.isspace):
         # Only in the second half, so that the parts are few.
-        place = next((start for start in range(end, start + most // 2, -1) if is_place(sentence[start - 1])), None)
+        place = next((index for index in range(end, start + most // 2, -1) if is_place(sentence[index - 1])), None)
         if place is not None:
             return place
     return end

@@ -29,7 +29,7 @@ class ItemOrder:
     def before(self, item_id: ItemId) -> ItemId | None:
         """Returns the previous item that the client knows; None if there is none or this item is unknown."""
         place = self._ids.index(item_id) if item_id in self._ids else 0
-        return next((item_id for item_id in reversed(self._ids[:place]) if item_id not in self._reserved), None)
+        return next((previous for previous in reversed(self._ids[:place]) if previous not in self._reserved), None)
 
     def is_written(self, item_id: ItemId) -> bool:
         """Returns whether the client knows this assistant message as text and not as audio."""

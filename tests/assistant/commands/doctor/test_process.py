@@ -83,7 +83,7 @@ def test_children_of_a_finished_check_are_killed(end: str, tmp_path: Path, monke
         "import os, subprocess, sys\n"
         "quiet = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], **quiet)\n"
-        'print(f\'{{"found": {{"pid": {child.pid}}}}}\', flush=True)\n'
+        'print(f\'{{"facts": {{"pid": {child.pid}}}}}\', flush=True)\n'
         f"{end}\n",
     )
     pid = examined("anything").facts["pid"]
