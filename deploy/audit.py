@@ -13,6 +13,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,14 @@ class Advisory:
 def pins_in(lock: str) -> set[Pin]:
     """Returns the packages of a lock in the format of pip."""
     matches = (_PIN.match(line) for line in lock.splitlines())
-    return {Pin(_normal(one[1]), one[2]) for one in matches if one is not None}
+    return {Pin(_normal(match[1]), match[2]) for match in matches if match is not None}
 
 
 def reviewed_in(text: str) -> dict[tuple[str, str], str]:
     """Returns why advisories do not apply, by package and id. Raises WrongFileError."""
     try:
         entries = tomllib.loads(text).get("reviewed", [])
-        reasons = {(_normal(one["package"]), one["id"]): one["why"] for one in entries}
+        reasons = {(_normal(entry["package"]), entry["id"]): entry["why"] for entry in entries}
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise WrongFileError(f"each [[reviewed]] needs id, package and why ({error})") from error
     if any(not isinstance(why, str) or len(why.split()) < 3 for why in reasons.values()):
@@ -103,17 +104,17 @@ def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]
     """Asks an OSV service. Raises NoDataError."""
     with httpx.Client(base_url=address, timeout=TIMEOUT_S, headers={"accept-encoding": "identity"}) as client:
         ids: dict[Pin, list[str]] = {}
-        for at in range(0, len(pins), MAX_QUERIES):
-            part = pins[at : at + MAX_QUERIES]
-            for pin, advisories in _ids(client, part):
-                ids.setdefault(pin, []).extend(advisories)
-        wanted = list(dict.fromkeys(one for advisories in ids.values() for one in advisories))
-        if len(wanted) > MAX_DETAILS:
-            raise NoDataError(f"{address} names {len(wanted)} advisories; at most {MAX_DETAILS} are looked at")
-        entries = {one: _answer(client, "GET", f"/v1/vulns/{one}") for one in wanted}
+        for start in range(0, len(pins), MAX_QUERIES):
+            part = pins[start : start + MAX_QUERIES]
+            for pin, names in _ids(client, part):
+                ids.setdefault(pin, []).extend(names)
+        every_id = list(dict.fromkeys(chain.from_iterable(ids.values())))
+        if len(every_id) > MAX_DETAILS:
+            raise NoDataError(f"{address} names {len(every_id)} advisories; at most {MAX_DETAILS} are looked at")
+        entries = {name: _answer(client, "GET", f"/v1/vulns/{name}") for name in every_id}
     return {
-        pin: [_advisory(entries[one], pin.name) for one in advisories if "withdrawn" not in entries[one]]
-        for pin, advisories in ids.items()
+        pin: [_advisory(entries[name], pin.name) for name in names if "withdrawn" not in entries[name]]
+        for pin, names in ids.items()
     }
 
 
@@ -127,7 +128,7 @@ def _ids(client: httpx.Client, pins: Sequence[Pin]) -> Iterator[tuple[Pin, list[
             raise NoDataError(f"{client.base_url} answers with another number of results than packages")
         more = []
         for (pin, query), result in zip(queries, results, strict=True):
-            yield pin, [str(one["id"]) for one in result.get("vulns", ()) if _ID.fullmatch(str(one.get("id")))]
+            yield pin, [str(entry["id"]) for entry in result.get("vulns", ()) if _ID.fullmatch(str(entry.get("id")))]
             if token := result.get("next_page_token"):
                 more.append((pin, {**query, "page_token": token}))
         if not more:
@@ -146,14 +147,14 @@ def _answer(client: httpx.Client, method: str, path: str, body: object = None) -
                 content += block
                 if len(content) > MAX_BYTES:
                     raise NoDataError(f"{client.base_url} answers with more than {MAX_BYTES} bytes")
-        found = json.loads(content)
+        document = json.loads(content)
     except (httpx.HTTPError, OSError) as error:
         raise NoDataError(f"{client.base_url} cannot be reached ({type(error).__name__})") from error
     except ValueError as error:
         raise NoDataError(f"{client.base_url} does not answer with JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise NoDataError(f"{client.base_url} does not answer with a JSON object")
-    return found
+    return document
 
 
 # ---- a file ----
@@ -184,8 +185,8 @@ def from_file(file: Path, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]:
 def _affects(affected: Mapping[str, Any], version: str) -> bool:
     if version in affected.get("versions", ()):
         return True
-    ranges = [one for one in affected.get("ranges", ()) if one.get("type") == "ECOSYSTEM"]
-    return any(_in_range(one.get("events", ()), version) for one in ranges)
+    ranges = [span for span in affected.get("ranges", ()) if span.get("type") == "ECOSYSTEM"]
+    return any(_in_range(span.get("events", ()), version) for span in ranges)
 
 
 def _in_range(events: Iterable[Mapping[str, str]], version: str) -> bool:
@@ -195,14 +196,14 @@ def _in_range(events: Iterable[Mapping[str, str]], version: str) -> bool:
     """
     is_in = False
     try:
-        wanted = Version(version)
+        locked_version = Version(version)
         for event in sorted(events, key=_event_version):
             if "introduced" in event:
-                is_in = is_in or wanted >= _event_version(event)
+                is_in = is_in or locked_version >= _event_version(event)
             elif "fixed" in event:
-                is_in = is_in and wanted < _event_version(event)
+                is_in = is_in and locked_version < _event_version(event)
             elif "last_affected" in event:
-                is_in = is_in and wanted <= _event_version(event)
+                is_in = is_in and locked_version <= _event_version(event)
     except InvalidVersion:
         return True
     return is_in
@@ -218,13 +219,13 @@ def _event_version(event: Mapping[str, str]) -> Version:
 
 def _advisory(entry: Mapping[str, Any], package: str) -> Advisory:
     ranges = [
-        one
+        span
         for affected in entry.get("affected", ())
         if _normal(str(affected.get("package", {}).get("name", ""))) == package
-        for one in affected.get("ranges", ())
-        if one.get("type") == "ECOSYSTEM"
+        for span in affected.get("ranges", ())
+        if span.get("type") == "ECOSYSTEM"
     ]
-    fixed = dict.fromkeys(event["fixed"] for one in ranges for event in one.get("events", ()) if "fixed" in event)
+    fixed = dict.fromkeys(event["fixed"] for span in ranges for event in span.get("events", ()) if "fixed" in event)
     summary = " ".join(str(entry.get("summary", "")).split())[:120]
     shown = "".join(char if char.isprintable() else "?" for char in summary)
     return Advisory(str(entry.get("id", "")), tuple(map(str, entry.get("aliases", ()))), shown, tuple(fixed))
@@ -237,12 +238,16 @@ def _normal(name: str) -> str:
 def report(advisories: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """Yields a line for each advisory that applies and was not reviewed. Advisories with a common name count once."""
     for pin in sorted(advisories):
-        known = [one.names for one in advisories[pin] if any((pin.name, name) in reviewed for name in one.names)]
-        told = set().union(*known)  # another entry about the same weakness is reviewed, too
+        known = [
+            advisory.names
+            for advisory in advisories[pin]
+            if any((pin.name, name) in reviewed for name in advisory.names)
+        ]
+        known_names = set().union(*known)  # another entry about the same weakness is reviewed, too
         for advisory in advisories[pin]:
-            if told & advisory.names:
+            if known_names & advisory.names:
                 continue
-            told |= advisory.names
+            known_names |= advisory.names
             fixed = f"; repaired in {', '.join(advisory.fixed)}" if advisory.fixed else ""
             names = ", ".join([advisory.id, *advisory.aliases])
             yield f"{pin.name} {pin.version}: {names}: {advisory.summary or 'no summary'}{fixed}"
@@ -250,8 +255,8 @@ def report(advisories: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple
 
 def unused(advisories: Mapping[Pin, Sequence[Advisory]], reviewed: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the ids of reviewed advisories that no locked package has any more."""
-    names = {(pin.name, name) for pin, several in advisories.items() for one in several for name in one.names}
-    return [one for package, one in reviewed if (package, one) not in names]
+    names = {(pin.name, name) for pin, of_pin in advisories.items() for advisory in of_pin for name in advisory.names}
+    return [name for package, name in reviewed if (package, name) not in names]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -279,8 +284,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = list(report(advisories, reviewed))
     for line in lines:
         _say(line)
-    for one in unused(advisories, reviewed):
-        _say(f"{one} is reviewed in {given.reviewed.name} and no longer reported: remove it there")
+    for name in unused(advisories, reviewed):
+        _say(f"{name} is reviewed in {given.reviewed.name} and no longer reported: remove it there")
     count = len({line.partition(":")[0] for line in lines})
     _say(f"{len(pins)} packages checked against {given.data or given.service}: {count or 'none'} affected")
     return 1 if lines else 0

@@ -53,8 +53,8 @@ MIN_VALUE_COLUMNS = 20
 """Least columns for a setting's value at which key and origin are not wrapped."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(enabled: bool) -> None:
+    if enabled:
         from importlib.metadata import version
 
         typer.echo(f"repartee {version('repartee')}")
@@ -200,11 +200,11 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     console = terminal()
     if name is not None and not resume:
         raise ConfigError([f"talk {name}: to resume a conversation, write `repartee talk --resume {name}`"])
-    wanted = (name or "") if resume else None
+    resume_name = (name or "") if resume else None
     if server is not None:
         from repartee.server_talk import talk_with
 
-        if wanted is not None or llm is not None:
+        if resume_name is not None or llm is not None:
             raise ConfigError(
                 ["--server: leave out --resume and --llm; the server stores the conversation and chooses its models"]
             )
@@ -215,8 +215,8 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.first_run.hint import show_hint
     from assistant.commands.talk.command import talk as run_talk
 
-    show_hint(console, config, os.environ, [llm, overrides, wanted])
-    asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
+    show_hint(console, config, os.environ, [llm, overrides, resume_name])
+    asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=resume_name))
 
 
 @app.command()
@@ -295,8 +295,8 @@ def devices(
     from assistant.commands.devices import DevicesOptions
     from assistant.commands.devices import devices as run_devices
 
-    wanted = DevicesOptions(microphone, loudspeaker, meter, tone, as_json)
-    sys.exit(run_devices(wanted, terminal()))
+    options = DevicesOptions(microphone, loudspeaker, meter, tone, as_json)
+    sys.exit(run_devices(options, terminal()))
 
 
 @app.command()

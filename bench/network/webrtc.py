@@ -99,7 +99,7 @@ async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]
             onsets = [at_s for at_s in heard.onsets_s[before:] if at_s > end_s]
             counted = word_errors([(clip.transcript or "", words)], "en")
             latency_ms = (onsets[0] - end_s) * 1000 if onsets else None
-            delays.append({"ms": latency_ms, "errors": counted.errors, "of": counted.said, "words": words})
+            delays.append({"ms": latency_ms, "errors": counted.errors, "of": counted.reference_words, "words": words})
     return delays
 
 

@@ -183,7 +183,7 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
         wrong_reply=answer is not None and not answer.text.lower().startswith(REPLY_BEGINS),
         other_words=answer is not None and not was_asked(heard, asked),
         errors=errors.errors,
-        words=errors.said,
+        words=errors.reference_words,
         traces=_traces(caller, began_s),
     )
 

@@ -188,8 +188,8 @@ def words(folder: Path, clips: Sequence[Clip]) -> None:
                 texts.append((clip["transcript"], decoded.text if decoded else ""))
             errors = word_errors(texts, "en")
             heard = "clean" if snr_db is None else f"noise at {snr_db:g} dB"
-            wer = errors.errors / errors.said
-            print(f"| {kind} | {heard} | {wer:.2f} ({errors.errors} of {errors.said}) |", flush=True)
+            wer = errors.errors / errors.reference_words
+            print(f"| {kind} | {heard} | {wer:.2f} ({errors.errors} of {errors.reference_words}) |", flush=True)
 
 
 def processor_ms() -> float:

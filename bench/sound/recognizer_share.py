@@ -93,7 +93,7 @@ class MeteredWhisper(LoadedWhisper):
     Attributes:
         encoded_ms: Virtual time at which the last decode could be aborted.
         total_ms: Virtual time of the last decode.
-        wanted: Whether the last decode is still wanted.
+        is_wanted: Whether the last decode is still wanted.
         is_free: Whether decodes take no time and have words of no meaning.
     """
 
@@ -105,7 +105,7 @@ class MeteredWhisper(LoadedWhisper):
         self._cache, self._cost = cache, cost
         self._encodes: list[int] = []
         self._tokens: list[int] = []
-        self.wanted: Callable[[], bool] = lambda: True
+        self.is_wanted: Callable[[], bool] = lambda: True
         super().__init__(settings)
 
     def decode(
@@ -118,7 +118,7 @@ class MeteredWhisper(LoadedWhisper):
         **_given: Any,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. It takes no time; `MeteredThread` waits and aborts."""
-        self.wanted = is_wanted
+        self.is_wanted = is_wanted
         if self.is_free:
             self.encoded_ms = self.total_ms = 0.0
             return WORDS
@@ -160,7 +160,7 @@ class MeteredThread(WhisperThread):
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
         result, model, loop = job(), self._model, asyncio.get_running_loop()
-        is_wanted, first_s = model.wanted, self._factor * model.encoded_ms / 1000
+        is_wanted, first_s = model.is_wanted, self._factor * model.encoded_ms / 1000
         rest_s = self._factor * model.total_ms / 1000 - first_s
 
         def encoded() -> None:

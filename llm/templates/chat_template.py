@@ -192,8 +192,8 @@ class ChatTemplate:
 
     def _find_stops(self, plain: str, eos: str) -> tuple[str, ...]:
         between = plain.partition(_ANSWER)[2].partition(_NEXT_QUESTION)[0]
-        found = sorted(control_tokens_in(between), key=between.index)
-        return tuple(dict.fromkeys(token for token in (eos, *found) if token not in {"", self._bos}))[:MAX_STOPS]
+        tokens = sorted(control_tokens_in(between), key=between.index)
+        return tuple(dict.fromkeys(token for token in (eos, *tokens) if token not in {"", self._bos}))[:MAX_STOPS]
 
     # ---- messages in the form that the template accepts ----
 

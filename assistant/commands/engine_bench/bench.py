@@ -326,7 +326,7 @@ def _sensible(row: BenchRow, place: Path | None) -> BenchRow:
         return replace(
             row, words=None, words_in_noise=None, first_partial=None, note=_joined("random weights", row.note)
         )
-    if row.words is None or not row.words.said:
+    if row.words is None or not row.words.reference_words:
         return replace(row, words=None, note=_joined("no transcripts", row.note))
     return row
 

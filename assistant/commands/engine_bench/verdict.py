@@ -46,7 +46,7 @@ def _recognizers(rows: Sequence[BenchRow]) -> Iterator[str]:
             f"recognizer: {_named(best)} has the fewest errors (WER {_spelled(best)}, p95 {_p95_ms(best):.0f} ms) of "
             f"those with {in_time}"
         )
-    word_count = 0 if (counted := _counted(best)) is None else counted.said
+    word_count = 0 if (counted := _counted(best)) is None else counted.reference_words
     if 0 < word_count < MIN_WORDS:
         yield f"  {word_count} words are too few to tell recognizers apart: name more recordings (--manifest)"
 
@@ -71,7 +71,7 @@ def _counted(row: BenchRow) -> WordErrors | None:
     if row.words is None or row.words_in_noise is None:
         return row.words
     noisy = row.words_in_noise
-    return WordErrors(row.words.errors + noisy.errors, row.words.said + noisy.said)
+    return WordErrors(row.words.errors + noisy.errors, row.words.reference_words + noisy.reference_words)
 
 
 def _rate(row: BenchRow) -> float:

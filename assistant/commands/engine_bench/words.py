@@ -20,16 +20,16 @@ class WordErrors:
 
     Attributes:
         errors: Words inserted, deleted or replaced.
-        said: Words of the reference transcripts.
+        reference_words: Words of the reference transcripts.
     """
 
     errors: int
-    said: int
+    reference_words: int
 
     @property
     def rate(self) -> float | None:
         """Word error rate; above 1 if more words were recognized than said. None without reference words."""
-        return self.errors / self.said if self.said else None
+        return self.errors / self.reference_words if self.reference_words else None
 
 
 def word_errors(pairs: Iterable[tuple[str, str]], language: str) -> WordErrors:

@@ -87,7 +87,7 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Add an endpoint to your configuration, or to the file of --config."""
     from assistant.commands.llm_endpoints.editing import save_endpoint
-    from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
+    from assistant.commands.llm_endpoints.new_endpoint import NewEndpoint, parse_kind, parse_settings
 
     protocol = parse_kind(kind)
     request = NewEndpoint(name, url, model, api_key_env, protocol, parse_settings(more or [], protocol))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.text import Text
 
-from assistant.commands.llm_endpoints.wanted import NewEndpoint
+from assistant.commands.llm_endpoints.new_endpoint import NewEndpoint
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.errors import ConfigError

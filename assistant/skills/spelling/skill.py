@@ -51,10 +51,10 @@ def spelling_of(words: tuple[str, ...], spelling: Spelling) -> str | None:
         spelling: Spelling patterns of the language.
     """
     text = " ".join(words)
-    found = next((found for request in spelling.requests if (found := request.fullmatch(text))), None)
-    if found is None:
+    match = next((match for request in spelling.requests if (match := request.fullmatch(text))), None)
+    if match is None:
         return None
-    spelled = found["word"].split()
+    spelled = match["word"].split()
     bare = [word.replace("'", "") for word in spelled]
     if not 1 <= len(bare) <= 2 or sum(map(len, bare)) > _MAX_LETTERS:
         return None

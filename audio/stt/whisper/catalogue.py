@@ -22,10 +22,10 @@ VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
 def lacking(folder: Path) -> list[str]:
     """Returns the required model files that are missing or empty in a folder."""
-    found = [name for name in _NEEDED if not _is_there(folder / name)]
+    missing = [name for name in _NEEDED if not _is_there(folder / name)]
     if not any(_is_there(folder / name) for name in VOCABULARIES):
-        found.append(VOCABULARIES[0])
-    return found
+        missing.append(VOCABULARIES[0])
+    return missing
 
 
 def _is_there(path: Path) -> bool:

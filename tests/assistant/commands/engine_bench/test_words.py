@@ -55,7 +55,7 @@ def test_edit_distance_is_symmetric_and_bounded(said: list[str], heard: list[str
 def test_word_errors_are_summed_without_incomplete_transcripts() -> None:
     pairs = [("what time is it", "What time is it?"), ("the song hey <unk>", "nonsense"), ("Yes", "yes no no")]
     found = word_errors(pairs, "en")
-    assert found == WordErrors(errors=2, said=5)
+    assert found == WordErrors(errors=2, reference_words=5)
     assert found.rate == pytest.approx(0.4)
 
 

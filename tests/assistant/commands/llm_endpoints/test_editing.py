@@ -12,7 +12,7 @@ from support.services.llm_server import Script, serving, status
 from support.texts.text_cases import named_cases
 
 from assistant.commands.llm_endpoints.editing import RESTART, remove, save_endpoint
-from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
+from assistant.commands.llm_endpoints.new_endpoint import NewEndpoint, parse_kind, parse_settings
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
