@@ -53,6 +53,8 @@ class SmartTurnService:
         self.provider, self.fallback = network.provider, network.fallback
         if network.fallback:
             log.warning("Smart Turn computes %s", network.fallback)
+        if self.slow:
+            log.warning("%s", self.slow)
         self._network = network
 
     def _load_network(self) -> SmartTurn:

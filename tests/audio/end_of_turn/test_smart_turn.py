@@ -69,7 +69,9 @@ def test_other_network_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("too_slow_s", "short"), [(0.0, True), (60.0, False)], ids=["slow processor", "fast processor"]
 )
-def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_slow_s: float, *, short: bool) -> None:
+def test_slow_processor_uses_short_network_and_reports_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, too_slow_s: float, *, short: bool
+) -> None:
     file = tmp_path / "counting.onnx"
     file.write_bytes(counting_network())
     pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
@@ -82,6 +84,7 @@ def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_sl
     assert asyncio.run(asked()) == SmartTurn(file, short=short).probability(pcm)
     told = r"Smart Turn uses 4 s of speech: for 8 s it takes \d+ ms on this machine" if short else ""
     assert re.fullmatch(told, desk.slow)
+    assert caplog.messages == ([desk.slow] if short else [])
 
 
 def test_missing_network_names_remedy(tmp_path: Path) -> None:
