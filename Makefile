@@ -46,7 +46,7 @@ MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 PYTEST = $(BIN)/python -m pytest -o cache_dir=.pytest_cache/$(1)
 ALONE = --last-failed --last-failed-no-failures=none
 
-# Phase $(1), tests $(2) in files $(3), in processes $(4).
+# Phase $(1) with its own cache of failures, tests $(2) in files $(3), in processes $(4).
 PHASE = $(call PYTEST,$(1)) $(4) -m "$(2)" $(3) || $(call PYTEST,$(1)) $(ALONE) || status=$$?
 
 test: check
@@ -58,9 +58,9 @@ test: check
 
 thorough: check
 	@status=0; \
-	$(call PHASE,computing,thorough and not (real_time or calm or alone),$(call MARKED,thorough),$(THREE)); \
-	$(call PHASE,waiting,thorough and (real_time or calm) and not alone,$(call MARKED,thorough),$(THREE)); \
-	$(call PHASE,alone,thorough and alone,$(call MARKED,thorough),); \
+	$(call PHASE,thorough_computing,thorough and not (real_time or calm or alone),$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,thorough_waiting,thorough and (real_time or calm) and not alone,$(call MARKED,thorough),$(THREE)); \
+	$(call PHASE,thorough_alone,thorough and alone,$(call MARKED,thorough),); \
 	exit $$status
 
 check: setup-dev
