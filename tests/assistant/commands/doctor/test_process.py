@@ -102,7 +102,7 @@ def test_check_without_time_left_is_not_started(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_output_of_a_finished_process_is_interpreted() -> None:
-    assert read_answer(b'{"found": {"a": 1}}', "noise", 0) == ProbeResult({"a": 1})
+    assert read_answer(b'{"facts": {"a": 1}}', "noise", 0) == ProbeResult({"a": 1})
     assert read_answer(b'{"error": "a\\nb"}', "", 0) == ProbeResult({}, "a b")
     assert read_answer(b"", "Timeout (0:00:01)!\nThread 1", 1).unfinished
     assert read_answer(b"nonsense", "Traceback\n  File\nMemoryError\n", 1).error == "ended with status 1: MemoryError"
