@@ -84,12 +84,12 @@ class Decodes:
             language: str | None,
             *,
             retry: bool,
-            wanted: Callable[[], bool] = lambda: True,
+            is_wanted: Callable[[], bool] = lambda: True,
             **options: Any,
         ) -> Decoded | None:
             self.calls.append((len(pcm), language, retry))
             assert self.go.wait(60)
-            return decode(model, pcm, language, retry=retry, is_wanted=wanted, **options)
+            return decode(model, pcm, language, retry=retry, is_wanted=is_wanted, **options)
 
         def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
             self.frames.append(frames)

@@ -66,7 +66,7 @@ class DecodeMonitor:
             language: str | None,
             *,
             retry: bool,
-            wanted: Callable[[], bool] = lambda: True,
+            is_wanted: Callable[[], bool] = lambda: True,
             **options: Any,
         ) -> Decoded | None:
             self.begun.append((int(pcm[0]), "final" if retry else "interim", len(pcm)))
@@ -74,7 +74,7 @@ class DecodeMonitor:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
                 raise RuntimeError("CUDA out of memory")
-            return decode(loaded, pcm, language, retry=retry, is_wanted=wanted, **options)
+            return decode(loaded, pcm, language, retry=retry, is_wanted=is_wanted, **options)
 
         monkeypatch.setattr(LoadedWhisper, "__init__", loading)
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
