@@ -5,10 +5,10 @@ the oldest turn with every new one would change the beginning each time. So noth
 and then the prompt is cut to half of the limit. Between two cuts it only grows at its end.
 
 Items that have left the prompt stay in the history, because a client may still ask for them. Only a history that is far
-too long loses items.
+too long loses items. A client may disable the truncation; then the reply to a history that is too long is an error.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import AsyncGenerator, Sequence, Set
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -23,6 +23,8 @@ from assistant.history.items import (
     UserMessage,
 )
 from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpItem, McpListTools
+from llm.chat import ChatEvent
+from llm.errors import LlmRefused
 
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes per token, about right for European languages. In Chinese the true count is about half as much again."""
@@ -41,6 +43,11 @@ MAX_TOKENS = 500_000
 
 MAX_INSTRUCTION_TOKENS = 16_384
 """Maximum number of tokens of a client's system messages, all of which are in the prompt."""
+
+HISTORY_FULL = "the conversation is longer than the model sees, and its truncation is disabled"
+"""Beginning of the error when truncation is disabled. Clients of the Realtime protocol get an error code for it."""
+
+SPOKEN_TOO_LONG = "This conversation has become too long for me."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,12 @@ def items_to_remove(
     rest = [item for item in by_priority if item.id not in removed]
     max_items = max(MAX_ITEMS, limits.turns * MAX_ITEMS_PER_TURN)
     return removed + _oldest_to_remove(rest, max_items, max(MAX_TOKENS, limits.tokens))
+
+
+async def refused_reply(excess: str) -> AsyncGenerator[ChatEvent]:
+    """Raises LlmRefused, as a model does that refuses a request. `excess`: the history's length and its limit."""
+    raise LlmRefused("history", f"{HISTORY_FULL}: {excess}", spoken=SPOKEN_TOO_LONG, retryable=False)
+    yield  # an asynchronous generator, as every answer
 
 
 def _oldest_to_remove(items: Sequence[Item], max_items: int, max_tokens: int) -> list[ItemId]:

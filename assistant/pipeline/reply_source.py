@@ -6,9 +6,9 @@ from functools import partial
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
+from assistant.history.prompt_limits import refused_reply
 from assistant.history.untrusted_results import sources_of
 from assistant.history.written_reply import WrittenReply
-from assistant.pipeline.broken_answer import refused_reply
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.markup_output import MarkupOutput

@@ -3,7 +3,7 @@
 import pytest
 
 from assistant.documents.fan_out import INTERNAL_ERROR
-from assistant.pipeline import broken_answer
+from assistant.history import prompt_limits
 from assistant.pipeline.reply_production import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.text.failure_sentences import failure_sentence
@@ -13,7 +13,7 @@ from llm.aws import credentials
 from llm.http import failure
 from llm.local import chat
 
-MODULES = (errors, http_errors, token_deadlines, credentials, failure, chat, broken_answer, rounds)
+MODULES = (errors, http_errors, token_deadlines, credentials, failure, chat, prompt_limits, rounds)
 SENTENCES = {
     ANSWER_BROKE_OFF,
     EMPTY_ANSWER,

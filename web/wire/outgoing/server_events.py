@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.cut_to_heard import TimedWord
-from assistant.pipeline.broken_answer import HISTORY_FULL
+from assistant.history.prompt_limits import HISTORY_FULL
 from assistant.skills.lists.items import ListItem, items_of, list_names
 from assistant.skills.ringing.shown_timers import ShownTimer
 from web.wire.items.items import JsonObject
