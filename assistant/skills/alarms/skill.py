@@ -3,8 +3,7 @@
 from assistant.skills.alarms.replies import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.kinds import Replies, SentenceSkill, without_match
 from assistant.skills.languages.language import LANGUAGES
-from assistant.skills.ringing.timer_buttons import snooze
-from assistant.skills.ringing.timer_changes import move_alarm
+from assistant.skills.ringing.timer_changes import move_alarm, snooze
 from declarations.skill import Skill
 
 REPLIES: Replies = {

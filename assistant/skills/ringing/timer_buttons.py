@@ -1,50 +1,27 @@
-"""Makes the effects of the buttons of timers, alarms and reminders, and of "snooze". Pure."""
+"""Makes the effects of the buttons of timers, alarms and reminders, and the effect of snoozing. Pure."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from assistant.skills.answers import (
     AddTime,
-    AnswerWithEffect,
     CancelAlarms,
     CancelTimers,
     PauseTimers,
-    Reply,
     ResumeTimers,
     Rung,
     Running,
     SetAlarm,
     SetTimer,
-    SkillContext,
     TimerEffect,
 )
 from assistant.skills.languages.language import Language, base_language, load_language
-from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.ringing.shown_timers import TimerAction
-from assistant.skills.timers.durations import duration_s
 
 SNOOZE_S = 300.0
 """Time after which what is snoozed rings again, if none is said."""
 
 _MINUTE_S = 60.0
-_MAX_SNOOZE_S = 24 * 3600
-
-
-def snooze(match: TemplateMatch, language: Language) -> Reply:
-    """Sets what rang last again: a timer for a length of time, an alarm or reminder for a time of the wall clock."""
-    spoken_seconds = duration_s(match)
-    seconds = float(SNOOZE_S if spoken_seconds is None else spoken_seconds)
-    if not 1 <= seconds <= _MAX_SNOOZE_S:
-        return lambda _context: language.say("snooze_bounds")
-
-    def reply(context: SkillContext) -> str | AnswerWithEffect:
-        rung = context.running.rung
-        if rung is None:
-            return language.say("nothing_rang")
-        text = language.say("snoozed", duration=language.phrases.duration(seconds))
-        return AnswerWithEffect(text, snoozed(rung, seconds, context.now, language))
-
-    return reply
 
 
 def button_effect(action: TimerAction, number: int, running: Running, now: datetime, tag: str) -> TimerEffect | None:

@@ -1,4 +1,4 @@
-"""Changes of what is set: more or less time, another time, a new start, everything cancelled; and stopping a ring."""
+"""Changes of what is set: more or less time, another time, a new start, snoozing, everything cancelled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,10 +25,12 @@ from assistant.skills.answers import (
 from assistant.skills.dialog.memory import WhichEntry
 from assistant.skills.languages.language import Language
 from assistant.skills.languages.sentences import TemplateMatch
+from assistant.skills.ringing.timer_buttons import SNOOZE_S, snoozed
 from assistant.skills.timers.durations import duration_s
 from assistant.skills.timers.replies import is_same_name, tell_time_left, timer_label, timer_labels
 
 _MAX_S = 24 * 3600
+_MAX_SNOOZE_S = 24 * 3600
 _Change = Callable[[tuple[TimerState, ...], SkillContext], str | AnswerWithEffect]
 
 
@@ -185,6 +187,23 @@ def _moved(
     return AnswerWithEffect(
         text, MoveAlarm(state.number, SetAlarm(local_time, announcement, state.about, weekdays=weekdays))
     )
+
+
+def snooze(match: TemplateMatch, language: Language) -> Reply:
+    """Sets what rang last again: a timer for a length of time, an alarm or reminder for a time of the wall clock."""
+    spoken_seconds = duration_s(match)
+    seconds = float(SNOOZE_S if spoken_seconds is None else spoken_seconds)
+    if not 1 <= seconds <= _MAX_SNOOZE_S:
+        return lambda _context: language.say("snooze_bounds")
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        rung = context.running.rung
+        if rung is None:
+            return language.say("nothing_rang")
+        text = language.say("snoozed", duration=language.phrases.duration(seconds))
+        return AnswerWithEffect(text, snoozed(rung, seconds, context.now, language))
+
+    return reply
 
 
 def cancel_everything(match: TemplateMatch, language: Language) -> Reply:
