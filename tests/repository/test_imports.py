@@ -101,7 +101,7 @@ MAX_FILES_OF_ROOM = 12
 LARGE_ROOMS: Mapping[str, int] = {
     "assistant/commands": 14,
     "assistant/commands/doctor": 14,
-    "assistant/commands/talk": 17,
+    "assistant/commands/talk": 18,
     "assistant/config": 21,
     "assistant/documents": 14,
     "assistant/pipeline": 31,

@@ -3,14 +3,13 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
 from assistant.commands.talk.controls import NOT_YET, DeviceChoice
 from assistant.config.talk_settings import AudioSection
-from assistant.end_of_turn.estimator import EndOfTurnProfile
 from assistant.pipeline.engines import EngineChoice
 from assistant.pipeline.listening_sounds import SoundOutput
 from audio.card.microphone import CardMicrophone, FrameCleaner
@@ -19,7 +18,7 @@ from audio.card.stream import Opened
 from audio.devices import Device, Direction, list_devices, pick
 from audio.errors import DeviceError, EchoUnavailable
 from audio.speaker import WavSpeaker
-from audio.units import FRAME_MS, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
+from audio.units import REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 
 if TYPE_CHECKING:
     from audio.echo.canceller import EchoCanceller
@@ -34,27 +33,6 @@ for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md w
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
 _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: audible but not disturbing
-
-
-PROMISED_MS = 500.0
-"""Profiles that promise a reply within this time leave 40 ms of it for frames and output (docs/lab/turn-taking.md). A
-desktop's sound server alone takes 60 ms, so the excess is subtracted from the ceiling of the silence timeout."""
-
-MIN_CEILING_MS = 380.0
-"""Lower limit in ms. A Bluetooth headset's 250 ms cannot be compensated without cutting users off."""
-
-
-def adapt_to_card(profile: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfile:
-    """Returns the profile adapted to a sound card with a total latency of `card_ms`.
-
-    A profile without the promise is unchanged, and so is one whose ceiling leaves enough time. The promise does not
-    cover users who pause often or turns that sound unfinished.
-    """
-    if profile.ceiling_ms > PROMISED_MS:
-        return profile
-    # Silence is only known to be long enough at the end of a frame.
-    kept_ms = max(PROMISED_MS - FRAME_MS - card_ms, MIN_CEILING_MS, profile.floor_ms)
-    return replace(profile, ceiling_ms=min(profile.ceiling_ms, kept_ms))
 
 
 class NoSpeaker(WavSpeaker):

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from rich.console import Console
 
-from assistant.commands.talk.cards import Cards, adapt_to_card, chime, open_cards
+from assistant.commands.talk.card_profile import follow_card_latency
+from assistant.commands.talk.cards import Cards, chime, open_cards
 from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.resumed import resumed
 from assistant.commands.talk.stage import Stage, perform, stage_of
@@ -44,10 +45,6 @@ NO_LISTENING_SOUNDS = (
 
 READY_TIMEOUT_S = 8.0
 TICK_S = 0.02
-
-CARD_TICK_S = 0.5
-CARD_STEP_MS = 10.0
-"""Change of a card's latency in ms that is applied. The latency is reported with every block and varies by a few ms."""
 
 
 @dataclass(slots=True)
@@ -275,7 +272,7 @@ class _LocalConversation:
                     talking.create_task(self._announce(session, cards), name="ready")
                     beside = [
                         talking.create_task(self._end(session, cards), name="the end"),
-                        talking.create_task(_follow_card_latency(session, cards), name="card profile"),
+                        talking.create_task(follow_card_latency(session, cards), name="card profile"),
                     ]
                     await session.run()
                     for task in beside:
@@ -373,13 +370,3 @@ def _endpoint(chosen: Sequence[EngineChoice]) -> str:
         ),
         "",
     )
-
-
-async def _follow_card_latency(session: Session, cards: Cards) -> None:
-    """Reduces the end-of-turn wait by the card's latency, to keep replies within 500 ms. Follows device changes."""
-    own, taken_ms = session.turns.settings.profile, 0.0
-    while own is not None:
-        if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:
-            taken_ms = cards.latency_ms
-            session.turns.settings = replace(session.turns.settings, profile=adapt_to_card(own, taken_ms))
-        await asyncio.sleep(CARD_TICK_S)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.commands.talk.cards import adapt_to_card
+from assistant.commands.talk.card_profile import adapt_to_card
 from assistant.config.settings import Settings
 from assistant.config.turn_settings import TurnSection
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile

@@ -1,19 +1,15 @@
 """The sound devices of `repartee talk`, without opening one."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from assistant.commands.talk import cards
-from assistant.commands.talk.cards import MIN_CEILING_MS, adapt_to_card, chime
+from assistant.commands.talk.cards import chime
 from assistant.commands.talk.keys import TalkControls
 from assistant.config.talk_settings import AudioSection
-from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT
 from audio.devices import Device
 from audio.errors import DeviceError
 
@@ -91,33 +87,3 @@ def test_ready_sound_is_short_soft_and_no_reply() -> None:
     assert np.abs(pcm).max() < 3000
     assert pcm[0] == 0
     assert abs(int(pcm[-1])) < 50
-
-
-# ---- the latency of a card ----
-
-
-@pytest.mark.parametrize(
-    ("card_ms", "ceiling_ms"),
-    [(0, 440), (20, 440), (40, 440), (70, 410), (100, 380), (300, 380)],
-    ids=["no latency", "20 ms", "40 ms", "70 ms", "100 ms", "300 ms"],
-)
-def test_card_latency_is_subtracted_from_the_ceiling(card_ms: float, ceiling_ms: float) -> None:
-    assert adapt_to_card(BALANCED, card_ms) == replace(BALANCED, ceiling_ms=ceiling_ms)
-
-
-def test_profile_without_promise_is_unchanged() -> None:
-    assert adapt_to_card(PATIENT, 300) == PATIENT
-
-
-def test_sufficient_ceiling_is_unchanged() -> None:
-    assert adapt_to_card(EAGER, 70) == EAGER
-    low = replace(EAGER, ceiling_ms=300, unfinished_ms=300)
-    assert adapt_to_card(low, 1000) == low
-
-
-@given(card_ms=st.floats(0, 5000), ceiling_ms=st.floats(220, 500))
-def test_ceiling_only_decreases_and_keeps_its_minimum(card_ms: float, ceiling_ms: float) -> None:
-    before = replace(BALANCED, ceiling_ms=ceiling_ms)
-    after = adapt_to_card(before, card_ms)
-    assert min(ceiling_ms, MIN_CEILING_MS) <= after.ceiling_ms <= ceiling_ms
-    assert after == replace(before, ceiling_ms=after.ceiling_ms)
