@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 from assistant.support.notice import notice
 from audio.errors import LateError, SttError
 from audio.frame import Frame

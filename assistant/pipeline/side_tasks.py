@@ -1,4 +1,4 @@
-"""Tasks beside a conversation, such as a slow tool call. They end with it."""
+"""Tasks beside a conversation, such as a slow tool call, which end with it; and the cancelling of its tasks."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

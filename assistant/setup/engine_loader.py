@@ -21,7 +21,7 @@ from assistant.models.turn_cost import DecodeTime
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
-from assistant.pipeline.no_recognizer import NoRecognizer, NoVoice
+from assistant.pipeline.missing_engines import NoRecognizer, NoVoice
 from assistant.registry.voices import CLUSTER
 from assistant.setup import build
 from assistant.setup.answering import answer_cache, services

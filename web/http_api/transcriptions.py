@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Send
 
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 from audio.errors import AudioFileError, EngineError, EngineLoadError
 from audio.formats.upload_decoder import TooLongError, decoded
 from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer

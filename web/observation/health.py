@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 
 State = Literal["loading", "ready", "failed"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from assistant.history.items import ItemId
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 from audio.errors import SttError
 from audio.resample import StreamResampler
 from audio.stt import Recognizer

@@ -10,7 +10,7 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 from assistant.registry.voices import CLUSTER
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking

@@ -10,7 +10,7 @@ from support.engines.scripted_engines import SequenceRecognizer
 
 from assistant.commands.engine_bench.bench import Bench, BenchRow, variants
 from assistant.config.settings import DEFAULTS, Settings
-from assistant.pipeline.no_recognizer import NoVoice
+from assistant.pipeline.missing_engines import NoVoice
 from assistant.registry.listening import RECOGNIZERS, TURN_ENDS, turn_end_engine
 from assistant.registry.voices import VOICES
 from assistant.setup import engine_catalog

@@ -1,4 +1,4 @@
-"""Stand in for a recognizer whose model is missing, and for a voice where replies are text only."""
+"""Stand-ins for a recognizer whose model is missing, and for a voice where replies are text only."""
 
 from collections.abc import AsyncGenerator, Callable
 

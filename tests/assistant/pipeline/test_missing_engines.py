@@ -5,7 +5,7 @@ from typing import cast
 
 from support.conversations.simulation import ScriptedRecognizer, Simulation, Utterance
 
-from assistant.pipeline.no_recognizer import NoRecognizer
+from assistant.pipeline.missing_engines import NoRecognizer
 from audio.stt import SegmentId
 from audio.units import Pcm, Samples
 
