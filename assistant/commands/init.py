@@ -2,12 +2,10 @@
 
 import asyncio
 import getpass
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 from rich.live import Live
@@ -25,6 +23,7 @@ from assistant.config.files import VARIABLE
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import config_option
+from assistant.first_run.microphone import CHECK_S, judge
 from assistant.first_run.plan import (
     Answers,
     Change,
@@ -51,42 +50,6 @@ NO_TERMINAL = (
     "init asks questions, and its input is no terminal: run it in a terminal, or add --yes to take what is found, and "
     "--language, --voice, --llm, --model, --api-key-env or --remember to choose"
 )
-
-
-SILENT_DBFS = -60.0
-QUIET_DBFS = -45.0
-LOUD_DBFS = -3.0
-
-CHECK_S = 4.0
-"""Seconds of one check."""
-
-Verdict = Literal["silent", "quiet", "clipped", "fine"]
-
-
-@dataclass(frozen=True, slots=True)
-class MicrophoneVerdict:
-    """Result of the microphone check.
-
-    Attributes:
-        verdict: The judgement.
-        text: The judgement and the remedy, in words.
-    """
-
-    verdict: Verdict
-    text: str
-
-
-def judge(loudest_dbfs: float) -> MicrophoneVerdict:
-    """Judges the loudest level in dBFS that was seen; -inf if no sound arrived."""
-    if loudest_dbfs <= SILENT_DBFS or math.isnan(loudest_dbfs):
-        return MicrophoneVerdict(
-            "silent", "No signal: the microphone is muted, or it is the wrong one. Unmute it, or choose another."
-        )
-    if loudest_dbfs < QUIET_DBFS:
-        return MicrophoneVerdict("quiet", "Too quiet: raise the microphone's level, or move nearer.")
-    if loudest_dbfs > LOUD_DBFS:
-        return MicrophoneVerdict("clipped", "Clipped: your voice is too loud. Lower the microphone's level.")
-    return MicrophoneVerdict("fine", "Fine: the microphone hears you well.")
 
 
 def init(

@@ -2,7 +2,7 @@
 
 import { text } from "../texts/texts.js";
 
-// As in assistant/commands/init.py, but for the peak of clipped sound.
+// As in assistant/first_run/microphone.py, but for the peak of clipped sound.
 export const SILENT_DBFS = -60;
 export const QUIET_DBFS = -45;
 const CLIPPED_PEAK = 0.99;

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.commands.init import judge
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.errors import ConfigError
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.first_run.answerers import Answerer, answerers, default_of
+from assistant.first_run.microphone import judge
 from assistant.first_run.plan import Answers, Change, change_of, overridden, shown_values
 from assistant.first_run.service import is_address, without_key
 from assistant.first_run.voices import VoiceOption
