@@ -28,9 +28,8 @@ def stream_of(webhook: str) -> tuple[str, str]:
     """Asks the webhook where the call goes: address and token."""
     with urllib.request.urlopen(urllib.request.Request(webhook, method="POST"), timeout=10) as answer:
         (stream,) = ET.fromstring(answer.read()).iter("Stream")
-    return stream.attrib["url"], next(
-        element.attrib["value"] for element in stream if element.attrib["name"] == "token"
-    )
+    parameters = {element.attrib["name"]: element.attrib["value"] for element in stream}
+    return stream.attrib["url"], parameters["token"]
 
 
 async def send(socket: ClientConnection, event: str, **fields: object) -> None:
@@ -48,10 +47,7 @@ async def call(url: str, token: str, speech: bytes) -> bytes:
         start = {"streamSid": "MZ1", "callSid": "CA1", "mediaFormat": media, "customParameters": {"token": token}}
         await send(socket, "start", start=start)
         while not heard or silent_s < LISTEN_S:
-            frame, speech = (
-                speech[:FRAME_BYTES].ljust(FRAME_BYTES, b"\xff") if speech else SILENCE,
-                speech[FRAME_BYTES:],
-            )
+            frame, speech = speech[:FRAME_BYTES].ljust(FRAME_BYTES, SILENCE[:1]), speech[FRAME_BYTES:]
             await send(socket, "media", media={"track": "inbound", "payload": base64.b64encode(frame).decode()})
             due_s += FRAME_S
             try:  # receive until it is time for the next frame
