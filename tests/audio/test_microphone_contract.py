@@ -88,7 +88,10 @@ async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[MicrophoneCase]:
 
 
 KINDS = {"wav": wav, "card": card, "client": client}
-CASES = [("wav", 24_000), *((kind, rate_hz) for kind in ("card", "client") for rate_hz in (16_000, 44_100))]
+CASES = [
+    ("wav", 24_000),
+    *((kind, rate_hz) for kind in ("card", "client") for rate_hz in (16_000, 24_000, 44_100, 48_000)),
+]
 
 
 def recorded_frames(folder: Path, kind: str, rate_hz: int, gap_s: float = 0.0) -> tuple[list[Frame], list[float]]:

@@ -373,6 +373,7 @@ async def test_history_is_summarized_by_the_language_model_if_wanted(summary: bo
         assert ("" if engines.summarizer is None else engines.summarizer.name) == (
             "near" if summary else ""
         )  # the skills would answer a request in its place
+        assert engines.warm_connections is not None
 
 
 def test_single_endpoint_needs_no_router() -> None:

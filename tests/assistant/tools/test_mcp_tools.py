@@ -97,9 +97,12 @@ def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
 
 def test_results_of_a_server_are_data_unless_it_is_trusted() -> None:
     async def test() -> None:
-        trusted = ToolServerSection(name="work", command=COMMAND, env="TOOL_SECRET", only="weather", trusted=True)
+        trusted = ToolServerSection(
+            name="work", command=COMMAND, env="TOOL_SECRET", only="weather", background="weather", trusted=True
+        )
         async with tools_of(section(only="weather"), trusted) as (tools, _):
             assert [(one.source, one.is_trusted) for one in tools.functions] == [("home", False), ("work", True)]
+            assert [one.mode for one in tools.functions] == ["", "background"]
 
     run(test)
 

@@ -574,7 +574,6 @@ async def test_first_sound_and_stop_take_milliseconds() -> None:
     assert np.median(stops_s) < 0.02
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_synthesis_does_not_delay_the_loop() -> None:

@@ -258,6 +258,20 @@ def test_dashboard_uses_existing_labels_and_buckets() -> None:
             assert {label.strip() for label in labels.split(",")} <= known
 
 
+def test_dashboard_panels_do_not_overlap_and_have_unique_ids() -> None:
+    cells = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for at in [panel["gridPos"]]
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    numbers = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(numbers) == len(set(numbers))
+
+
 def test_responses_outside_of_the_conversation_are_counted() -> None:
     metrics, reply_id = Metrics(), ReplyId(0, 1)
     metrics.out_of_band(ReplySent(reply_id, "yes", None, None, 100, 10, 80))

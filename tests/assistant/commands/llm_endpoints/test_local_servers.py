@@ -13,7 +13,9 @@ from assistant.endpoint_probe.local_servers import (
     choose,
     handles,
     mention,
+    offers,
     port_here,
+    shortened,
 )
 from llm.discovery import UNKNOWN, FoundServer
 
@@ -157,6 +159,11 @@ def test_unused_server_is_mentioned_if_nothing_else_answers() -> None:
         assert mention(DEFAULTS, llm, (OLLAMA,)) == ""
     assert mention(DEFAULTS, None, (LOCKED, EMBEDDER)) == ""
     assert mention(DEFAULTS, None, ()) == ""
+
+
+def test_long_list_of_models_is_shortened_and_an_empty_one_is_named() -> None:
+    assert shortened(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
+    assert offers(replace(OLLAMA, models=())) == "no model"
 
 
 def test_server_names_are_unique() -> None:

@@ -83,11 +83,7 @@ def test_recorded_gap_equals_the_traced_latency(card: VirtualCard, tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)],
-    ids=lambda number: number.name,
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
     with talking(tmp_path, card.environ, "--set", "talk.remember=true", recognizer=()) as app:
         app.until("ready:")

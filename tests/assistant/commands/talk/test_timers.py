@@ -116,7 +116,6 @@ def asks_and_hears_of_a_timer(app: App) -> bool:
     return any(" left." in line for line in app.lines)
 
 
-@pytest.mark.thorough
 def test_timers_are_not_stored_if_the_setting_is_off(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--set", "skills.store_timers=false", recognizer=()) as app:
         app.until("ready:")
