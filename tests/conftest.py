@@ -103,6 +103,18 @@ def pytest_runtest_call() -> Iterator[None]:
     assert not left, "a test leaves a signal handler behind"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Iterator[None]:
+    """Refuses markers of asynchronous tests at other tests, where they would do nothing. A file may have both."""
+    made = yield
+    for item in made if isinstance(made, list) else [made]:
+        if isinstance(item, pytest.Function) and not inspect.iscoroutinefunction(item.obj):
+            names = {mark.name for mark in item.own_markers} & {"leaves_no_tasks", "virtual_time"}
+            if names:
+                raise collector.CollectError(f"{item.name} is not asynchronous: remove {', '.join(sorted(names))}")
+    return made
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs an asynchronous test in an event loop of its own, in virtual time if it is marked `virtual_time`."""

@@ -104,6 +104,7 @@ def test_documents_are_printed_in_order_and_questions_are_answered(tmp_path: Pat
     assert second["outcome"] == "answered"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.calm
 def test_sound_is_written_and_limits_are_told(tmp_path: Path) -> None:

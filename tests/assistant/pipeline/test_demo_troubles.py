@@ -225,6 +225,13 @@ def test_silero_without_its_network_is_replaced_by_webrtc(tmp_path: Path, monkey
     assert fallback.startswith("vad: webrtc, instead of silero, because Silero VAD's network is missing")
 
 
+def peak_mib(pid: int) -> float:
+    """Returns the most memory that a process had so far."""
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert peak is not None
+    return int(peak[1]) / 1024
+
+
 @pytest.mark.thorough
 def test_hour_long_recording_starts_at_once_and_can_be_stopped(tmp_path: Path) -> None:
     path = tmp_path / "hour.wav"
@@ -243,6 +250,7 @@ def test_hour_long_recording_starts_at_once_and_can_be_stopped(tmp_path: Path) -
         line = "".join(trace.read_text() for trace in (tmp_path / "traces").glob("*.jsonl"))
     record = json.loads(line)
     assert record["outcome"] == "answered"
+    assert peak_mib(process.pid) < 320, "an hour of samples is 110 MiB, beside the engines' 250"
     process.send_signal(signal.SIGINT)
     ran = finish(process)
     assert ran.took_s < START_S

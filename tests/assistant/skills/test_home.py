@@ -309,6 +309,14 @@ def test_number_alone_switches_nothing(said: str) -> None:
     assert calls_of(ask_home(home, "turn on the printer")) == ["turn_on switch.it"]
 
 
+def test_home_is_among_the_abilities() -> None:
+    skills = Skills([HomeSkill(QuietHome(recorded()))])
+    skills.load("en")
+    answer = skills.answer("what can you do", SkillContext(NOW))
+    assert answer is not None
+    assert "switch the devices in your home" in answer.text
+
+
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
     for package in ("assistant.skills.home", "assistant.skills.weather"):

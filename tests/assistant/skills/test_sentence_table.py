@@ -2,14 +2,17 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from support.conversations.loaded_skills import loaded_skills, sentence_templates, written_skills
 from support.conversations.skill_talk import Talk
+from support.texts import sentence_table
 from support.texts.sentence_table import Section, sections, sentence_cases
 
 from assistant.skills.answers import (
@@ -150,13 +153,24 @@ def test_sentence_is_understood(section: Section, row: list[str]) -> None:
     answer = answer_to(section, row)
     assert answer is not None
     expected = section.expected(row)
-    assert {column: COLUMNS[column](answer) for column in expected if column in COLUMNS} == {
-        column: value for column, value in expected.items() if column in COLUMNS
-    }
-    if expected.get("slots", "-") != "-":
+    slots_text = expected.pop("slots", "-")
+    expected.pop("now", None)  # when it is asked
+    assert {column: COLUMNS[column](answer) for column in expected} == expected
+    if slots_text != "-":
         match = sentence_templates(row[0]).find(row[1])  # no template contains a word to spell
         slots = {**{slot: str(number) for slot, number in match.numbers.items()}, **match.values} if match else {}
-        assert slots == json.loads(expected["slots"])
+        assert slots == json.loads(slots_text)
+
+
+@pytest.mark.parametrize(
+    "line", ["in: wheather", "en set a timer", "nwo: 2026-11-20T22:43:10", "en | set a timer | timers | extra"]
+)
+def test_line_that_no_test_would_read_is_an_error(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "sentences.txt"
+    table.write_text(f"== a section\ncolumns: skill\n{line}\n")
+    monkeypatch.setattr(sentence_table, "TABLE", table)
+    with pytest.raises(ValueError, match=re.escape(line)):
+        sections()
 
 
 @sentence_cases(answered=False)

@@ -70,6 +70,7 @@ def text_of(events: Sequence[object]) -> str:
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_question_is_answered(code: str) -> None:
     rows = [row for section in sections("weather") for row in section.rows if row[0] == code]
+    assert rows
     assert answers(*[said for _, said, _ in rows], code=code) == [text for _, _, text in rows]
 
 

@@ -96,6 +96,14 @@ def test_max_tokens_ends_answer(server: LlamaServer) -> None:
     assert (finished.reason, finished.completion_tokens) == ("length", 7)
 
 
+def test_cached_tokens_are_counted(server: LlamaServer) -> None:
+    asked(server.url, QUESTION)
+    finished = asked(server.url, QUESTION)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.cached_tokens is not None
+    assert finished.cached_tokens > 0
+
+
 @in_event_loop
 async def test_functions_can_be_offered(server: LlamaServer) -> None:
     """The template does not support functions, so the model answers with text; the server must accept the request."""

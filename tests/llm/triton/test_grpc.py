@@ -543,7 +543,7 @@ def test_closing_client_ends_running_calls() -> None:
     run(test, (Part(b"x"), Wait(10)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_idle_pings_cost_connection_only_if_forbidden() -> None:
     """Forbidden is Triton's default behaviour, and the reason why idle pings are off by default."""
 

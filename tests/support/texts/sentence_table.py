@@ -8,6 +8,8 @@ import pytest
 from support.texts.text_cases import plain_text
 
 TABLE = Path(__file__).with_name("sentences.txt")
+PLACES = ("", "lists", "home", "weather", "answer cache", "answer cache, second turn", "size of a request")
+SITUATIONS = ("now", "set", "rings", "rang")
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class Section:
 
 
 def sections(place: str = "") -> list[Section]:
-    """Returns the sections of a place."""
+    """Returns the sections of a place. Raises ValueError for a line that no test would read."""
     found: list[Section] = []
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if line.startswith("== "):
@@ -47,15 +49,19 @@ def sections(place: str = "") -> list[Section]:
 def _add(section: Section, line: str) -> None:
     cells = [cell.strip() for cell in line.split(" | ")]
     if len(cells) > 1:
+        if len(cells) != 2 + len(section.columns):
+            raise ValueError(f"a row has {len(cells)} cells, but {section.title!r} has other columns: {line}")
         section.rows.append(cells)
         return
     key, _, value = line.partition(": ")
-    if key == "in":
+    if key == "in" and value in PLACES:
         section.place = value
     elif key == "columns":
         section.columns = tuple(value.split(", "))
-    else:
+    elif key in SITUATIONS:
         section.situation[key] = value
+    else:
+        raise ValueError(f"neither a row nor a known key and place: {line}")
 
 
 def case_id(section: Section, row: Sequence[str]) -> str:

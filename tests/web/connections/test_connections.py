@@ -636,6 +636,25 @@ async def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypat
         assert (1 << 19) <= max(held) < (1 << 19) + 24_000 * 2 * 2
 
 
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> None:
+    async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as other:
+        await other.send("session.update", session=TRACED)
+        flooding = [await stack_caller(server) for _ in range(4)]
+        for caller in flooding:
+            for _ in range(10):
+                await caller.send_audio(minute_of_sound(4.0))
+        for turn in range(3):
+            watch = Stopwatch()
+            await other.request_reply("hello")
+            await other.until("response.created", turn + 1)
+            assert watch.undisturbed_s < 0.5
+            await other.until("repartee.trace", turn + 1)
+        for caller in flooding:
+            caller.break_connection()
+
+
 # ---- invalid messages and foreign pages ----
 
 

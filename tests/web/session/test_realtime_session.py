@@ -490,6 +490,18 @@ async def test_commit_before_earlier_transcript_is_another_item() -> None:
     assert len(harness.model.asked) == 1
 
 
+async def test_whole_turn_may_be_sent_at_once() -> None:
+    async with SessionHarness().running() as harness:
+        await harness.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(24_000, 8000, np.int16).tobytes()).decode()
+        await harness.send("input_audio_buffer.append", audio=audio)
+        await harness.send("input_audio_buffer.commit")
+        await harness.send("response.create")
+        await harness.until("response.done")
+        assert harness.at_ms("input_audio_buffer.committed")[0] < 100
+    assert harness.done[0]["status"] == "completed"
+
+
 async def test_recording_of_a_client_that_ends_its_turns_is_taken_at_once() -> None:
     async with SessionHarness().running() as harness:
         await harness.update(audio={"input": {"turn_detection": None}})
