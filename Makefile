@@ -10,7 +10,7 @@ export PYTHON LLM
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
 	@echo "make test     format, lint, types and the tests"
-	@echo "make thorough the long tests: a soak, more browsers, clients of others, tests on Ray"
+	@echo "make thorough the long tests: a soak, whole programs, the wheel, more browsers, clients of others, Docker, Ray"
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
 	@echo "make search   the property tests and those with random faults, with many more examples"
@@ -38,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last, what
 # measures latency alone. All run, whatever the ones before find. Three processes share two cores, and browsers and
 # sound servers fail by themselves now and then: a test that fails is repeated with nothing beside it, and that result
-# counts. Both are printed. `thorough` runs what `test` leaves out: long runs, more browsers and clients of others.
+# counts. Both are printed. `thorough` runs what `test` leaves out: long runs, whole programs, more browsers, clients.
 
 THREE := -n 3 --dist loadfile --no-loadscope-reorder
 WAITING := \(real_time\|calm\)

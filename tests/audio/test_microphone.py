@@ -272,9 +272,9 @@ def test_memory_does_not_grow(silent: bool) -> None:
             frames = line.idle(n * 0.02) if silent else line.push_block(block, n * 0.02)
             assert len(frames) <= 6
 
-    some(0, 500)
     tracemalloc.start()
     try:
+        some(0, 500)
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
         some(500, 1500)
