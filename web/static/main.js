@@ -179,6 +179,7 @@ class Page {
     this._replyLevel.clear();
     this._watchSession(this._session);
     this._history.attach(this._session);
+    this._sendQueuedTextWhenOpen(this._session);
     this._exposeForTests();
     this._session.start();
   }
@@ -250,7 +251,6 @@ class Page {
       }
       this._drawEngines(repartee?.engines);
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
-      this._sendQueuedText();
     });
     on("timers", (timers) => this._timerCard.show(timers));
     on("lists", (lists) => this._listCard.show(lists));
@@ -349,6 +349,11 @@ class Page {
   _reachable(reachable) {
     if (reachable) this._notices.remove("unreachable");
     else if (!this._session) this._notices.problem("unreachable");
+  }
+
+  /** Call it after `History.attach`: the earlier messages of a continued conversation are sent on the same event, before the text. */
+  _sendQueuedTextWhenOpen(session) {
+    session.addEventListener("session", () => this._session === session && this._sendQueuedText());
   }
 
   _sendQueuedText() {

@@ -337,6 +337,7 @@ def test_unheard_text_and_code_are_shown_after_a_reload_and_when_continued(
         page.click("#history .actions button.primary")
         wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code")
         say(page, "change its second line")
+        assert shown(page)[-1] == "It is changed.", "the model got the earlier messages before the new one"
         assert page.inner_text("#transcript .rich pre code").strip() == code
         page.context.close()
 
