@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 from clients.environments import CLIENTS
 from clients.expectations import PAGE, TABLE, expected_answers, features_of, page_with, pinned, rendered, titled
+from clients.hearing import QuestionRecognizer
 from clients.running import CLIENT_PROGRAMS, Client
+from soxr import resample
+from support.servers.session_server import WHAT_TIME, recording
+
+from audio.stt import SegmentId
+from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ
 
 EACH_CLIENT = pytest.mark.parametrize("client", CLIENT_PROGRAMS, ids=lambda client: client.name)
 
@@ -56,3 +62,13 @@ def test_npm_lock_has_hashes_and_no_registry() -> None:
     assert "://" not in json.dumps(packages)
     assert len(packages) > 10
     assert [name for name, package in packages.items() if not package.get("integrity")] == []
+
+
+@pytest.mark.parametrize(("lost_s", "words"), [(0.0, "what time is it"), (0.2, "what time"), (2.0, "")])
+def test_words_are_missing_if_sound_is_missing(lost_s: float, words: str) -> None:
+    sound = resample(recording(WHAT_TIME), REPLY_RATE_HZ, MIC_RATE_HZ)
+    recognizer, segment = QuestionRecognizer(), SegmentId(0)
+    stream = recognizer.open(segment, lambda _interim: None)
+    stream.feed(sound[: MIC_RATE_HZ * 3 // 4])
+    stream.feed(sound[int(MIC_RATE_HZ * (0.75 + lost_s)) :])
+    assert recognizer.transcript_of(segment) == words

@@ -29,3 +29,13 @@ def test_stolen_time_counts_as_waiting(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(stopwatch, "_STAT", stat)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     assert stopwatch.contention_s() == pytest.approx(2.0 + 800 / os.sysconf("SC_CLK_TCK") / 4)
+
+
+@pytest.mark.parametrize(
+    ("step_ns", "times"), [(20, 0.5), (40, 1.0), (80, 2.0)], ids=["half the time", "same time", "double time"]
+)
+def test_slowness_is_measured_by_fixed_work(monkeypatch: pytest.MonkeyPatch, step_ns: float, times: float) -> None:
+    monkeypatch.setattr(stopwatch, "walk", lambda: stopwatch._STEPS * step_ns * 1e-9)
+    assert stopwatch.slowness() == pytest.approx(times)
+    monkeypatch.undo()
+    assert stopwatch.slowness() > 0

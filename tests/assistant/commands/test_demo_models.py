@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from support.models.synthetic_piper import tone_voice
 from support.models.synthetic_whisper import scripted_whisper
+
+from audio.level import audible_onset
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 
@@ -43,3 +47,10 @@ def test_demo_runs_with_faster_whisper_and_piper(tmp_path: Path) -> None:
     assert record["outcome"] == "answered"
     total_ms = sum(share["ms"] for share in record["stages"].values())
     assert total_ms == pytest.approx(record["response_latency_ms"], abs=0.02)
+    sound, rate_hz = soundfile.read(tmp_path / "out" / "demo.wav", dtype="int16")
+    left, right = (np.ascontiguousarray(channel) for channel in sound.T)
+    last, onset = audible_onset(np.ascontiguousarray(left[::-1]), rate_hz), audible_onset(right, rate_hz)
+    assert last is not None
+    assert onset is not None
+    gap_ms = (onset - (len(left) - last)) * 1000 / rate_hz  # from the user's last sound to the first one of the reply
+    assert gap_ms == pytest.approx(record["response_latency_ms"], abs=40)

@@ -220,6 +220,12 @@ def test_yes_writes_only_what_options_choose(file: Path, monkeypatch: pytest.Mon
     assert file.read_text(encoding="utf-8") == '[assistant]\nlanguage = "de"\n'
 
 
+def test_enter_writes_no_value_of_an_environment_variable(file: Path) -> None:
+    environ = {"TTS_ENGINE": "espeak-ng", "ASSISTANT_LANGUAGE": "fr", "TALK_REMEMBER": "true"}
+    run(file, Typist([""] * 5), None, **{f"REPARTEE_{name}": value for name, value in environ.items()})
+    assert not file.exists()
+
+
 def test_options_answer_the_questions(file: Path) -> None:
     found, _ = silent(file, language="de", voice="espeak-ng", llm="skills", remember=True)
     assert (found.assistant.language, found.talk.remember) == ("de", True)

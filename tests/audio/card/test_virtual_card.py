@@ -114,6 +114,16 @@ async def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path
     assert (harness.microphone.overflows, harness.said) == (0, [])
 
 
+def test_comparison_detects_gaps_and_missing_audio() -> None:
+    said = noise(16_000 * 3)
+    gap, half = np.zeros(160, np.int16), len(said) // 2
+    assert share_found(np.concatenate([gap, said]), said, 16_000) == 1.0
+    assert share_found(np.concatenate([gap, said[:half], gap, said[half:]]), said, 16_000) >= 11 / 12
+    assert share_found(np.concatenate([said[: half + 2000], said[half + 2160 :], gap]), said, 16_000) == 11 / 12
+    assert share_found(np.concatenate([said[:half], np.zeros(half, np.int16)]), said, 16_000) == 0.5
+    assert share_found(np.concatenate([noise(half, seed=1), said[half:]]), said, 16_000) == 0.5
+
+
 def test_virtual_card_is_listed(card: VirtualCard) -> None:
     devices = list_devices()
     assert pick(devices, "", "input").name == "default"

@@ -1,4 +1,4 @@
-"""The texts of the page: each language has all of them, and each of them is used."""
+"""The texts of the page: each language has all of them, each of them is used, and no module has its own."""
 
 import ast
 import re
@@ -10,6 +10,41 @@ from support.pages.page_texts import LANGUAGES, TEXTS, table
 
 from assistant.support.notice import TEMPLATES
 from web.app import STATIC
+
+TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/"
+    r'|"(?P<double>(?:\\.|[^"\\\n])*)"'
+    r"|'(?P<single>(?:\\.|[^'\\\n])*)'"
+    r"|`(?P<template>(?:\\.|[^`\\])*)`",
+    re.DOTALL,
+)
+"""A comment or a string; a quote in a regular expression begins none, because these modules escape or avoid them."""
+
+SHOWN = re.compile(r"[^\W\d_]{2,} [^\W\d_]{2,}|^[A-Z][a-z]+\b[^:/-]*$")
+"""Two words, or one with a capital letter."""
+
+NOT_SHOWN = re.compile(
+    r"Error$|^repartee |^(ArrowUp|ArrowDown|Bearer|Content-Type|Authorization|Escape|Enter|Space|Backspace|Home|End)\b"
+)
+"""Names of exceptions, locks, headers and keys."""
+
+WITHOUT_TEXTS = {
+    STATIC / name
+    for name in (
+        "app/service-worker.js",
+        "audio/pcm.js",
+        "audio/resampling-filter.js",
+        "rich-text/markdown-inline.js",
+        "rich-text/tags.js",
+    )
+}
+"""Their sentences are for developers, or they are lists of tags and expressions that parse Markdown."""
+
+SHOWN_AS_NAMES = {"Repartee", "WebSocket", "Esc", "Segmenter", "hey computer", "no recognizer", "noopener noreferrer"}
+BEFORE_CLASSES = re.compile(r"(class: |className = |matchMedia\(|SVG_NAMESPACE = |querySelector(All)?\(|closest\()$")
+CLASS_TERNARY = re.compile(
+    r"^(quiet|first-run|small|none|hint|choice|setting|notice|item|row|turn|visually)\b|needs-session$"
+)
 
 REPORTS = re.compile(r"\b_?(?:Problem|report_problem|report_once|report_failure)$")
 ONLY_IN_TERMINALS = (
@@ -25,6 +60,17 @@ ONLY_IN_TERMINALS = (
 
 def modules() -> Iterator[Path]:
     return (file for file in sorted(STATIC.rglob("*.js")) if file.parent != TEXTS or file.name == "texts.js")
+
+
+def strings(source: str) -> Iterator[tuple[str, str]]:
+    """Returns the strings of a module without their placeholders, each with the code before it."""
+    for token in TOKEN.finditer(source):
+        words = next((group for group in token.groups() if group is not None), None)
+        if words is not None:
+            yield (
+                re.sub(r"\$\{[^{}]*(\{[^{}]*\}[^{}]*)*\}", "", words),
+                source[max(0, token.start() - 40) : token.start()],
+            )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -74,6 +120,28 @@ def test_problems_are_reported_with_a_code() -> None:
 def test_problem_without_a_code_is_found() -> None:
     source = 'self.report_problem(f"{name} failed")\nProblem("late")\nProblem(notice("reply_failed", reason=what))'
     assert reported_literals(source) == [1, 2]
+
+
+def test_modules_show_no_words_of_their_own() -> None:
+    found = [
+        f"{file.relative_to(STATIC)}: {words}"
+        for file in modules()
+        if file not in WITHOUT_TEXTS
+        for words, before in strings(file.read_text(encoding="utf-8"))
+        if SHOWN.search(words)
+        and words not in SHOWN_AS_NAMES
+        and not NOT_SHOWN.search(words)
+        and not BEFORE_CLASSES.search(before)
+        and not CLASS_TERNARY.search(words)
+    ]
+    assert found == []
+
+
+def test_words_in_a_module_are_found() -> None:
+    source = (
+        'a.textContent = "Listen"; /* Not this */ b(`${x({})} too many`, "quiet small", "device-id"); // "Nor this"'
+    )
+    assert [words for words, _ in strings(source) if SHOWN.search(words)] == ["Listen", " too many", "quiet small"]
 
 
 def test_document_names_its_texts() -> None:

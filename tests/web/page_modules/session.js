@@ -2,6 +2,8 @@ import { explainClose, retryDelayMs } from "/static/session/close-reasons.js";
 import { Conversation } from "/static/session/conversation.js";
 import { PushToTalk } from "/static/session/push-to-talk.js";
 import { ConnectionMonitor } from "/static/session/connection-monitor.js";
+import { RealtimeConnection } from "/static/session/realtime-connection.js";
+import { RealtimeSession } from "/static/session/realtime-session.js";
 import { browserProblem, microphoneProblem, PROBLEMS } from "/static/session/problems.js";
 import { conversationOf, messagesOf } from "/static/history/messages.js";
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
@@ -25,6 +27,65 @@ function spoken() {
   conversation.handleEvent({ type: "response.output_audio_transcript.delta", ...response, delta: " past four." });
   conversation.handleEvent({ type: "repartee.words", ...response, words: ["It's", "ten", "past", "four"].map((text, n) => ({ text, start_ms: 200 * n, end_ms: 200 * n + 150 })) });
   return conversation;
+}
+
+/** A socket whose server says only what the check passes to `receive`. */
+class ScriptedSocket {
+  static OPEN = 1;
+  static opened = [];
+  readyState = ScriptedSocket.OPEN;
+  bufferedAmount = 0;
+  sent = [];
+
+  constructor(url) {
+    this.url = url;
+    ScriptedSocket.opened.push(this);
+  }
+
+  send(text) {
+    this.sent.push(JSON.parse(text).type);
+  }
+
+  receive(event) {
+    this.onmessage({ data: JSON.stringify(event) });
+  }
+
+  close() {}
+}
+
+/** Runs a check with scripted sockets, and with a clock and timers that `advance` moves; the delayed calls are only kept. */
+async function withScriptedConnection(check) {
+  const real = { WebSocket, setInterval, clearInterval, setTimeout, clearTimeout };
+  const repeated = new Set();
+  const delayed = new Set();
+  let nowMs = 0;
+  const advance = (ms) => {
+    for (const endMs = nowMs + ms; nowMs < endMs;) {
+      nowMs += 500;
+      for (const call of repeated) call();
+    }
+  };
+  performance.now = () => nowMs; // hides the method of the prototype
+  ScriptedSocket.opened = [];
+  Object.assign(globalThis, {
+    WebSocket: ScriptedSocket,
+    setInterval(call) {
+      repeated.add(call);
+      return call;
+    },
+    clearInterval: (call) => repeated.delete(call),
+    setTimeout(call) {
+      delayed.add(call);
+      return call;
+    },
+    clearTimeout: (call) => delayed.delete(call),
+  });
+  try {
+    await check({ advance, delayed });
+  } finally {
+    delete performance.now;
+    Object.assign(globalThis, real);
+  }
 }
 
 export default () => run({
@@ -281,6 +342,30 @@ export default () => run({
     const awake = new ConnectionMonitor(0);
     same(check(awake, 10, 0, 6000).at(-1).probe, true);
     same([awake.check(60_000, 10, 10).dead, awake.check(60_500, 20, 10).dead], [false, false]); // the computer slept
+  },
+  "a hung server is probed with session.update, then given up and resumed on a new connection"() {
+    return withScriptedConnection(async ({ advance, delayed }) => {
+      const output = Object.assign(new EventTarget(), { duck() {} });
+      const audio = { context: { currentTime: 0, sampleRate: 48_000 }, input: new EventTarget(), output };
+      const session = new RealtimeSession(audio, new RealtimeConnection("http://localhost/v1/realtime"));
+      session.start();
+      const [socket] = ScriptedSocket.opened;
+      socket.onopen();
+      socket.receive({ type: "session.created", session: { repartee: { resume_token: "t" } } });
+      same([session.phase, socket.sent], ["listening", ["session.update"]]);
+      advance(6000);
+      same([session.phase, socket.sent], ["listening", ["session.update", "session.update"]], "probe");
+      socket.receive({ type: "session.updated", session: {} });
+      advance(20_000);
+      same([session.phase, socket.sent.length], ["listening", 2], "answered");
+      session.updateSettings();
+      advance(12_000);
+      await Promise.resolve();
+      same([session.phase, socket.sent.length, socket.onmessage], ["reconnecting", 4, null], "not answered");
+      const [reconnect] = delayed;
+      reconnect();
+      same(new URL(ScriptedSocket.opened[1].url).searchParams.get("resume"), "t");
+    });
   },
   "close codes and errors are distinguished"() {
     const close = (code, reason = "", more = {}) => explainClose({ code, reason, ...more });

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.clocks.virtual_time import run_virtual
 from support.conversations.simulation import ScriptedMicrophone
 
-from assistant.events import Problem, SessionEvent
+from assistant.events import Problem, ReplyStopped, SessionEvent
 from audio.frame import Frame
 from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Pcm, Samples
@@ -133,6 +133,26 @@ async def test_new_connection_does_not_stop_the_reply() -> None:
     harness.lose_connection()
     harness.connect(resumed=True)
     assert "response.cancel" not in kinds(harness.sent())
+
+
+async def test_cancelled_reply_stops_playback() -> None:
+    """The user has interrupted it: the server cancels it and reports what was heard."""
+    harness = ClientHarness()
+    harness.connect()
+    harness.send_reply()
+    assert harness.talk.playback.sounding
+    harness.receive("response.done", response={"id": REPLY, "status": "cancelled"})
+    assert not harness.talk.playback.sounding
+
+
+async def test_key_stops_playback_and_is_reported_as_client() -> None:
+    harness = ClientHarness()
+    harness.connect()
+    harness.send_reply()
+    harness.talk.interrupt()
+    assert not harness.talk.playback.sounding
+    harness.receive("response.done", response={"id": REPLY, "status": "cancelled"})
+    assert [event.reason for event in harness.events if isinstance(event, ReplyStopped)] == ["client"]
 
 
 def typed(events: list[dict[str, Any]]) -> list[str]:

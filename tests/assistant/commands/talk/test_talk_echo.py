@@ -4,9 +4,10 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.programs.talk_app import talking
-from support.sound.virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
+from support.sound.virtual_card import MICROPHONE, SPEAKER, VOICE, Recorder, VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,6 +18,9 @@ pytestmark = [
 
 ECHO_PERCENT = 55
 """PulseAudio's volume is cubic: about -16 dB."""
+
+LOUD = 1500
+"""The echo's peaks reach about 4,500. Without the loopback the microphone is silent."""
 
 LONG = "what can you do"
 """The answer takes 13 s."""
@@ -49,7 +53,9 @@ def long_reply_with_echo(folder: Path, card: VirtualCard, echo: str) -> dict[str
 
 def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: Path) -> None:
     pytest.importorskip("livekit.rtc")
-    record = long_reply_with_echo(tmp_path, card, "cancel")
+    with Recorder(card, MICROPHONE) as recorder:
+        record = long_reply_with_echo(tmp_path, card, "cancel")
+    assert np.abs(recorder.pcm).max() > LOUD, "the echo reaches the microphone"
     assert record["engines"]["echo"] == "cancel"
     assert record["outcome"] == "answered"
 
