@@ -60,7 +60,7 @@ def test_stage_that_was_not_measured_has_no_table() -> None:
 def test_json_has_the_rate_and_its_counts() -> None:
     found = json.loads(as_json(report(HEARD, MISSING)))
     assert found["rows"][0]["wer"] == 0.25
-    assert found["rows"][0]["words"] == {"errors": 3, "said": 12}
+    assert found["rows"][0]["words"] == {"errors": 3, "reference_words": 12}
     assert found["rows"][1]["wer"] is None
     noisy = json.loads(as_json(report(replace(HEARD, words_in_noise=WordErrors(6, 12)))))["rows"][0]
     assert (noisy["wer"], noisy["wer_in_noise"]) == (0.25, 0.5)
