@@ -42,7 +42,7 @@ COMMITTED_FRAMES = 100
 """Frames from the last speech to the commit of a client that ends all turns."""
 
 SCRIPTED_FRAMES = 801
-"""Nothing is scripted at this frame or later."""
+"""Number of frames in which the script may act."""
 
 SILENT_FRAMES = 4000
 """80 s after everything that is scripted: longer than every deadline."""
