@@ -44,6 +44,23 @@ class InterimWords:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    """The user's turn has ended for good, before its words are known. Only where sound alone decides.
+
+    `UserTurnCommitted` or `SpeechDiscarded` follows with the transcript. Until then, the next turns may begin and end.
+
+    Attributes:
+        turn: Number of the turn.
+        at_ms: End of the speech on the microphone's time line.
+        item: The user message, which is in the history without words.
+    """
+
+    turn: int
+    at_ms: float
+    item: UserMessage
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechDiscarded:
     """The speech gave nothing to answer: no words, cleared by the client, or abandoned.
 
@@ -268,7 +285,7 @@ class ListsChanged:
 
 
 SessionEvent = (
-    SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
-    | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent
-    | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
+    SpeechStarted | InterimWords | SpeechEnded | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted
+    | ChunkSpoken | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded
+    | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
 )  # fmt: skip

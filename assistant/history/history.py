@@ -105,6 +105,7 @@ class History:
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
     _last_number: int = 0
     _announced: ItemId | None = None  # id that clients know, of a user message that does not exist yet
+    _placed: dict[int, ItemId] = field(default_factory=dict)  # messages by turn, whose words are not known yet
     _summary: Summary | None = None
     _offered: tuple[SummaryRequest, Summary] | None = None  # a summary that waits for a turn boundary
 
@@ -247,13 +248,29 @@ class History:
 
     # ---- turns ----
 
-    def add_user_text(self, text: str, *, continues: bool = False) -> UserMessage:
-        """Adds the words of the user's turn, or of a part of it, as the announced item.
-
-        Without text, the client ended the turn, or its transcript was lost.
-        """
-        message = UserMessage(self._announced or self.reserve(), text, spoken=True, continues=continues)
+    def place_user_message(self, turn: int) -> UserMessage:
+        """Adds the message of a turn that has ended, as the announced item. Its words follow by `add_user_text`."""
+        message = UserMessage(self._announced or self.reserve(), "", spoken=True)
+        self._placed[turn] = message.id
         self._add_item(message)
+        return message
+
+    def is_placed(self, turn: int) -> bool:
+        """Returns whether the message of this turn is in the history and its words are still unknown."""
+        return turn in self._placed
+
+    def add_user_text(self, text: str, turn: int | None = None, *, continues: bool = False) -> UserMessage:
+        """Adds the words of the user's turn, or of a part of it, as the announced item or to the placed one.
+
+        Without text, the client ended the turn, or its transcript was lost. A placed message that the client has
+        deleted stays deleted.
+        """
+        placed = None if turn is None else self._placed.pop(turn, None)
+        message = UserMessage(placed or self._announced or self.reserve(), text, spoken=True, continues=continues)
+        if placed is None:
+            self._add_item(message)
+        else:
+            self.replace_message(message)
         return message
 
     def add_reply(self, reply_id: ReplyId, transcript: SpokenTranscript) -> ItemId:

@@ -128,9 +128,9 @@ class ReplyManager:
 
     def commit_without_reply(self, effect: CommitWithoutReply) -> None:
         """Adds the turn's words to the history without a reply."""
-        message = self._add_user_text(effect.text, effect.new_text)
+        message = self._add_user_text(effect.turn, effect.text, effect.new_text)
         lost, end_ms = message is None, ms_of_samples(effect.speech_end)
-        message = message or self.history.add_user_text("")
+        message = message or self.history.add_user_text("", effect.turn)
         self.context.on_event(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, message, end_ms, "spoken", answered=False, lost=lost
@@ -140,8 +140,8 @@ class ReplyManager:
             effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock
         )
 
-    def _add_user_text(self, text: str, added: str) -> UserMessage | None:
-        return self.history.add_user_text(added, continues=added != text) if added else None
+    def _add_user_text(self, turn: int, text: str, added: str) -> UserMessage | None:
+        return self.history.add_user_text(added, turn, continues=added != text) if added else None
 
     # ---- the life of a reply ----
 
@@ -207,10 +207,11 @@ class ReplyManager:
         production.gain_db = effects.gain_db
         speech_end_s = None if commit.speech_end is None else self.context.clock.to_loop_s(commit.speech_end)
         self.context.recorder.commit(commit, _now_s(), speech_end_s)
-        message = self._add_user_text(commit.text, commit.new_text)
+        message = self._add_user_text(reply_id.turn, commit.text, commit.new_text)
         lost = message is None and (production.without_words or (commit.submitted and commit.origin == "requested"))
-        if message is None and (production.without_words or commit.submitted):
-            message = self.history.add_user_text("")
+        placed = self.history.is_placed(reply_id.turn)
+        if message is None and (production.without_words or commit.submitted or placed):
+            message = self.history.add_user_text("", reply_id.turn)
         end_ms = None if commit.speech_end is None else ms_of_samples(commit.speech_end)
         self.context.on_event(
             UserTurnCommitted(

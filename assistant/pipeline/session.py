@@ -33,7 +33,7 @@ from typing import assert_never
 
 import numpy as np
 
-from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStarted
+from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted
 from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.delegated_calls import DelegatedCalls
@@ -71,6 +71,8 @@ from assistant.turns.effects import (
     RetractReply,
     StopListeningSound,
     TurnDiscarded,
+    TurnEnded,
+    TurnQueued,
     TurnStarted,
     UnduckReply,
 )
@@ -154,6 +156,7 @@ class Session:
     _ring: RingControl = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
+    _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -429,13 +432,13 @@ class Session:
             case EndSegment():
                 self._audio_input.end(effect)
             case TurnStarted():
-                # Speech also stops trailing replies.
-                if self.turns.settings.voice_interrupts:
-                    self._reply_manager.stop_trailing_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
-                self.on_event(
-                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
-                )
+                self._report_speech(effect)
+            case TurnQueued():
+                self._report_speech(effect)
+            case TurnEnded():
+                item = self.history.place_user_message(effect.turn)
+                self.on_event(SpeechEnded(effect.turn, ms_of_samples(effect.speech_end), item))
             case RecognizerRequest():  # words of a turn, to answer them
                 self._audio_input.transcribe(effect)
             case RequestTranscript():  # words of speech that is not a turn yet, to decide what it is
@@ -495,6 +498,17 @@ class Session:
             case _:
                 assert_never(effect)
 
+    def _report_speech(self, effect: TurnStarted | TurnQueued) -> None:
+        """Reports the start of a turn, unless that was done when it was queued."""
+        if isinstance(effect, TurnStarted) and effect.turn in self._queued_turns:
+            self._queued_turns.remove(effect.turn)
+            return
+        if isinstance(effect, TurnQueued):
+            self._queued_turns.add(effect.turn)
+        if self.turns.settings.voice_interrupts:  # speech also stops trailing replies
+            self._reply_manager.stop_trailing_replies("voice")
+        self.on_event(SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item()))
+
     def _discard_turn(self, effect: TurnDiscarded) -> None:
         """Ends a turn that is not answered."""
         if effect.reason == "called":  # the user said the wake phrase alone
@@ -503,7 +517,9 @@ class Session:
             self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.context.settings.language)))
             self.recorder.event(effect.turn, "error", self._now_s(), NO_WORD_RECOGNIZED)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
-        item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
+        self._queued_turns.discard(effect.turn)
+        reported = self.history.is_placed(effect.turn) or (effect.submitted and self.turns.settings.has_client)
+        item = self.history.add_user_text("", effect.turn) if reported else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:

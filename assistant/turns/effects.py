@@ -41,6 +41,30 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnQueued:
+    """Reports that a user turn has started while an earlier one waits for its transcript.
+
+    `TurnStarted` follows when its segment opens, or `TurnDiscarded`.
+
+    Only where sound alone decides; see `TurnSettings.sound_decides`.
+    """
+
+    turn: int
+    onset: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """Reports that a user turn has ended for good. Its transcript follows, or its failure.
+
+    Only where sound alone decides. Such a turn is in the history from here on, with or without words.
+    """
+
+    turn: int
+    speech_end: Samples
+
+
+@dataclass(frozen=True, slots=True)
 class Transcribe:
     """Requests transcripts of the segment for this attempt, until one has settled or the attempt is dropped.
 
@@ -306,10 +330,10 @@ class IdleTimedOut:
 
 
 DirectEffect = (
-    OpenSegment | EndSegment | CloseSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound
-    | StopListeningSound | EndOfTurn | CommitTurn | CommitWithoutReply | DropAttempt | RetractReply | InterruptReply
-    | HoldPlayback | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided
-    | IdleTimedOut
+    OpenSegment | EndSegment | CloseSegment | TurnStarted | TurnQueued | TurnEnded | RequestTranscript | PrepareReply
+    | PlayListeningSound | StopListeningSound | EndOfTurn | CommitTurn | CommitWithoutReply | DropAttempt
+    | RetractReply | InterruptReply | HoldPlayback | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded
+    | ResumeReply | OverlapDecided | IdleTimedOut
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

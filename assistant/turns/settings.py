@@ -294,6 +294,8 @@ class TurnSettings:
         wake_phrase: Thresholds of the wake phrase.
         silence_is_final: Silence ends a turn for good: speech after it is the next turn, however late the transcript of
             this one arrives. Otherwise the turn continues until its reply is heard.
+        sound_decides: Sound alone begins and ends turns, whatever the recognizer does. Their beginnings and ends are
+            reported at once, also while earlier turns wait for their transcripts. With `silence_is_final` only.
         transcript_stuck_after_s: Wait for the transcript of a turn after which it is given up; None: `stuck_after_s`.
             The recognizer ends every request itself, late on a busy machine.
     """
@@ -320,6 +322,7 @@ class TurnSettings:
     push_to_talk: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)
     wake_phrase: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
     silence_is_final: bool = False
+    sound_decides: bool = False
     transcript_stuck_after_s: float | None = None
 
     @property

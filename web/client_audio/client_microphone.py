@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from assistant.events import SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.events import SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted, UserTurnCommitted
 from audio.errors import AudioError
 from audio.frame import Frame
 from audio.frame_batching import MAX_BATCH_S
@@ -75,6 +75,7 @@ class ClientMicrophone:
             share: Shares the event loop with the other conversations; None: not shared.
         """
         self.batches_silence = False
+        self._open_turn = 0  # the newest turn that has begun
         self.tape: SpeechTape | None = None
         self.noise_reduction: MicrophoneKind | None = None
         self.holds_recording: Callable[[], bool] = lambda: False
@@ -118,9 +119,9 @@ class ClientMicrophone:
     def on_turn_event(self, event: SessionEvent) -> None:
         """Notes whether the user's turn is open: a gap in it may be a stall of the network, and is waited for."""
         match event:
-            case SpeechStarted():
-                self._line.arrivals.in_turn = True
-            case UserTurnCommitted() | SpeechDiscarded():
+            case SpeechStarted(turn):
+                self._open_turn, self._line.arrivals.in_turn = turn, True
+            case SpeechEnded(turn) | UserTurnCommitted(turn) | SpeechDiscarded(turn) if turn >= self._open_turn:
                 self._line.arrivals.in_turn = False
 
     def on_disconnect(self) -> None:

@@ -12,6 +12,7 @@ from assistant.events import (
     ReplyStopped,
     SessionEvent,
     SpeechDiscarded,
+    SpeechEnded,
     SpeechStarted,
     TurnFinished,
     UserTurnCommitted,
@@ -91,7 +92,7 @@ class ClientItems:
                 self._keep_speech(event.turn, event.item, event.speech_end_ms)
                 if event.origin == "resumed" and self._stopped is not None:
                     self._report_heard(self._stopped, continued=True)
-            case SpeechDiscarded():
+            case SpeechEnded() | SpeechDiscarded():
                 self._keep_speech(event.turn, event.item, event.at_ms)
             case ReplyStopped():
                 self._reply_stopped(event)

@@ -43,9 +43,13 @@ def turn_settings(base: TurnSettings, server_profile: ProfileName, config: Sessi
 
 
 def _fixed_silence(base: TurnSettings, silence_ms: float) -> TurnSettings:
-    """Returns settings in which a turn ends after this silence, for good, and its transcript settles no later."""
+    """Returns settings in which sound alone decides: a turn ends after this silence, for good.
+
+    Its transcript settles no later.
+    """
     settled = replace(base.rechecks, settle_ms=min(base.rechecks.settle_ms, silence_ms))
-    return replace(base, hangover_ms=silence_ms, profile=None, rechecks=settled, silence_is_final=True)
+    fixed = replace(base, hangover_ms=silence_ms, profile=None, rechecks=settled)
+    return replace(fixed, silence_is_final=True, sound_decides=True)
 
 
 def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:

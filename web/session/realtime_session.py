@@ -13,6 +13,7 @@ from typing import assert_never
 from assistant.config.turn_settings import ProfileName
 from assistant.events import (
     SessionEvent,
+    SpeechEnded,
     UserTurnCommitted,
 )
 from assistant.pipeline.session import Session
@@ -99,6 +100,7 @@ class RealtimeSession:
     keeper: ConversationKeeper = field(init=False)
     _replies: ClientReplies = field(default_factory=ClientReplies)
     _appended_ms: float = 0.0
+    _ended_turn: int = 0  # the last turn that ended before its transcript
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
@@ -144,14 +146,21 @@ class RealtimeSession:
         self.items.on_event(event)
         self.keeper.record(event)
         event = self._replies.on_event(event)
-        if (
-            isinstance(event, UserTurnCommitted)
-            and event.origin == "spoken"
-            and self.realtime.config.turn_detection is not None
-        ):
-            self._appended_ms = 0.0  # the server has committed it
+        if self.realtime.config.turn_detection is not None and self._commits_input(event):
+            self._appended_ms = 0.0
         self.realtime.on_event(event, reply_request_pending=self.responses.pending)
         self.changed()
+
+    def _commits_input(self, event: SessionEvent) -> bool:
+        """Returns whether the server commits the sound so far."""
+        match event:
+            case SpeechEnded(turn):
+                self._ended_turn = turn
+                return True
+            case UserTurnCommitted(turn, origin="spoken"):
+                return turn > self._ended_turn  # else it was committed when it ended
+            case _:
+                return False
 
     def _send_audio(self, sound_id: SoundId, pcm: Pcm) -> None:
         assert isinstance(sound_id, ReplyId)

@@ -30,6 +30,8 @@ def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, c
     settings = turn_settings(base, profile, config)
     if not gate.interruptible and settings.interrupted_by is InterruptedBy.VOICE:
         settings = replace(settings, interrupted_by=InterruptedBy.WAKE_PHRASE)
+    if gate.phrase is not None:  # only the words show whether speech is a turn
+        settings = replace(settings, sound_decides=False)
     session.turns.settings = settings
     session.history.instructions = config.instructions
     _truncate(session.history, config)

@@ -26,6 +26,7 @@ from assistant.events import (
     SessionEvent,
     SilenceTimedOut,
     SpeechDiscarded,
+    SpeechEnded,
     SpeechStarted,
     TimersChanged,
     TurnFinished,
@@ -323,7 +324,10 @@ class Realtime:
                 begins is it.
         """
         match event:
-            case SpeechStarted() | InterimWords() | SpeechDiscarded() | SilenceTimedOut() | UserTurnCommitted():
+            case (
+                SpeechStarted() | InterimWords() | SpeechEnded() | SpeechDiscarded() | SilenceTimedOut()
+                | UserTurnCommitted()
+            ):  # fmt: skip
                 self._input_events.on_event(event, self.config)
             case ReplyStarted(reply_id):
                 by_origin = self._input_events.was_requested(reply_id.turn) or not self.config.answers

@@ -14,6 +14,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.handlers import idle, user_speaking
 from assistant.turns.handlers.commit import commit_if_ready, give_up, withdraw_request
+from assistant.turns.handlers.queued_turn_start import clear_queued, commit_queued, queue_frame
 from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
 from audio.units import samples_of_s
 
@@ -21,6 +22,7 @@ from audio.units import samples_of_s
 def on_frame(conversation: Conversation, state: AwaitingTranscript, event: FrameProcessed) -> Effects:
     """Waits for the transcript. Speech reopens the turn, unless it has ended for good; then it is queued."""
     turn, settings = state.turn, conversation.settings
+    queued: Effects = ()
     turn.add_frame(event.vad, is_later=state.is_final)
     if event.vad.speaking and not state.is_final:
         conversation.state = UserSpeaking(turn)
@@ -28,10 +30,10 @@ def on_frame(conversation: Conversation, state: AwaitingTranscript, event: Frame
     if not state.is_final and settings.voice_interrupts:
         turn.resume_guard.add_frame(event.position, event.vad, settings)
     if state.is_final and not conversation.settings.ends_by_key:
-        conversation.queued.add_frame(event.position, event.vad, settings)
+        queued = queue_frame(conversation, event.position, event.vad)
     if event.position - state.ended_at < samples_of_s(settings.transcript_limit_s):
-        return ()
-    return give_up(conversation, turn, event.position, "stuck")
+        return queued
+    return (*queued, *give_up(conversation, turn, event.position, "stuck"))
 
 
 def on_transcript(
@@ -54,10 +56,9 @@ def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript
 def on_input_committed(conversation: Conversation, state: AwaitingTranscript, event: InputCommitted) -> Effects:
     """Ends the next turn, if the client has ended this one already. Otherwise this turn cannot be reopened any more."""
     queued = conversation.queued
-    ends_next = state.ended_by is EndedBy.COMMAND or (state.is_final and queued.has_speech)
+    ends_next = state.ended_by is EndedBy.COMMAND or (state.is_final and (queued.has_speech or state.turn.end_reported))
     if ends_next and not conversation.settings.ends_by_key:
-        queued.commit(event.position, conversation.settings)
-        return ()
+        return commit_queued(conversation, event.position)
     conversation.cut_speech(event.position)
     conversation.key_pressed_at = None
     state.turn.mark_certain()
@@ -71,8 +72,7 @@ def on_input_committed(conversation: Conversation, state: AwaitingTranscript, ev
 def on_input_cleared(conversation: Conversation, state: AwaitingTranscript, event: InputCleared) -> Effects:
     """Discards the speech after the turn."""
     if state.is_final and not conversation.settings.ends_by_key:
-        conversation.queued.clear(event.position)
-        return ()
+        return clear_queued(conversation, event.position)
     return idle.on_input_cleared(conversation, state, event)
 
 

@@ -76,12 +76,18 @@ def begin_turn_at(
     segment: SegmentId,
     speech: SpeechCandidate,
     speech_end: Samples,
+    *,
     segment_end: Samples | None = None,
+    queued_number: int | None = None,
 ) -> Effects:
-    """Begins a turn for speech that lasted up to `speech_end`, as far as is known; `segment_end`: see `OpenSegment`."""
-    turn = conversation.open_turn(conversation.next_turn_number(), segment, speech.onset, speech_end)
+    """Begins a turn for speech that lasted up to `speech_end`, as far as is known.
+
+    `segment_end`: see `OpenSegment`. `queued_number`: its number, if `TurnQueued` has reported its start.
+    """
+    number = conversation.next_turn_number() if queued_number is None else queued_number
+    turn = conversation.open_turn(number, segment, speech.onset, speech_end)
     turn.peak_probability = speech.peak_probability
-    return (OpenSegment(segment, speech.onset, segment_end), TurnStarted(turn.number, speech.onset))
+    return (OpenSegment(segment, speech.onset, segment_end), TurnStarted(number, speech.onset))
 
 
 def _request_transcript(conversation: Conversation, state: ConfirmingSpeech, position: Samples) -> Effects:

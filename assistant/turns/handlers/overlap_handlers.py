@@ -32,6 +32,8 @@ def start_overlap(
     """
     settings = conversation.settings
     effects = state.start_overlap(position, vad, segment, settings, segment_end=segment_end)
+    if settings.sound_decides and settings.interrupted_by is InterruptedBy.CLIENT and state.overlap is not None:
+        effects += defer_overlap(conversation, state.overlap)  # a turn after the reply, from its first frame on
     if not settings.voice_interrupts or state.audible or state.overlap is None:
         return (*state.release(), *effects)
     return (*effects, *interrupt_or_retract(conversation, state, state.overlap, position))

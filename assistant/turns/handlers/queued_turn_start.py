@@ -1,18 +1,69 @@
-"""Starts turns that were queued while the transcript of the previous turn was pending. No I/O, no clock."""
+"""Queues speech while the transcript of the previous turn is pending, and starts its turns later. No I/O, no clock.
+
+Where sound alone decides, the queued turns are reported as they begin and end, in order.
+"""
 
 from typing import Literal
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.effects import Effects, InterruptReply, TurnDiscarded
+from assistant.turns.effects import (
+    Effects,
+    InterruptReply,
+    OpenSegment,
+    TurnDiscarded,
+    TurnEnded,
+    TurnQueued,
+    TurnStarted,
+)
 from assistant.turns.handlers import overlap_handlers, user_speaking
 from assistant.turns.handlers.commit import request_answer
 from assistant.turns.handlers.confirming_speech import begin_turn_at
 from assistant.turns.handlers.interruption import begin_turn_from_overlap, defer_overlap
+from assistant.turns.handlers.side_talk import begin_side_talk
+from assistant.turns.state.overlap import Overlap, OverlapStatus
 from assistant.turns.state.queued_turns import QueuedTurn
 from assistant.turns.state.speech_candidate import SpeechCandidate
 from assistant.turns.state.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
 from audio.units import Samples
 from audio.vad import VadResult
+
+
+def queue_frame(conversation: Conversation, position: Samples, vad: VadResult) -> Effects:
+    """Adds a frame after a turn that has ended for good."""
+    conversation.queued.add_frame(position, vad, conversation.settings)
+    return _report(conversation, position) if conversation.settings.sound_decides else ()
+
+
+def commit_queued(conversation: Conversation, position: Samples) -> Effects:
+    """Ends the queued turn for the client."""
+    conversation.queued.commit(position, conversation.settings)
+    return _report(conversation, position) if conversation.settings.sound_decides else ()
+
+
+def clear_queued(conversation: Conversation, position: Samples) -> Effects:
+    """Discards the speech after the turn that has ended."""
+    dropped = conversation.queued.clear(position)
+    if dropped is None or dropped.number is None:
+        return ()
+    return (TurnDiscarded(dropped.number, position, dropped.speech_end, "cleared"),)
+
+
+def _report(conversation: Conversation, position: Samples) -> Effects:
+    """Reports the queued turns that have begun or ended. Gives up the oldest if there are too many."""
+    effects: Effects = ()
+    waiting = conversation.queued.waiting
+    for queued in waiting:
+        if queued.number is None:
+            queued.number = conversation.next_turn_number()
+            if queued.candidate is not None:
+                effects += (TurnQueued(queued.number, queued.candidate.onset),)
+        if queued.submitted_at is not None and not queued.end_reported:
+            queued.end_reported = True
+            effects += (TurnEnded(queued.number, queued.speech_end),)
+    while len(waiting) > conversation.settings.start.max_queued_turns:
+        lost = waiting.popleft()
+        effects += (TurnDiscarded(lost.number or 0, position, lost.speech_end, "stuck"),)
+    return effects
 
 
 def start_queued_turn(conversation: Conversation, position: Samples) -> Effects:
@@ -24,16 +75,44 @@ def start_queued_turn(conversation: Conversation, position: Samples) -> Effects:
     queued = conversation.next_queued_turn()
     # Process all empty ones in this frame, since speech in this frame comes after them.
     while queued is not None and queued.candidate is None:
-        number, submitted = conversation.next_turn_number(), queued.submitted_at is not None
+        number, submitted = queued.number or conversation.next_turn_number(), queued.submitted_at is not None
         effects += (TurnDiscarded(number, position, queued.speech_end, "no words", submitted),)
         queued = conversation.next_queued_turn()
     if queued is None or queued.candidate is None:
         return effects
-    if isinstance(state, Replying):
+    if isinstance(state, Replying) and queued.number is not None:
+        effects += _start_reported(conversation, state, queued, queued.candidate, queued.number)
+    elif isinstance(state, Replying):
         effects += _start_during_reply(conversation, state, position, queued, queued.candidate)
     else:
-        effects += begin_turn_at(conversation, queued.segment, queued.candidate, queued.speech_end, queued.submitted_at)
+        effects += begin_turn_at(
+            conversation,
+            queued.segment,
+            queued.candidate,
+            queued.speech_end,
+            segment_end=queued.submitted_at,
+            queued_number=queued.number,
+        )
     return effects + _end_if_submitted(conversation, position, queued)
+
+
+def _start_reported(
+    conversation: Conversation, state: Replying, queued: QueuedTurn, speech: SpeechCandidate, number: int
+) -> Effects:
+    """Starts a turn whose start was reported: it interrupts the reply, or is transcribed beside it."""
+    state.overlap = overlap = Overlap(queued.segment, speech.onset, queued.speech_end, OverlapStatus.DEFERRED)
+    overlap.turn, overlap.peak_probability = number, speech.peak_probability
+    released = state.release()
+    started = (
+        OpenSegment(queued.segment, speech.onset, queued.submitted_at),
+        TurnStarted(number, speech.onset),
+    )
+    ended = queued.submitted_at is not None
+    if conversation.settings.voice_interrupts or (ended and not queued.ended_by_silence):
+        begun = begin_turn_from_overlap(conversation, overlap)
+        return (*released, InterruptReply(state.reply_id), *started, *begun)
+    beside = begin_side_talk(conversation, overlap, end_reported=queued.end_reported) if ended else ()
+    return (*released, *started, *beside)
 
 
 def _start_during_reply(
@@ -58,7 +137,7 @@ def _end_if_submitted(conversation: Conversation, position: Samples, queued: Que
     if queued.submitted_at is None or not isinstance(state, UserSpeaking):
         return ()
     turn = state.turn
-    turn.speech_end = queued.speech_end
+    turn.speech_end, turn.end_reported = queued.speech_end, queued.end_reported
     if queued.ended_by_silence:
         return user_speaking.end_turn(conversation, turn, position, EndedBy.FINAL_SILENCE)
     turn.submitted = True

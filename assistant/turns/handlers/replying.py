@@ -18,6 +18,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.handlers import idle, overlap_handlers, user_speaking
 from assistant.turns.handlers.interruption import begin_turn_from_overlap, dismiss_overlap, stop_reply
+from assistant.turns.handlers.queued_turn_start import clear_queued, commit_queued, queue_frame
 from assistant.turns.handlers.replies import answer_turn_of_reply
 from assistant.turns.state.overlap import Overlap, OverlapStatus
 from assistant.turns.state.states import ConfirmingSpeech, Idle, Replying, UserSpeaking
@@ -30,6 +31,8 @@ def on_frame(conversation: Conversation, state: Replying, event: FrameProcessed)
     overlap = state.overlap
     if overlap is None:
         effects = _on_frame_without_overlap(conversation, state, event.position, event.vad)
+    elif overlap.has_ended:
+        effects = (*state.stop_ducking(), *queue_frame(conversation, event.position, event.vad))
     else:
         effects = overlap_handlers.on_frame(conversation, state, overlap, event.position, event.vad)
     if conversation.state is not state or state.overlap is not overlap:
@@ -73,7 +76,8 @@ def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnde
     overlap = state.overlap
     if overlap is None:
         return answer_turn_of_reply(conversation, event.position)
-    if overlap.pause is not None and _is_unreported(overlap) and conversation.settings.voice_interrupts:
+    is_open = overlap.pause is not None and _is_unreported(overlap)
+    if is_open and conversation.settings.voice_interrupts and not conversation.settings.sound_decides:
         conversation.state = ConfirmingSpeech(overlap.to_candidate())
         return state.unduck()
     return (*state.unduck(), *begin_turn_from_overlap(conversation, overlap))
@@ -88,6 +92,8 @@ def on_input_committed(conversation: Conversation, state: Replying, event: Input
     """Ends the turn of the overlap for the client. It interrupts the reply, unless that is to play to its end."""
     if state.overlap is None:
         return idle.on_input_committed(conversation, state, event)
+    if state.overlap.has_ended:
+        return commit_queued(conversation, event.position)
     interrupted: Effects = ()
     if not event.after_current_reply:
         conversation.repeat_unheard_announcement(state)
@@ -100,7 +106,9 @@ def on_input_committed(conversation: Conversation, state: Replying, event: Input
 
 
 def on_input_cleared(conversation: Conversation, state: Replying, event: InputCleared) -> Effects:
-    """Discards the overlap."""
+    """Discards the overlap, or the speech after it if it has ended for good."""
+    if state.overlap is not None and state.overlap.has_ended:
+        return clear_queued(conversation, event.position)
     idle.on_input_cleared(conversation, state, event)
     return () if state.overlap is None else dismiss_overlap(conversation, state, event.position, event.position)
 

@@ -5,7 +5,7 @@ interrupts, the turn is committed during the reply and answered after it.
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.effects import CloseSegment, CommitWithoutReply, Effects, TurnStarted
+from assistant.turns.effects import CloseSegment, CommitWithoutReply, Effects, EndSegment, TurnStarted
 from assistant.turns.events import FinalTranscript, TranscriptFailed
 from assistant.turns.handlers.interruption import dismiss_overlap, interrupt_or_retract
 from assistant.turns.state.overlap import Overlap
@@ -26,14 +26,24 @@ def request_transcript_after_pause(
     if requested or position - overlap.speech_end < samples_of_ms(settings.hangover_ms):
         return ()
     started: Effects = ()
+    if overlap.turn is None:
+        overlap.turn = conversation.next_turn_number()
+        started = (TurnStarted(overlap.turn, overlap.onset),)
+    if settings.sound_decides:
+        conversation.queued.mark_cut(overlap.speech_end)
+        started += (EndSegment(overlap.segment, Samples(max(overlap.segment, position))),)
+    return (*started, *begin_side_talk(conversation, overlap))
+
+
+def begin_side_talk(conversation: Conversation, overlap: Overlap, *, end_reported: bool = False) -> Effects:
+    """Requests the transcript of speech that has ended beside the reply. Its turn was reported."""
+    settings, turn = conversation.settings, overlap.side_talk
     if turn is None:
-        if overlap.turn is None:
-            overlap.turn = conversation.next_turn_number()
-            started = (TurnStarted(overlap.turn, overlap.onset),)
-        turn = overlap.side_talk = UserTurn(overlap.turn, overlap.segment, overlap.onset, overlap.speech_end)
+        turn = overlap.side_talk = UserTurn(overlap.turn or 0, overlap.segment, overlap.onset, overlap.speech_end)
+        turn.end_reported = end_reported
         # Speech that may not interrupt is committed unanswered: no reply to it is prepared during this reply.
         turn.answering = Answering.of(due=False, automatic=settings.answers and not overlap.is_deferred)
-    return (*started, turn.begin_attempt(overlap.speech_end))
+    return (*turn.report_end(settings), turn.begin_attempt(overlap.speech_end))
 
 
 def on_transcript(conversation: Conversation, state: Replying, event: FinalTranscript | TranscriptFailed) -> Effects:

@@ -26,6 +26,8 @@ from audio.vad import VadResult
 
 def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProcessed) -> Effects:
     """Makes attempts in pauses, and ends the turn when the policy says so."""
+    if state.turn.end_reported:  # it ended during a reply
+        return _end_by_silence(conversation, state.turn, event.position, EndedBy.FINAL_SILENCE)
     state.turn.add_frame(event.vad)
     if event.vad.speaking:
         return on_speech(conversation, state.turn, event.position, event.vad)
@@ -42,7 +44,7 @@ def on_speech(conversation: Conversation, turn: UserTurn, position: Samples, vad
         dropped = turn.drop_attempt("went on")
         conversation.state = AwaitingTranscript(turn, position, ended_by)
         conversation.queued.mark_cut(position)
-        ended = end_segment(conversation, turn, position)
+        ended = (*end_segment(conversation, turn, position), *turn.report_end(settings))
         return (*stopped, *dropped, *ended, turn.begin_attempt(position, "settled"), EndOfTurn(turn.number))
     if vad.possible_end is not None:
         turn.speech_end = vad.possible_end
@@ -60,14 +62,22 @@ def _on_silence(conversation: Conversation, turn: UserTurn, position: Samples, v
     effects = turn.speculate(position, settings)
     if ended_by is None:
         return effects + _attend_pause(conversation, turn, position, vad)
+    return effects + _end_by_silence(conversation, turn, position, ended_by)
+
+
+def _end_by_silence(conversation: Conversation, turn: UserTurn, position: Samples, ended_by: EndedBy) -> Effects:
+    """Ends the turn after the silence timeout."""
+    effects: Effects = ()
     if turn.attempt is None:
         effects += (turn.begin_attempt(turn.speech_end),)
     elif turn.attempt.foreseen_until is not None:
         effects += (turn.confirm_foreseen(turn.attempt),)
     conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     if ended_by is EndedBy.FINAL_SILENCE:
-        conversation.queued.mark_cut(position)
-        effects += end_segment(conversation, turn, position)
+        sound_decides = conversation.settings.sound_decides
+        if not turn.end_reported:  # else the queue has speech after it
+            conversation.queued.mark_cut(turn.speech_end if sound_decides else position)
+        effects += (*end_segment(conversation, turn, position), *turn.report_end(conversation.settings))
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))
 
 
@@ -84,10 +94,11 @@ def end_turn(conversation: Conversation, turn: UserTurn, position: Samples, ende
     """Ends the turn at once, even if speech continues."""
     turn.resume_guard = ResumeGuard()
     conversation.state = state = AwaitingTranscript(turn, position, ended_by)
+    reported = turn.report_end(conversation.settings)
     if conversation.settings.ends_by_key and turn.attempt is not None and turn.attempt.settled:
         return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))  # reuse the settled attempt
     dropped = turn.drop_attempt("went on")
-    return (*dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
+    return (*reported, *dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
 
 
 def end_segment(conversation: Conversation, turn: UserTurn, position: Samples) -> Effects:

@@ -31,7 +31,8 @@ class TurnEndPolicy:
         timeout_ms = settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
         if position - turn.speech_end < samples_of_ms(timeout_ms):
             return None
-        turn.resume_guard.add_frame(position, vad, settings)
-        if turn.resume_guard.holds:
-            return None
+        if not settings.sound_decides:
+            turn.resume_guard.add_frame(position, vad, settings)
+            if turn.resume_guard.holds:
+                return None
         return EndedBy.FINAL_SILENCE if settings.silence_is_final else EndedBy.SILENCE

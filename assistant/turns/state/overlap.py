@@ -103,6 +103,11 @@ class Overlap:
         return self.status is OverlapStatus.DEFERRED
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it is a turn that has ended for good: later speech is the next one."""
+        return self.side_talk is not None and self.side_talk.end_reported
+
+    @property
     def transcript_requested_at(self) -> Samples | None:
         """Time at which the transcript of the current pause was requested; None if it was not."""
         return None if self.pause is None else self.pause.transcript_requested_at

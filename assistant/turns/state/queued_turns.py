@@ -5,7 +5,7 @@ a second for the transcript.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assistant.turns.settings import TurnSettings
 from assistant.turns.state.speech_candidate import SpeechCandidate
@@ -26,6 +26,8 @@ class QueuedTurn:
         submitted_at: Where the client, or final silence, ended it; None if it is open.
         ended_by_silence: Silence ended it, not the client.
         reply_requested: A reply to it was requested.
+        number: The number of the turn, if its start was reported; else None.
+        end_reported: `TurnEnded` has reported its end.
     """
 
     segment: SegmentId
@@ -35,6 +37,8 @@ class QueuedTurn:
     submitted_at: Samples | None = None
     ended_by_silence: bool = False
     reply_requested: bool = False
+    number: int | None = None
+    end_reported: bool = False
 
 
 @dataclass(slots=True)
@@ -58,23 +62,25 @@ class QueuedTurns:
         open_turn = self.open_turn
         if not vad.speaking:
             if open_turn is not None:
-                open_turn.speech_end = max(vad.boundary, open_turn.speech_end)
+                open_turn.speech_end = _speech_end(open_turn, vad, settings)
                 if settings.silence_is_final and position - open_turn.speech_end >= samples_of_ms(settings.hangover_ms):
                     self._end_by_silence(open_turn, position, settings)
             elif self._rest is not None:
                 self._end_rest(vad.boundary, settings)
-        elif vad.boundary < self._cut:
+        elif vad.boundary < self._cut and open_turn is None:
             self._rest = (self._rest or SpeechCandidate(self._cut, position)).with_frame(
                 position, self._cut, vad, settings.start
             )
+            if settings.sound_decides and position - self._cut >= samples_of_ms(settings.start.min_continued_speech_ms):
+                self._end_rest(position, settings)  # it begins a turn although it continues
         elif open_turn is None or open_turn.candidate is None:
             candidate = SpeechCandidate(vad.boundary, position).with_frame(position, vad.boundary, vad, settings.start)
             self._add_turn(QueuedTurn(self._segment(vad.boundary, settings), candidate, position), settings)
         else:
-            open_turn.candidate, open_turn.speech_end = (
-                open_turn.candidate.with_frame(position, vad.boundary, vad, settings.start),
-                position,
-            )
+            speech = open_turn.candidate.with_frame(position, vad.boundary, vad, settings.start)
+            if settings.sound_decides:  # pauses below the silence timeout belong to the turn
+                speech = replace(speech, onset=open_turn.candidate.onset)
+            open_turn.candidate, open_turn.speech_end = speech, position
 
     def commit(self, position: Samples, settings: TurnSettings) -> None:
         """Ends the open turn for the client. Without speech it adds an empty one."""
@@ -87,17 +93,18 @@ class QueuedTurns:
 
     def _end_by_silence(self, queued: QueuedTurn, position: Samples, settings: TurnSettings) -> None:
         """Ends the open turn, or drops it if the VAD did not confirm its speech."""
-        if queued.candidate is not None and queued.candidate.is_confirmed(settings.start):
+        confirmed = queued.candidate is not None and queued.candidate.is_confirmed(settings.start)
+        if settings.sound_decides or confirmed:
             queued.submitted_at, queued.ended_by_silence = position, True
         else:
             self.waiting.pop()
-        self.mark_cut(position)
+        self.mark_cut(queued.speech_end if settings.sound_decides else position)
 
-    def clear(self, position: Samples) -> None:
-        """Drops the open turn for the client."""
-        if self.open_turn is not None:
-            self.waiting.pop()
+    def clear(self, position: Samples) -> QueuedTurn | None:
+        """Drops the open turn for the client, and returns it; None if there is none."""
+        dropped = None if self.open_turn is None else self.waiting.pop()
         self.mark_cut(position)
+        return dropped
 
     def request_reply(self) -> bool:
         """Requests a reply to the last turn with speech that the client ended.
@@ -123,7 +130,8 @@ class QueuedTurns:
             counts = queued.candidate is not None and (
                 include_unconfirmed or queued.candidate.is_confirmed(settings.start)
             )
-            if queued.submitted_at is not None or (counts and (include_rest or not queued.continues_cut)):
+            reported = queued.number is not None
+            if reported or queued.submitted_at is not None or (counts and (include_rest or not queued.continues_cut)):
                 return queued
         return None
 
@@ -147,7 +155,15 @@ class QueuedTurns:
         return SegmentId(max(self._cut, onset - samples_of_ms(settings.pre_roll_ms), 0))
 
     def _add_turn(self, queued: QueuedTurn, settings: TurnSettings) -> None:
-        if len(self.waiting) >= settings.start.max_queued_turns:
+        if len(self.waiting) >= settings.start.max_queued_turns and not settings.sound_decides:
             self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return
         self.waiting.append(queued)
+
+
+def _speech_end(queued: QueuedTurn, silence: VadResult, settings: TurnSettings) -> Samples:
+    """Returns the end of the speech of an open turn before a silent frame."""
+    onset = Samples(0) if queued.candidate is None else queued.candidate.onset
+    if settings.sound_decides and silence.boundary > onset:
+        return silence.boundary
+    return max(silence.boundary, queued.speech_end)

@@ -15,6 +15,7 @@ from assistant.turns.effects import (
     StopListeningSound,
     Transcribe,
     TurnDiscarded,
+    TurnEnded,
 )
 from assistant.turns.events import (
     AbandonReason,
@@ -92,6 +93,7 @@ class UserTurn:
         peak_probability: The highest speech probability of its frames.
         evidence: How much of it was certainly speech.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
+        end_reported: `TurnEnded` has reported its end.
     """
 
     number: int
@@ -114,6 +116,7 @@ class UserTurn:
     peak_probability: float = 0.0
     evidence: SpeechEvidence = field(default_factory=SpeechEvidence)
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
+    end_reported: bool = False
 
     @property
     def will_be_answered(self) -> bool:
@@ -154,6 +157,13 @@ class UserTurn:
         """Notes that the user goes on after a pause. Stops the listening sound of the pause."""
         attended, self.pause_attended, self.sounds_unfinished = self.pause_attended, False, False
         return (StopListeningSound(self.number),) if attended else ()
+
+    def report_end(self, settings: TurnSettings) -> Effects:
+        """Reports that it has ended for good, where sound alone decides. Once."""
+        if not settings.sound_decides or self.end_reported:
+            return ()
+        self.end_reported = True
+        return (TurnEnded(self.number, self.speech_end),)
 
     # ---- attempts ----
 

@@ -1,6 +1,6 @@
 """Property tests: invariants of turn taking under any order of events."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from random import Random
 
@@ -66,6 +66,7 @@ class Drawn:
         mutes: Spans in which the microphone is muted.
         stirs: Spans of silence with a possible onset.
         murmurs: Whether all speech is at the background level.
+        sound_decides: Whether a client has chosen a fixed silence.
     """
 
     stretches: Spans
@@ -89,6 +90,7 @@ class Drawn:
     stirs: Spans = field(default_factory=list)
     sure: list[float] = field(default_factory=lambda: [1.0])
     murmurs: bool = False
+    sound_decides: bool = False
 
     def performance(self) -> Performance:
         """Returns the conversation, to be performed."""
@@ -135,6 +137,8 @@ class Drawn:
             interrupted_by=self.interrupted_by,
             answers=self.answers,
             has_client=self.ends in {"client", "manual"},
+            silence_is_final=self.sound_decides and self.ends == "client",
+            sound_decides=self.sound_decides and self.ends == "client",
             rechecks=RecheckThresholds(settle_ms=self.settle_ms),
             overlap=OverlapThresholds(words_after_ms=self.words_after_ms, first_word_until_ms=2 * self.words_after_ms),
         )
@@ -175,6 +179,7 @@ conversations = st.builds(
     stirs=spans(6, 20),
     sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
     murmurs=st.booleans(),
+    sound_decides=st.booleans(),
 )
 
 
@@ -197,6 +202,7 @@ def test_invariants_hold_for_any_session(drawn: Drawn) -> None:
     assert not session.ducked, "left ducked"
     assert session.held is None, "left held"
     turns = {reply_id.turn for reply_id in session.ended} | set(session.outcome)
+    turns |= {*session.queued_turns, *session.ended_turns}
     assert turns == set(session.outcome), "a turn was lost"
 
 
@@ -267,7 +273,8 @@ any_settings = st.builds(
     interrupted_by=st.sampled_from(InterruptedBy),
     answers=st.booleans(),
     has_client=st.booleans(),
-)
+    silence_is_final=st.booleans(),
+).map(lambda settings: replace(settings, sound_decides=settings.silence_is_final))
 
 
 @given(st.lists(st.tuples(events, st.none() | any_settings), max_size=60), any_settings)

@@ -30,6 +30,8 @@ from assistant.turns.effects import (
     ResumeReply,
     RetractReply,
     TurnDiscarded,
+    TurnEnded,
+    TurnQueued,
     TurnStarted,
     UnduckReply,
 )
@@ -74,6 +76,8 @@ class EffectChecks(World):
         held: The reply whose first sound is delayed.
         confirmed: Turn and plain words of all transcripts other than drafts.
         requested: The transcripts that were requested and neither arrived nor were dropped.
+        queued_turns: The turns whose start was reported before their segment opened.
+        ended_turns: The turns whose end was reported, in order.
     """
 
     live: dict[ReplyId, str] = field(default_factory=dict, kw_only=True)
@@ -87,6 +91,8 @@ class EffectChecks(World):
     held: ReplyId | None = field(default=None, kw_only=True)
     confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
     requested: set[ReplyId] = field(default_factory=set, kw_only=True)
+    queued_turns: list[int] = field(default_factory=list, kw_only=True)
+    ended_turns: list[int] = field(default_factory=list, kw_only=True)
 
     def handle(self, event: ReportedEvent) -> SessionEffects:
         """Passes an event to the adapter, and performs and checks the effects."""
@@ -154,6 +160,14 @@ class EffectChecks(World):
             case TurnStarted():
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
+            case TurnQueued():
+                assert effect.turn not in self.outcome, "started a turn that is over"
+                assert effect.turn > max(self.queued_turns, default=0), "turns were reported out of order"
+                self.queued_turns.append(effect.turn)
+            case TurnEnded():
+                assert effect.turn not in self.outcome, "ended a turn that is over"
+                assert effect.turn > max(self.ended_turns, default=0), "a turn's end was reported late or twice"
+                self.ended_turns.append(effect.turn)
             case RecognizerRequest():
                 assert effect.reply_id not in self.live
                 assert effect.reply_id not in self.ended, "used an id twice"

@@ -91,3 +91,25 @@ async def test_client_secret_of_a_transcription_session(tmp_path: Path) -> None:
             events = await until(connection, COMPLETED)
             check_no_replies(events, engine_loader)
             assert events[-1].transcript == "what time is it"
+
+
+async def test_dead_recognizer_delays_no_commit_of_fixed_silence(tmp_path: Path) -> None:
+    async with (
+        a_server(tmp_path) as (server, engine_loader),
+        AsyncOpenAI(base_url=server.openai, api_key="none") as client,
+        client.realtime.connect(extra_query={"intent": "transcription"}) as connection,
+    ):
+        detection: Any = {"type": "server_vad", "silence_duration_ms": 350}
+        await connection.session.update(
+            session={"type": "transcription", "audio": {"input": {"turn_detection": detection}}}
+        )
+        await until(connection, "session.updated")
+        engine_loader.recognizers[-1].delay_ms = 60_000.0
+        await speak(connection)
+        await speak(connection)
+        events = await until(connection, "input_audio_buffer.committed")
+        events += await until(connection, "input_audio_buffer.committed")
+    kinds = [event.type.rpartition(".")[2] for event in events if event.type.startswith("input_audio_buffer.")]
+    assert kinds == ["speech_started", "speech_stopped", "committed"] * 2
+    stops = [event.audio_end_ms for event in events if event.type == "input_audio_buffer.speech_stopped"]
+    assert stops == [pytest.approx(600, abs=40), pytest.approx(2200, abs=40)]

@@ -2,9 +2,17 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import assert_never
 
-from assistant.events import InterimWords, SilenceTimedOut, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.events import (
+    InterimWords,
+    SilenceTimedOut,
+    SpeechDiscarded,
+    SpeechEnded,
+    SpeechStarted,
+    UserTurnCommitted,
+)
 from assistant.history.items import Item, ItemId, UserMessage
 from web.wire.incoming.commands import CommitInput
 from web.wire.items.item_order import ItemOrder
@@ -69,6 +77,21 @@ class StableTranscript:
         return joint + " ".join(new)
 
 
+@dataclass(frozen=True, slots=True)
+class _PendingTranscript:
+    """A spoken item that the client knows and whose transcript is pending.
+
+    Attributes:
+        item: The item.
+        spoken_ms: Length of its speech.
+        stable: What was sent of its transcript.
+    """
+
+    item: ItemId
+    spoken_ms: float
+    stable: StableTranscript | None
+
+
 class InputEvents:
     """Sends events about the user's speech and turns.
 
@@ -86,6 +109,7 @@ class InputEvents:
         self._announced = False  # the speech was reported to the client
         self._last_turn: UserTurnCommitted | None = None
         self._stable: StableTranscript | None = None  # of the speech of a transcription session
+        self._pending: dict[int, _PendingTranscript] = {}  # by turn, oldest first
         self.inserted_before_ms: Callable[[float], float] | None = None
         self.logprobs: Callable[[str], list[JsonObject] | None] = lambda _text: None
 
@@ -95,7 +119,7 @@ class InputEvents:
 
     def on_event(
         self,
-        event: SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
+        event: SpeechStarted | InterimWords | SpeechEnded | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
         config: SessionConfig,
     ) -> None:
         """Sends the events for an event of the session."""
@@ -105,8 +129,10 @@ class InputEvents:
             case InterimWords(text, rough):
                 self._tell_interim(text, config)
                 if config.extensions.events:
-                    item_id = self._speech.item if self._speech else None
+                    item_id = self._transcribed_item
                     self._outbox.add_event("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
+            case SpeechEnded():
+                self._end_speech(event, config)
             case SpeechDiscarded():
                 self._discard_speech(event, config)
             case SilenceTimedOut():
@@ -118,11 +144,21 @@ class InputEvents:
 
     def _tell_interim(self, text: str, config: SessionConfig) -> None:
         """Sends the words of a transcription session that will not change any more."""
-        if config.kind != "transcription" or not config.transcription or self._speech is None:
+        item = self._transcribed_item
+        if config.kind != "transcription" or not config.transcription or item is None:
             return
-        if self._stable is None:
-            self._stable = StableTranscript(config.transcription_delay)
-        self._tell_delta(self._speech.item, self._stable.add_interim(text))
+        pending = next(iter(self._pending.values()), None)
+        stable = self._stable if pending is None else pending.stable
+        if stable is None and pending is None:
+            self._stable = stable = StableTranscript(config.transcription_delay)
+        if stable is not None:
+            self._tell_delta(item, stable.add_interim(text))
+
+    @property
+    def _transcribed_item(self) -> ItemId | None:
+        """The item that the recognizer works on: turns are transcribed one after the other."""
+        pending = next(iter(self._pending.values()), None)
+        return pending.item if pending is not None else self._speech.item if self._speech is not None else None
 
     def _tell_delta(self, item: ItemId, delta: str) -> None:
         if delta:
@@ -147,7 +183,33 @@ class InputEvents:
             self._outbox.add_event("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
+    def _end_speech(self, ended: SpeechEnded, config: SessionConfig) -> None:
+        """Sends the events of a turn whose transcript follows."""
+        known = self._extension_fields(config, ended.at_ms)
+        is_current = self._speech is not None and self._speech.turn == ended.turn
+        speech = self._stop(ended.at_ms, known, config) if is_current else None
+        self._add_spoken(ended.item, speech, ended.at_ms, known)
+        spoken_ms = 0.0 if speech is None else max(0.0, ended.at_ms - speech.at_ms)
+        stable = self._stable or (StableTranscript(config.transcription_delay) if is_current else None)
+        self._pending[ended.turn], self._stable = _PendingTranscript(ended.item.id, spoken_ms, stable), None
+
+    def _tell_pending(
+        self, pending: _PendingTranscript, item: UserMessage, config: SessionConfig, *, lost: bool, why: str
+    ) -> None:
+        """Sends the transcript of a turn that has ended before."""
+        current, self._stable = self._stable, pending.stable
+        self._tell_transcript(item, config, pending.spoken_ms, lost=lost)
+        self._stable = current
+        if not item.text and not lost and config.extensions.events:
+            self._outbox.add_event("repartee.nothing_said", {"item_id": item.id, "why": why})
+
     def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig) -> None:
+        pending = self._pending.pop(nothing.turn, None)
+        if pending is not None:
+            item = nothing.item or UserMessage(pending.item, "", spoken=True)
+            lost = nothing.reason == "stuck"
+            self._tell_pending(pending, item, config, lost=lost, why=nothing.reason)
+            return
         known = self._extension_fields(config, nothing.at_ms)
         speech = self._stop(nothing.at_ms, known, config)
         if nothing.item is not None:
@@ -179,6 +241,10 @@ class InputEvents:
         self._last_turn = turn
         known = self._extension_fields(config, turn.speech_end_ms)
         item = turn.item
+        pending = self._pending.pop(turn.turn, None)
+        if pending is not None and isinstance(item, UserMessage):
+            self._tell_pending(pending, item, config, lost=turn.lost, why="no words")
+            return
         spoken = item if isinstance(item, UserMessage) and item.spoken else None
         speech = (
             self._stop(turn.speech_end_ms, known, config) if turn.origin == "spoken" or spoken is not None else None

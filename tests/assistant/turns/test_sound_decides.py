@@ -1,0 +1,193 @@
+"""Tests of turns that sound alone begins and ends, with a recognizer that may never answer."""
+
+from dataclasses import replace
+
+from support.turns.turn_scene import FIRST, Scene, at, commit_of, during_reply
+
+from assistant.turns.effects import (
+    CommitWithoutReply,
+    EndSegment,
+    InterruptReply,
+    OpenSegment,
+    TurnDiscarded,
+    TurnEnded,
+    TurnQueued,
+    TurnStarted,
+)
+from assistant.turns.events import InputCleared, InputCommitted, ReplyEnded, ReplyId
+from assistant.turns.settings import InterruptedBy, TurnSettings
+from assistant.turns.state.states import Phase
+from audio.stt import SegmentId
+
+FIXED = TurnSettings(hangover_ms=500, has_client=True, silence_is_final=True, sound_decides=True)
+UNINTERRUPTED = replace(FIXED, interrupted_by=InterruptedBy.CLIENT)
+
+
+def reports(scene: Scene) -> list[tuple[str, int, float]]:
+    """Returns what was reported of turns: the kind, the number, and the onset or end in ms."""
+    found = []
+    for effect in scene.effects:
+        match effect:
+            case TurnStarted(turn, onset):
+                found.append(("started", turn, onset / 16))
+            case TurnQueued(turn, onset):
+                found.append(("queued", turn, onset / 16))
+            case TurnEnded(turn, end):
+                found.append(("ended", turn, end / 16))
+    return found
+
+
+def pending_turn(settings: TurnSettings = FIXED) -> Scene:
+    """Returns a scene at 1200 ms in which a turn waits for its transcript."""
+    scene = Scene(settings)
+    scene.silence(300)
+    scene.speech(400)
+    scene.silence(500)
+    assert reports(scene) == [("started", 1, 300), ("ended", 1, 700)]
+    scene.effects.clear()
+    return scene
+
+
+def test_first_frame_of_unlikely_speech_begins_turn() -> None:
+    scene = Scene(FIXED)
+    scene.silence(300)
+    assert TurnStarted(1, at(300)) in scene.uncertain_speech(20, 0.51)
+
+
+def test_short_word_of_low_probability_ends_after_the_silence() -> None:
+    scene = Scene(FIXED)
+    scene.silence(300)
+    scene.uncertain_speech(80, 0.51)
+    assert TurnEnded(1, at(380)) not in scene.silence(480)
+    ended = scene.silence(20)
+    assert TurnEnded(1, at(380)) in ended
+    assert EndSegment(SegmentId(0), at(880)) in ended
+
+
+def test_pause_shorter_than_the_silence_belongs_to_the_turn() -> None:
+    scene = Scene(FIXED)
+    scene.speech(400)
+    scene.silence(480)
+    scene.speech(200)
+    scene.silence(600)
+    assert reports(scene) == [("started", 1, 0), ("ended", 1, 1080)]
+
+
+def test_possible_onset_does_not_delay_the_end() -> None:
+    scene = Scene(FIXED)
+    scene.speech(400)
+    scene.silence(400)
+    assert TurnEnded(1, at(400)) in scene.possible_onset(100)
+
+
+def test_speech_while_transcript_is_pending_is_reported_at_once() -> None:
+    scene = pending_turn()
+    scene.uncertain_speech(100)
+    scene.silence(480)
+    assert reports(scene) == [("queued", 2, 1200)]
+    scene.silence(20)
+    assert reports(scene) == [("queued", 2, 1200), ("ended", 2, 1300)]
+
+
+def test_pause_of_queued_turn_belongs_to_it() -> None:
+    scene = pending_turn()
+    scene.speech(200)
+    scene.silence(480)
+    scene.speech(200)
+    scene.silence(500)
+    assert reports(scene) == [("queued", 2, 1200), ("ended", 2, 2080)]
+
+
+def test_late_transcripts_are_committed_in_order() -> None:
+    scene = pending_turn(replace(FIXED, answers=False))
+    for _ in range(2):
+        scene.speech(400)
+        scene.silence(500)
+    scene.effects.clear()
+    for turn, text in enumerate(("one", "two", "three"), start=1):
+        scene.transcript(ReplyId(turn, 1), text)
+        scene.silence(20)
+    commits = [(effect.turn, effect.text) for effect in scene.effects if isinstance(effect, CommitWithoutReply)]
+    assert commits == [(1, "one"), (2, "two"), (3, "three")]
+    assert [kind for kind, _, _ in reports(scene)] == ["started", "started"], "the ends were reported before"
+
+
+def test_queued_speech_interrupts_reply_to_late_transcript() -> None:
+    scene = pending_turn()
+    scene.speech(400)
+    assert commit_of(scene.transcript(FIRST, "what time is it")).text == "what time is it"
+    assert InterruptReply(FIRST) in scene.speech(20)
+    scene.silence(500)
+    assert reports(scene) == [("queued", 2, 1200), ("started", 2, 1200), ("ended", 2, 1620)]
+
+
+def test_turn_without_words_is_discarded_after_its_end() -> None:
+    scene = pending_turn()
+    (discarded,) = [effect for effect in scene.transcript(FIRST, "") if isinstance(effect, TurnDiscarded)]
+    assert (discarded.turn, discarded.reason) == (1, "no words")
+
+
+def test_oldest_of_too_many_pending_turns_is_given_up() -> None:
+    scene = pending_turn()
+    for _ in range(FIXED.start.max_queued_turns + 1):
+        scene.speech(200)
+        scene.silence(500)
+    assert [turn for kind, turn, _ in reports(scene) if kind == "ended"] == list(range(2, 11))
+    lost = [(effect.turn, effect.reason) for effect in scene.effects if isinstance(effect, TurnDiscarded)]
+    assert lost == [(2, "stuck")]
+
+
+def test_cleared_queued_speech_is_discarded() -> None:
+    scene = pending_turn()
+    scene.speech(200)
+    assert scene.handle(InputCleared(at(1400))) == (TurnDiscarded(2, at(1400), at(1400), "cleared"),)
+
+
+def test_client_commits_queued_speech() -> None:
+    scene = pending_turn()
+    scene.speech(200)
+    assert scene.handle(InputCommitted(at(1400))) == (TurnEnded(2, at(1400)),)
+
+
+def test_empty_commit_while_transcript_is_pending_is_a_turn_of_its_own() -> None:
+    scene = pending_turn()
+    assert scene.handle(InputCommitted(at(1200))) == (TurnEnded(2, at(1200)),)
+    scene.transcript(FIRST, "all of it")
+    assert TurnDiscarded(2, at(1220), at(1200), "no words", submitted=True) in scene.silence(20)
+
+
+def test_overlong_turn_goes_on_as_the_next_one_at_once() -> None:
+    scene = Scene(replace(FIXED, max_turn_s=1.0))
+    scene.speech(1400)
+    scene.silence(500)
+    assert reports(scene) == [("started", 1, 0), ("ended", 1, 1000), ("queued", 2, 1000), ("ended", 2, 1400)]
+
+
+def test_speech_during_uninterrupted_reply_is_reported_from_its_first_frame() -> None:
+    scene, _ = during_reply(UNINTERRUPTED)
+    scene.effects.clear()
+    start_ms = scene.now_ms
+    assert TurnStarted(2, at(start_ms)) in scene.uncertain_speech(20)
+    scene.silence(500)
+    scene.speech(200)
+    scene.silence(500)
+    end_ms = start_ms + 720
+    expected = [("started", 2, start_ms), ("ended", 2, start_ms + 20), ("queued", 3, end_ms - 200)]
+    assert reports(scene) == [*expected, ("ended", 3, end_ms)]
+    commit = [effect for effect in scene.transcript(ReplyId(2, 1), "one") if isinstance(effect, CommitWithoutReply)]
+    assert [effect.text for effect in commit] == ["one"]
+    opened = [effect for effect in scene.silence(20) if isinstance(effect, OpenSegment)]
+    assert [effect.onset for effect in opened] == [at(end_ms - 200)]
+    assert scene.phase() is Phase.REPLYING
+
+
+def test_turn_that_ended_during_reply_is_answered_after_it() -> None:
+    scene, reply = during_reply(UNINTERRUPTED)
+    scene.speech(400)
+    scene.silence(600)
+    scene.handle(ReplyEnded(at(scene.now_ms), reply))
+    scene.speech(400)
+    scene.silence(500)
+    assert [turn for kind, turn, _ in reports(scene) if kind == "ended"] == [1, 2, 3]
+    assert scene.phase() is Phase.AWAITING_TRANSCRIPT
+    assert commit_of(scene.transcript(ReplyId(2, 1), "and now")).text == "and now"
