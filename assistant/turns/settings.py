@@ -60,6 +60,14 @@ class TurnStartThresholds:
     confirm_after_ms: float = 400.0
     """Amount of low-probability speech in ms, above 0, that confirms a candidate."""
 
+    background_certain_ms: float = 100.0
+    """Amount of certain speech in ms that confirms a candidate which is so far no louder than the background; the two
+    values above do not (docs/lab/vad.md, "Turn onset"). 0: they do."""
+
+    background_certain_share: float = 0.6
+    """Share, 0..1, of such speech that must be certain. Voices of a coffee shop reach 0.42, see
+    `words/speech_evidence.py`."""
+
     max_gap_ms: float = 400.0
     """Longest silence in ms between two unconfirmed onsets that are joined. The first word of a turn may be soft."""
 

@@ -115,6 +115,9 @@ _OLD_NAMES = {"hear": "frames", "partial": "interim", "judged": "estimate", "ask
 _OLD_VALUES = {"mhm": "backchannel", "aside": "side-talk", "begin": "beginning", "asked": "requested"}
 """Names of entries, and values of interim transcripts, in traces of schema 1 and 2, with the present ones."""
 
+_FORMER: dict[str, dict[str, Any]] = {"start": {"background_certain_ms": 0.0}}
+"""Thresholds by group with the values that traces had before they recorded them."""
+
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 """Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
 
@@ -289,7 +292,8 @@ def settings_of(entry: dict[str, object]) -> TurnSettings:
         if isinstance(value, dict):
             group = _GROUPS[name]
             names = {each.name for each in fields(group)}
-            known[name] = group(**{key: each for key, each in value.items() if key in names})
+            recorded = {key: each for key, each in value.items() if key in names}
+            known[name] = group(**(_FORMER.get(name, {}) | recorded if recorded else {}))
     return TurnSettings(**known)  # type: ignore[arg-type]
 
 

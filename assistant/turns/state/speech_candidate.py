@@ -1,7 +1,8 @@
 """Tracks speech onsets that are not confirmed yet. Pure.
 
 Short noises (a train, a dish) also open the VAD, but with a low probability. For a voice the probability is high about
-30 ms later (docs/lab/vad.md). The candidate waits for that without added latency, because the audio is kept. If it ends
+30 ms later (docs/lab/vad.md). The candidate waits for that without added latency, because the audio is kept. Speech no
+louder than the background, as other voices of the room are, has to be certain for longer. If a candidate ends
 unconfirmed, as a short "quit" may, its transcript decides.
 """
 
@@ -25,6 +26,8 @@ class SpeechCandidate:
         peak_probability: The highest speech probability of its frames.
         transcript_requested: It has ended, and its transcript was requested.
         segment: The segment that is transcribed for it; None if there is none.
+        certain_ms: The amount of certain speech.
+        is_background: It is so far no louder than the background.
     """
 
     onset: Samples
@@ -33,6 +36,8 @@ class SpeechCandidate:
     peak_probability: float = 0.0
     transcript_requested: bool = False
     segment: SegmentId | None = None
+    certain_ms: float = 0.0
+    is_background: bool = False
 
     def with_frame(
         self, position: Samples, onset: Samples, vad: VadResult, thresholds: TurnStartThresholds
@@ -44,12 +49,21 @@ class SpeechCandidate:
         joined = self.is_confirmed(thresholds) or position - self.onset <= samples_of_ms(thresholds.max_span_ms)
         joined = joined and onset - self.voiced_until < samples_of_ms(thresholds.max_gap_ms)
         before = self if joined else SpeechCandidate(onset, position)
+        probability = speech_probability(vad)
         return SpeechCandidate(
-            before.onset, position, before.speech_ms + FRAME_MS, max(before.peak_probability, speech_probability(vad))
+            before.onset,
+            position,
+            before.speech_ms + FRAME_MS,
+            max(before.peak_probability, probability),
+            certain_ms=before.certain_ms + FRAME_MS * (probability >= thresholds.certain_speech),
+            is_background=vad.background_level,
         )
 
     def is_confirmed(self, thresholds: TurnStartThresholds) -> bool:
         """Returns whether it is confirmed as speech."""
+        if self.is_background and thresholds.background_certain_ms > 0:
+            least_ms = max(thresholds.background_certain_ms, thresholds.background_certain_share * self.speech_ms)
+            return self.certain_ms >= least_ms
         certain = self.peak_probability >= thresholds.certain_speech
         return certain or self.speech_ms >= thresholds.confirm_after_ms
 

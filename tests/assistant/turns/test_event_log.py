@@ -246,6 +246,11 @@ def test_trace_without_thresholds_has_the_current_ones() -> None:
     assert settings_of({"hangover_ms": 400.0, "start": {"not_yet": 1}}) == TurnSettings()
 
 
+def test_trace_without_thresholds_of_background_speech_is_replayed_without_them() -> None:
+    recorded = settings_of({"start": {"certain_speech": 0.8}})
+    assert recorded.start == TurnStartThresholds(certain_speech=0.8, background_certain_ms=0.0)
+
+
 AUTO = EndsTurn.AUTO
 
 

@@ -159,3 +159,35 @@ def test_announcement_waits_for_candidate() -> None:
     assert scene.uncertain_speech(300, 0.6) == ()
     scene.requested_transcript("", scene.silence(380))
     assert commit_of(scene.silence(20))
+
+
+def test_background_speech_begins_turn_once_certain_for_longer() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert scene.background_speech(80) == ()
+    assert TurnStarted(1, at(1000)) in scene.background_speech(20)
+
+
+def test_voices_of_a_room_begin_no_turn_without_words() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    for _ in range(20):
+        assert scene.background_speech(60, 0.6) == ()
+        assert scene.background_speech(40, 0.8) == ()
+    assert scene.requested_transcript("the", scene.silence(160), low_confidence=True) != ()
+    scene.silence(1000)
+    assert scene.phase() is Phase.IDLE
+
+
+def test_speech_that_gets_louder_than_the_background_begins_turn_at_once() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert scene.background_speech(40) == ()
+    assert TurnStarted(1, at(1000)) in scene.speech(20)
+
+
+def test_short_background_word_begins_turn_by_its_transcript() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.background_speech(300, 0.7)
+    assert scene.requested_transcript("Quit.", scene.silence(160)) == (TurnStarted(1, at(1000)),)

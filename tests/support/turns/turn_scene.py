@@ -85,9 +85,9 @@ class Scene:
         """Adds speech frames that are louder than the silence before."""
         return self._add_frames(ms, speaking=True, probability=probability, above_noise=True)
 
-    def background_speech(self, ms: float) -> SessionEffects:
-        """Adds certain speech frames that are no louder than the background."""
-        return self._add_frames(ms, speaking=True, background=True)
+    def background_speech(self, ms: float, probability: float = 1.0) -> SessionEffects:
+        """Adds speech frames that are no louder than the background."""
+        return self._add_frames(ms, speaking=True, probability=probability, background=True)
 
     def _add_frames(
         self,
