@@ -21,6 +21,10 @@ ONSET_WINDOWS = 15
 SUSTAINED_WINDOWS = 8
 """Number of loud windows among them that make an onset (80 ms): clicks, breaths and earcons are not speech."""
 
+SOFT_START_DB = -12.0
+SOFT_START_MS = 300
+"""Level and length of a soft start: soft enough to speak on, and over before the first word ends."""
+
 _WINDOWS_PER_S = 100
 
 _ACTIVE_RANGE_DB = 30.0
@@ -116,6 +120,35 @@ class OnsetFinder:
             return
         first = next(i for i, was_loud in enumerate(self._recent) if was_loud)
         self._onset = (self._windows - len(self._recent) + first) * self._window
+
+
+class SoftStart:
+    """Raises the level of a stream of sound from `SOFT_START_DB` to 0 dB, from its first audible sample on.
+
+    Not thread-safe.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        """Creates the ramp for int16 audio at `rate_hz`."""
+        self._length = rate_hz * SOFT_START_MS // 1000
+        self._done: int | None = None  # samples of the ramp so far; None before the first audible sample
+
+    def apply(self, pcm: Pcm) -> Pcm:
+        """Returns the next samples, softened as far as they belong to the ramp."""
+        if self._done == self._length:
+            return pcm
+        begin = 0
+        if self._done is None:
+            audible = np.flatnonzero(np.abs(pcm.astype(np.int32)) >= AUDIBLE_RMS * FULL_SCALE)
+            if not audible.size:
+                return pcm
+            begin, self._done = int(audible[0]), 0
+        end = min(pcm.size, begin + self._length - self._done)
+        steps = (self._done + np.arange(end - begin)) / self._length
+        softened = pcm.copy()
+        softened[begin:end] = np.rint(pcm[begin:end] * 10 ** (SOFT_START_DB * (1 - steps) / 20))
+        self._done += end - begin
+        return softened
 
 
 def gain_for(target_dbfs: float, pcm: Pcm, rate_hz: int = REPLY_RATE_HZ) -> float:

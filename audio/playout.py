@@ -1,4 +1,4 @@
-"""Buffers a reply for the loudspeaker: bounded queue, ducking, fades, and a count of the played samples."""
+"""Buffers a reply for the loudspeaker: bounded queue, ducking, holds, fades, and a count of the played samples."""
 
 import math
 from dataclasses import dataclass
@@ -73,6 +73,7 @@ class Playout:
         self._underruns = 0
         self._fade_in_at = _FADE_SAMPLES  # progress of the fade-in after an underrun
         self._empty_samples = 0  # an underrun if the reply continues, otherwise its end
+        self._held = False
         self._gain = self._gain_target = 1.0
         self._gain_step = 0.0
 
@@ -89,7 +90,7 @@ class Playout:
             self.close(self._sound)
         self._sound = sound_id
         self._open = True
-        self._ended = self._finished = False
+        self._ended = self._finished = self._held = False
         self._pulled = self._underruns = self._empty_samples = 0
         self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
@@ -158,6 +159,28 @@ class Playout:
         """Restores full volume over 20 ms."""
         self._ramp_to(1.0)
 
+    def hold(self) -> None:
+        """Stops the open reply at its current sample; the next 5 ms fade out to avoid a click."""
+        if not self._open or self._held:
+            return
+        self._held = True
+        if self._pulled and not self._empty_samples:
+            faded_samples = min(_FADE_SAMPLES, self._queued)
+            self._tail[:] = 0
+            self._tail[:faded_samples] = (
+                self._queue[(self._head + np.arange(faded_samples)) % len(self._queue)]
+                * _fade(faded_samples)
+                * self._fade_in_gain
+                * self._gain
+            )
+            self._tail_at = 0
+
+    def release(self) -> None:
+        """Continues a held reply from the same sample, with a fade-in of 5 ms."""
+        if self._held:
+            self._held = False
+            self._fade_in_at = 0 if self._pulled else self._fade_in_at
+
     # The device ----------------------------------------------------------------------------------------------
 
     def pull(self, n: int) -> Pcm:
@@ -173,13 +196,13 @@ class Playout:
         first: int = min(n, _FADE_SAMPLES - self._tail_at)
         block[:first] = self._tail[self._tail_at : self._tail_at + first]
         self._tail_at += first
-        taken = self._fill(block[first:]) if self._open else 0
+        taken = self._fill(block[first:]) if self._open and not self._held else 0
         self._note(first, taken, n)
         return block
 
     def missed(self, n: int) -> None:
         """Notes that the device played n samples of silence without a pull: an underrun if a reply was playing."""
-        if self._open and self._pulled and not self._finished:
+        if self._open and self._pulled and not self._finished and not self._held:
             self._empty_samples += n
 
     def _fill(self, into: Pcm) -> int:
@@ -239,7 +262,7 @@ class Playout:
             self._empty_samples = 0
         self._pulled += taken
         ending = self._open and self._ended and not self._queued and not self._finished
-        if self._open and self._pulled and not self._ended and not self._finished:
+        if self._open and self._pulled and not self._ended and not self._finished and not self._held:
             self._empty_samples += n - first - taken
         self._finished = self._finished or ending
         self.last = None
@@ -248,7 +271,7 @@ class Playout:
 
     def _fade_out(self) -> None:
         """Makes a fade-out of the next 5 ms of the queue if the reply is sounding."""
-        if not self._pulled or self._empty_samples:
+        if not self._pulled or self._empty_samples or self._held:
             return
         taken = self._take(self._tail)
         self._amplify(self._tail)

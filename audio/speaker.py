@@ -63,6 +63,14 @@ class Speaker(Protocol):
         """Restores full volume within 20 ms."""
         ...
 
+    def hold(self) -> None:
+        """Stops the open reply where it is, within 5 ms, until `release` or the next `open`."""
+        ...
+
+    def release(self) -> None:
+        """Continues a held reply from the same sample."""
+        ...
+
     async def run(self) -> None:
         """Plays until it is cancelled. Raises AudioError if the device fails."""
         ...
@@ -133,6 +141,14 @@ class QueuedSpeaker:
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
         self._mixer.unduck()
+
+    def hold(self) -> None:
+        """See `Speaker.hold`."""
+        self._mixer.hold()
+
+    def release(self) -> None:
+        """See `Speaker.release`."""
+        self._mixer.release()
 
     def chime(self, pcm: Pcm) -> None:
         """Plays a short sound, int16 (n,) at 24 kHz, at most 2 s, when no reply plays. It is not part of a reply."""

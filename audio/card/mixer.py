@@ -23,8 +23,8 @@ most, which is 200 blocks."""
 class CardMixer:
     """A `Playout` filled by the event loop and read by a card's thread, under a lock.
 
-    The lock is held for microseconds: to copy at most two seconds of audio in, or one block out. `close` and `duck`
-    take effect with the next block, because no later block is prepared in advance.
+    The lock is held for microseconds: to copy at most two seconds of audio in, or one block out. `close`, `duck` and
+    `hold` take effect with the next block, because no later block is prepared in advance.
 
     Only one stream is served at a time. During a device switch two streams call, and an abandoned one calls until it is
     closed. If both pulled from a reply, it would be torn into pieces.
@@ -69,6 +69,16 @@ class CardMixer:
         """See `Playout.unduck`."""
         with self._lock:
             self._playout.unduck()
+
+    def hold(self) -> None:
+        """See `Playout.hold`."""
+        with self._lock:
+            self._playout.hold()
+
+    def release(self) -> None:
+        """See `Playout.release`."""
+        with self._lock:
+            self._playout.release()
 
     def chime(self, pcm: Pcm) -> None:
         """Plays a sound as soon as no reply plays; replaces one that is still playing."""

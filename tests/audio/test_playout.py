@@ -233,6 +233,36 @@ def test_underrun_needs_audio_on_both_sides() -> None:
     assert playout.counts.underruns == 1
 
 
+def test_held_reply_continues_from_same_sample_without_click() -> None:
+    playout = Playout()
+    playout.open(A)
+    playout.offer(A, np.arange(10_000, 20_000, dtype=np.int16))
+    playout.pull(240)
+    playout.hold()
+    held = playout.pull(480).copy().astype(int)
+    assert held[0] == 10_240
+    assert np.abs(np.diff(held)).max() <= 10_400 / FADE + 2
+    assert not held[FADE:].any()
+    assert playout.last is None
+    playout.release()
+    after = playout.pull(480).copy().astype(int)
+    assert np.abs(np.diff(after)).max() <= 10_400 / FADE + 2
+    assert (after[FADE:] == np.arange(10_240 + FADE, 10_720)).all()
+    assert playout.counts == Counts(A, ReplySamples(720), 0), "a hold is no underrun"
+
+
+def test_closed_reply_stays_silent_after_a_hold() -> None:
+    playout = Playout()
+    playout.open(A)
+    playout.offer(A, level(1000))
+    playout.hold()
+    assert not playout.pull(240).any(), "nothing of it was played yet"
+    assert playout.close(A) == 0
+    playout.open(B)
+    playout.offer(B, level(1000))
+    assert (playout.pull(240) == 1000).all(), "the next reply is not held"
+
+
 def test_duck_and_unduck_are_ramps_of_20_ms() -> None:
     playout = Playout()
     playout.open(A)

@@ -54,6 +54,7 @@ class _Playback:
     ended: bool = False
     finished: bool = False
     ducked: bool = False
+    held: bool = False
     kept: deque[tuple[int, Pcm]] = field(default_factory=deque)  # sent pieces that may have been lost on the way
 
     def heard(self, now_s: float) -> int:
@@ -160,6 +161,7 @@ class ClientSpeaker:
             self._move_up(playing)
             return played
         if playing.finished:
+            self.release()
             self.unduck()  # otherwise the client drops the ducked audio
         self._playing = None
         self._changed.set()
@@ -177,13 +179,32 @@ class ClientSpeaker:
         """See `Speaker.duck`. The client lowers the volume."""
         if self._playing is not None:
             self._playing.ducked = True
-            self.on_duck(self._playing.sound_id, True)
+            if not self._playing.held:
+                self.on_duck(self._playing.sound_id, True)
 
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
         if self._playing is not None and self._playing.ducked:
             self._playing.ducked = False
-            self.on_duck(self._playing.sound_id, False)
+            if not self._playing.held:
+                self.on_duck(self._playing.sound_id, False)
+
+    def hold(self) -> None:
+        """See `Speaker.hold`. What was sent cannot be held: the client lowers its volume, and gets no more."""
+        playing = self._playing
+        if playing is not None and not playing.held and playing.sent:
+            playing.held = True
+            if not playing.ducked:
+                self.on_duck(playing.sound_id, True)
+
+    def release(self) -> None:
+        """See `Speaker.release`."""
+        playing = self._playing
+        if playing is not None and playing.held:
+            playing.held = False
+            self._changed.set()
+            if not playing.ducked:
+                self.on_duck(playing.sound_id, False)
 
     async def run(self) -> None:
         """Reports the played position to the conversation until cancelled."""
@@ -294,6 +315,8 @@ class ClientSpeaker:
         """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""
         if self._disconnected_s is not None:
             return AWAY_TICK_S
+        if playing.held:
+            return TICK_S
         now_s = _loop_s()
         unheard = playing.sent - playing.expected(now_s) + round(self._before_s(now_s) * REPLY_RATE_HZ)
         ahead = self._ahead_samples if self.paces else OWN_PLAYOUT_AHEAD_SAMPLES

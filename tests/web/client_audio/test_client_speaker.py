@@ -132,6 +132,23 @@ async def test_end_after_all_was_played_is_reported_at_once() -> None:
     assert client.finished_at_ms == pytest.approx([1550], abs=21)
 
 
+async def test_held_reply_is_lowered_at_client_and_sent_no_further() -> None:
+    async with open_reply() as client:
+        ducks: list[bool] = []
+        client.speaker.on_duck = lambda _, lower: ducks.append(lower)
+        playing = asyncio.create_task(play(client, 3000))
+        await client.at(300)
+        client.speaker.hold()
+        client.speaker.duck()
+        sent_ms = client.sent_ms
+        await client.at(500)
+        client.speaker.release()
+        assert (client.sent_ms, ducks) == (sent_ms, [True]), "it is still ducked"
+        client.speaker.unduck()
+        assert await playing
+        assert (client.sent_ms, ducks) == (heard(3000 / 24), [True, False])
+
+
 async def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 500)
