@@ -113,6 +113,7 @@ class Recorder:
         if self.busy_machine is not None:
             self.busy_machine.begin_turn()
         trace = self._trace(turn)
+        trace.go_on(onset_s)
         if trace.speech_start_s is None:
             trace.speech_start_s = onset_s
         if self._segment is not None:
@@ -268,10 +269,10 @@ class Recorder:
         )
 
     def retract(self, reply_id: ReplyId, now_s: float) -> None:
-        """Records that a committed reply was retracted before a word of it was heard. Its turn continues."""
+        """Records that a committed reply was retracted, because the user went on. Its turn continues."""
         trace = self._trace(reply_id.turn)
         trace.drop(reply_id.attempt)
-        trace.playout_start_s = trace.committed_attempt = trace.no_latency_reason = None
+        trace.withdraw(now_s)
         trace.event("retracted", now_s, f"attempt {reply_id.attempt}")
 
     def event(self, turn: int, name: EventName, at_s: float, detail: str = "") -> None:

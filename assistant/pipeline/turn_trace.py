@@ -178,6 +178,8 @@ class TurnTrace:
     endpoint_s: float | None = None
     input_ended_s: float | None = None  # when the key was released or the client ended the turn
     playout_start_s: float | None = None
+    withdrawn_s: tuple[float, float] | None = None  # when a withdrawn reply became audible, and when it ended
+    overlap_s: float | None = None
     committed_attempt: int | None = None
     no_latency_reason: str | None = None
     error: str | None = None
@@ -211,6 +213,19 @@ class TurnTrace:
     def event(self, name: EventName, at_s: float, detail: str = "") -> None:
         """Adds an event. `detail` never contains what was said."""
         self._events.append((name, at_s, detail))
+
+    def withdraw(self, now_s: float) -> None:
+        """Notes that the reply is withdrawn, because the user went on. `go_on` follows."""
+        audible_s = self.playout_start_s
+        self.withdrawn_s = None if audible_s is None or audible_s >= now_s else (audible_s, now_s)
+        self.playout_start_s = self.committed_attempt = self.no_latency_reason = None
+
+    def go_on(self, onset_s: float) -> None:
+        """Adds how long the withdrawn reply was audible beside the speech that began at `onset_s`."""
+        if self.withdrawn_s is not None:
+            audible_s, ended_s = self.withdrawn_s
+            self.overlap_s = (self.overlap_s or 0.0) + max(0.0, ended_s - max(audible_s, onset_s))
+            self.withdrawn_s = None
 
     def stages(self) -> dict[Stage, StageShare]:
         """Returns the latency breakdown of the committed attempt; {} where there is no latency."""
@@ -266,6 +281,7 @@ class TurnTrace:
             words=None if assistant_words is None else TracedWords(self.user_words, assistant_words),
             turn_events_before=turn_events.before,
             turn_events=turn_events.entries,
+            overlap_ms=None if self.overlap_s is None else self.overlap_s * 1000,
         )
 
     def _traced_spans(self, line: ConversationTimeline) -> list[TracedSpan]:

@@ -171,6 +171,11 @@ class TurnRecord:
         "share of the machine's processors that other programs used, 0..1, if they kept it busy during the turn; "
         "null: they did not",
     ] = None
+    overlap_ms: Annotated[
+        float | None,
+        "how long a reply was audible beside the speech of a user who went on after a pause, until it was withdrawn; "
+        "null: none was",
+    ] = None
     tracing: Annotated[
         dict[str, str],
         "names that the client gave in `session.tracing`: workflow_name, group_id, metadata (JSON); absent without any",

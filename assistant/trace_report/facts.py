@@ -67,6 +67,7 @@ class TurnFacts(NamedTuple):
         voicing_ms: Time the TTS engine took to synthesize it.
         last_ms: Time of the last known event, on the conversation's clock.
         busy_others: Share of the processors that other programs used, if they kept the machine busy; else None.
+        overlap_ms: Time for which a reply that was withdrawn was audible beside the user's speech; else None.
     """
 
     outcome: str
@@ -99,6 +100,7 @@ class TurnFacts(NamedTuple):
     voicing_ms: float
     last_ms: float
     busy_others: float | None
+    overlap_ms: float | None
 
 
 class Try(NamedTuple):
@@ -192,6 +194,7 @@ def facts_of(record: Record) -> TurnFacts:
         voicing_ms=sum([answer["voice_ms"] for answer in answers]),
         last_ms=events.last_ms,
         busy_others=record.get("busy_others"),
+        overlap_ms=record.get("overlap_ms"),
     )
 
 

@@ -84,6 +84,7 @@ class Figures:
             `later` count
             the other turns.
         cut_ins: Replies that began before the user had finished, of all that were begun.
+        overlaps: Time for which replies were audible beside the user's speech, in the turns that were talked over.
         interruptions: Interrupted replies, of all that were begun.
         failures: Turns with an error, of all turns.
         apologies: Response latency of failed turns, which no other figure counts.
@@ -102,6 +103,7 @@ class Figures:
     later: Proportion | None
     tail: SlowTurns | None
     cut_ins: Proportion | None
+    overlaps: Spread | None
     interruptions: Proportion | None
     failures: Proportion | None
     apologies: Spread | None
@@ -131,6 +133,7 @@ class Tally:
     _ahead: "array[float]" = field(default_factory=floats)
     _hidden: "array[float]" = field(default_factory=floats)
     _busy_others: "array[float]" = field(default_factory=floats)
+    _overlaps: "array[float]" = field(default_factory=floats)
     _outcomes: Counter[str] = field(default_factory=Counter)
     _counts: Counter[str] = field(default_factory=Counter)
     _wasted_model_ms: float = 0.0
@@ -155,6 +158,8 @@ class Tally:
             self._apologies.append(facts.apology_ms)
         if facts.busy_others is not None:
             self._busy_others.append(facts.busy_others)
+        if facts.overlap_ms is not None:
+            self._overlaps.append(facts.overlap_ms)
         self._count(facts)
         if facts.answered_by:
             self._endpoints[facts.answered_by].add_turn(facts, facts.model_ms)
@@ -197,6 +202,7 @@ class Tally:
         self._ahead += later._ahead
         self._hidden += later._hidden
         self._busy_others += later._busy_others
+        self._overlaps += later._overlaps
         self._outcomes.update(later._outcomes)
         self._counts.update(later._counts)
         self._wasted_model_ms += later._wasted_model_ms
@@ -231,6 +237,7 @@ class Tally:
             later=share(later, int(latency.size)),
             tail=self._tail(),
             cut_ins=share(self._counts["cut_ins"], given),
+            overlaps=spread(ordered(self._overlaps)),
             interruptions=share(self._counts["interrupted"], given),
             failures=share(self._counts["failed"], turns),
             apologies=spread(ordered(self._apologies)),

@@ -169,6 +169,12 @@ def _people(figures: Figures) -> Iterator[str]:
     ):
         if share is not None:
             yield f"{title:<16}  {spelled_share(share)}{_other_stops(figures) if title == 'interruptions' else ''}"
+            if title == "cut-ins" and figures.overlaps is not None:
+                heard = ", ".join(
+                    f"p{percent} {_spelled(figures.overlaps.percentiles[percent])}" for percent in (50, 95)
+                )
+                turns = number_of(figures.overlaps.count, "turn")
+                yield f"talked over       {turns}: a reply was heard beside the user's speech for {heard} ms"
     if figures.apologies is not None:
         after = ", ".join(f"p{percent} {_spelled(figures.apologies.percentiles[percent])}" for percent in (50, 95))
         count = number_of(figures.apologies.count, "turn")

@@ -48,6 +48,15 @@ def test_turns_stopped_without_a_voice_are_counted_apart() -> None:
     assert line.endswith(") by voice; 2 more by a key, a client or the end of the conversation")
 
 
+def test_time_of_being_talked_over_is_named(tmp_path: Path) -> None:
+    first, second, *others = demo_records()
+    records = [first | {"overlap_ms": 100.0}, second | {"overlap_ms": 300.0}, *others]
+    found = count_turns([write_trace(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
+    (line,) = [line for line in sentences(found) if line.startswith("talked over")]
+    assert "2 turns: a reply was heard beside the user's speech for p50 " in line
+    assert not [line for line in sentences(figures()) if line.startswith("talked over")]
+
+
 def test_busy_machine_is_named(tmp_path: Path) -> None:
     first, second, *others = demo_records()
     records = [first | {"busy_others": 0.8}, second | {"busy_others": 0.9}, *others]
