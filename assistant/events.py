@@ -226,7 +226,8 @@ class ReplyStopped:
         reply_id: Turn and attempt.
         heard: Text that was heard and stays in the history.
         heard_ms: Length of the audio that was played.
-        reason: Why it stopped; "unheard" means that no loudspeaker played its end.
+        reason: Why it stopped; "went on": the user did, and another reply will answer all they say; "unheard": no
+            loudspeaker played its end.
         prompt_tokens: As in `ReplySent`, if the service had counted before the reply stopped.
         completion_tokens: As `prompt_tokens`.
         cached_tokens: As `prompt_tokens`.

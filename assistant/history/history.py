@@ -320,7 +320,9 @@ class History:
             return None
         transcript.cut(audio_end)
         words = transcript.answer
-        self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=False))
+        withdrawn = isinstance(cut := self.find(item), AssistantMessage) and cut.withdrawn
+        message = transcript.message(item, words, self._tool_uses_of(item), complete=False)
+        self._replace(item, replace(message, withdrawn=True, unheard="") if withdrawn else message)
         return words
 
     def length(self, item: ItemId) -> ReplySamples | None:
@@ -343,6 +345,20 @@ class History:
             self._replace(item, AssistantMessage(item, "", complete=False, tool_uses=tool_use))
         elif item is not None:
             self.delete(item)
+
+    def withdraw(self, reply_id: ReplyId, audio_end: ReplySamples, unheard: Sequence[Stretch]) -> str:
+        """Takes the reply out of the prompt, because the user's turn continues. Returns the words that were heard.
+
+        The history shows them. A reply of which no whole word was heard is removed.
+        """
+        heard = self.set_heard(reply_id, audio_end, complete=False, unheard=unheard)
+        item = self._replies.get(reply_id)
+        message = None if item is None else self.find(item)
+        if not heard or not isinstance(message, AssistantMessage):
+            self.retract(reply_id)
+            return ""
+        self._replace(message.id, replace(message, withdrawn=True, unheard=""))
+        return heard
 
     def _tool_uses_of(self, item: ItemId) -> tuple[ToolUse, ...]:
         answered = self.find(item)
@@ -483,7 +499,7 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case SystemMessage():
                 messages.append(Message("system", item.text))
             case AssistantMessage():
-                messages += answer_messages(item.written, item.tool_uses)
+                messages += answer_messages("" if item.withdrawn else item.written, item.tool_uses)
             case FunctionCallItem():
                 if not index or not isinstance(
                     items[index - 1], FunctionCallItem

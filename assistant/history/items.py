@@ -100,6 +100,8 @@ class AssistantMessage:
         tool_uses: Calls of the assistant's own tools, in order.
         markup: The same as the LLM wrote it, with its Markdown; "" if that is unknown or the same as `text`.
         unheard: What was written after it and not heard. Screens and exports show it; the LLM does not get it.
+        withdrawn: The user went on just after it began, and another reply answers all that they said. The LLM does not
+            get it.
     """
 
     id: ItemId
@@ -108,6 +110,7 @@ class AssistantMessage:
     tool_uses: tuple[ToolUse, ...] = ()
     markup: str = ""
     unheard: str = ""
+    withdrawn: bool = False
 
     @property
     def written(self) -> str:

@@ -59,6 +59,9 @@ from audio.units import REPLY_RATE_HZ, ReplySamples, ms_of_reply_samples, ms_of_
 MAX_TRAILING_REPLIES = 4
 """Maximum number of trailing replies. A further request waits."""
 
+MAX_HEARD_HOLD_S = 0.5
+"""Longest time for which a reply that is heard is held, even if frames stop. Turn taking usually decides sooner."""
+
 MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
@@ -101,6 +104,7 @@ class ReplyManager:
     _source: ReplySource = field(init=False)
     _reports: AnswerReports = field(init=False)
     _relief_reported: bool = False
+    _hold_limit: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
         voice = self.context.engines.voice
@@ -243,13 +247,13 @@ class ReplyManager:
         self.history.set_heard(production.reply_id, production.spoken_transcript.samples, complete=True)
 
     def _retracted(self, production: ReplyProduction, _event: RetractReply) -> None:
-        """Undoes what was done for the reply, and forgets it."""
+        """Undoes what was done for the reply, and takes it out of the prompt. The history keeps heard words."""
         if production.is_rest:  # after any other, the turn is answered again
             self._unheard_rest = production.reply_id, production.unheard_text
         production.undo_effects()
-        self.history.retract(production.reply_id)
+        heard = self.history.withdraw(production.reply_id, production.played, production.unheard)
         self.context.recorder.retract(production.reply_id, _now_s())
-        self._report_stopped(production, "", "went on")
+        self._report_stopped(production, heard, "went on")
 
     def _interrupted(self, production: ReplyProduction, event: InterruptReply | TrailingReplyStopped) -> None:
         """Keeps the heard part in the history."""
@@ -292,6 +296,7 @@ class ReplyManager:
         if production.gate.is_set():
             production.played = self.speaker.close(production.reply_id)
             self.speaker.unduck()
+            self._end_hold()
         production.abandon(_now_s())
         cancel_task(production.task, self._tasks, self.context.report_problem)
 
@@ -367,12 +372,23 @@ class ReplyManager:
     # ---- playout ----
 
     def hold(self, reply_id: ReplyId) -> None:
-        """Delays the reply's first audio, because the user may be resuming."""
-        self._replies[reply_id].released.clear()
+        """Holds the reply where it is, or before its first audio, because the user may be resuming."""
+        production = self._replies[reply_id]
+        production.released.clear()
+        if production.played:
+            self.speaker.hold()
+            self._hold_limit = asyncio.get_running_loop().call_later(MAX_HEARD_HOLD_S, self.speaker.release)
 
     def release(self, reply_id: ReplyId) -> None:
-        """Lets the reply's first audio play."""
+        """Lets a held reply play."""
         self._replies[reply_id].released.set()
+        self._end_hold()
+
+    def _end_hold(self) -> None:
+        if self._hold_limit is not None:
+            self._hold_limit.cancel()
+            self._hold_limit = None
+            self.speaker.release()
 
     def play_to_end(self, reply_id: ReplyId | None) -> bool:
         """Plays a reply that was sent completely to its end, while another one is prepared.

@@ -33,7 +33,7 @@ from assistant.turns.effects import CommitTurn
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.hang_detection import STEP_S
-from audio.level import amplified
+from audio.level import SoftStart, amplified
 from audio.speaker import Speaker
 from audio.time_limit import engine_time_limit
 from audio.tones import failure_tone
@@ -201,6 +201,7 @@ class ReplyProduction:
     _announcement_at: ReplySamples | None = None  # position of the wait announcement in the audio
     _synthesis_began_s: float | None = None  # when synthesis of the first chunk began
     _word_s: float = 0.0  # predicted sound of a word that the last chunk may have begun
+    _soft_start: SoftStart = field(default_factory=lambda: SoftStart(REPLY_RATE_HZ))
     _playout: PlayoutTiming = field(init=False)
     _progress: asyncio.Event = field(default_factory=asyncio.Event)  # set when the speaker has played more
 
@@ -509,6 +510,8 @@ class ReplyProduction:
                         await self._hold_first_audio()
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
                 pcm = amplified(audio_chunk.pcm, self.gain_db)
+                if self.commit is not None and self.commit.softly:
+                    pcm = self._soft_start.apply(pcm)
                 self._playout.add_audio(pcm)
                 if not await self.speaker.play_chunk(self.reply_id, pcm):
                     return

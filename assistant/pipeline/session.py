@@ -474,10 +474,6 @@ class Session:
                 # "stuck": the reply makes no progress. Trailing replies were sent completely: another reply ends them.
                 self._reply_manager.stop_trailing_replies("requested" if effect.reason == "stuck" else effect.reason)
                 self._reply_manager.handle(effect)
-                # Right after the reply began, an interruption continues the turn: the pause statistics learn that the
-                # pause before it was no end of turn.
-                if effect.continues_turn:
-                    self._audio_input.turn_continued()
             case HoldPlayback():
                 self._reply_manager.hold(effect.reply_id)
             case ReleasePlayback():

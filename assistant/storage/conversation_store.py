@@ -192,7 +192,7 @@ class ConversationStore:
                 reply = self._open_replies[event.reply_id]
                 reply.sent_text = event.text
                 self._draft(reply.item, event.text, items)
-            case ReplyStopped() if event.reason == "went on":
+            case ReplyStopped() if event.reason == "went on" and not event.heard:
                 retracted = self._open_replies.pop(event.reply_id, None)
                 if retracted is not None and retracted.item == self._drafted:
                     self._drop_draft()

@@ -123,6 +123,8 @@ def _item_to_json(item: PlainItem) -> dict[str, object]:
                 non_default["markup"] = item.markup
             if item.unheard:
                 non_default["unheard"] = item.unheard
+            if item.withdrawn:
+                non_default["withdrawn"] = True
             return {"answered": item.text, "id": item.id, **non_default}
         case SystemMessage():
             return {"instructed": item.text, "id": item.id}
@@ -169,7 +171,9 @@ def _item(fields: object) -> Item:
             complete = _flag(fields, "complete", default=True)
             markup = _text(fields, "markup") if "markup" in fields else ""
             unheard = _text(fields, "unheard") if "unheard" in fields else ""
-            return AssistantMessage(item, _text(fields, kind), complete, tuple(map(_tool_use, used)), markup, unheard)
+            withdrawn = _flag(fields, "withdrawn", default=False)
+            tool_uses = tuple(map(_tool_use, used))
+            return AssistantMessage(item, _text(fields, kind), complete, tool_uses, markup, unheard, withdrawn)
         case "instructed":
             return SystemMessage(item, _text(fields, kind))
         case "called":

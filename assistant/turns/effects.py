@@ -164,6 +164,7 @@ class CommitTurn:
         low_confidence: The recognizer reports low confidence in the words.
         submitted: The client ended the turn. It is in the history even without words.
         guessed: The recognizer took some of the words for noise, but the speech was clear.
+        softly: The user may have only paused, so the first sound of the reply is soft.
     """
 
     reply_id: ReplyId
@@ -174,6 +175,7 @@ class CommitTurn:
     origin: Origin = "spoken"
     submitted: bool = False
     guessed: bool = False
+    softly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,10 @@ class DropAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RetractReply:
-    """Cancels a committed reply of which no complete word was heard. Its turn continues."""
+    """Cancels a committed reply, because the user went on before a complete word of it was heard, or just after.
+
+    Its turn continues.
+    """
 
     reply_id: ReplyId
 
@@ -226,15 +231,10 @@ StopReason = Literal["voice", "requested", "stuck", "client"]
 
 @dataclass(frozen=True, slots=True)
 class InterruptReply:
-    """Cancels a reply that was being heard. The history keeps it up to the last complete word.
-
-    Attributes:
-        continues_turn: The user spoke right after the reply began: they had only paused and continue their turn.
-    """
+    """Cancels a reply that was being heard. The history keeps it up to the last complete word."""
 
     reply_id: ReplyId
     reason: StopReason = "voice"
-    continues_turn: bool = False
 
 
 OverlapEvidence = Literal[
@@ -265,14 +265,14 @@ class OverlapDecided:
 
 @dataclass(frozen=True, slots=True)
 class HoldPlayback:
-    """Delays the first sound of a reply, because the user may be resuming."""
+    """Delays the first sound of a reply, or stops its sound where it is, because the user may be resuming."""
 
     reply_id: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlayback:
-    """Lets a delayed reply play: the user did not resume, or the delay has reached its limit."""
+    """Lets a held reply play, from the same sample: the user did not resume, or the hold has reached its limit."""
 
     reply_id: ReplyId
 

@@ -145,6 +145,10 @@ class TurnEndThresholds:
     """Longest delay in ms of the end of turn and of the reply while the user may be resuming. The VAD confirms speech
     sooner; a possible onset that lasts longer is background noise (docs/lab/experiments.md, "Rules switched off")."""
 
+    soft_below_logit: float = 1.0
+    """Evidence logit of the end of a turn below which its reply begins softly, so that the user goes on easily if they
+    had only paused. 1.0: the threshold of balanced, below which the turn waits longer than 200 ms."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListeningSoundThresholds:
@@ -169,9 +173,13 @@ class OverlapThresholds:
     """Speech probability, 0..1, from which a frame counts towards an interruption if the speech is early or clearly
     above the noise. Other frames count from `TurnStartThresholds.certain_speech`."""
 
-    early_ms: float = 700.0
+    early_ms: float = 1000.0
     """Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A
-    listener needs about 400 ms to hear a word and 200 to 300 ms more to react."""
+    listener needs about 400 ms to hear a word and 200 to 300 ms more to react; who pauses goes on up to a second later
+    (docs/lab/turn-taking.md, "Resume guard")."""
+
+    max_early_hold_ms: float = 300.0
+    """Longest time in ms for which early speech holds the reply before it is decided. Above 0.25 s a gap is heard."""
 
     min_early_speech_ms: float = 100.0
     """Speech in ms that early speech needs if no frame is certainly speech. A noise such as a train gives one
@@ -185,8 +193,8 @@ class OverlapThresholds:
     coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room" and "Rules switched off")."""
 
     echo_interrupt_after_ms: float = 300.0
-    """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
-    level contains the reply's own echo."""
+    """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply, and the sound of a
+    reply is not held. There the microphone hears the reply's own echo."""
 
     words_after_ms: float = 0.0
     """Time in ms after the onset of an overlap at which its words so far are requested. Such speech interrupts with
@@ -337,6 +345,11 @@ class TurnSettings:
     def transcript_limit_s(self) -> float:
         """The wait for a transcript after which its turn is given up, in seconds."""
         return self.stuck_after_s if self.transcript_stuck_after_s is None else self.transcript_stuck_after_s
+
+    @property
+    def hears_echo(self) -> bool:
+        """Whether the microphone may hear the loudspeaker; see `OverlapThresholds.echo_interrupt_after_ms`."""
+        return self.interrupt_after_ms >= self.overlap.echo_interrupt_after_ms
 
     @property
     def ends_by_silence(self) -> bool:

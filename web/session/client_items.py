@@ -119,7 +119,7 @@ class ClientItems:
         item = self.session().history.item_of(event.reply_id) if known is None else known.started.item
         if item is None:
             return
-        if event.reason == "went on":
+        if event.reason == "went on" and not event.heard:
             self._sounds.forget(item)
             if known is not None:
                 self._deleted_by_server.append(item)

@@ -67,6 +67,7 @@ def _commit(
         words.low_confidence,
         submitted=turn.submitted,
         guessed=words.guessed,
+        softly=state.ended_by is EndedBy.SILENCE and turn.sounds_unsure(conversation.settings),
     )
     return (commit, *((HoldPlayback(reply_id),) if held else ()), CloseSegment(turn.segment, turn.number))
 

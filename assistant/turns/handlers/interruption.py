@@ -15,20 +15,20 @@ from audio.units import Samples
 def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: Overlap, position: Samples) -> Effects:
     """Ends the reply in favor of the overlapping speech.
 
-    If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise, or if the turn
-    ended for good, the reply is interrupted and a new turn starts.
+    If no complete word of the reply was heard, or if the speech is early, the reply is retracted and the turn
+    continues. Otherwise, or if the turn ended for good, the reply is interrupted and a new turn starts.
     """
     conversation.repeat_unheard_announcement(state)
     if overlap.turn is not None:
         return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap))
-    if state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE:
+    went_on = overlap.early and state.turn_ended_by is EndedBy.SILENCE
+    if went_on or (state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE):
         return _retract(conversation, state, overlap, position)
     turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, position)
     conversation.take_resume_pending()
     turn.resumable_reply, turn.early = state.reply_id, overlap.early
     _open(conversation, turn, overlap, due=False)
-    continues = overlap.early and state.turn_ended_by is EndedBy.SILENCE
-    return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply_id, continues_turn=continues))
+    return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply_id))
 
 
 def _retract(conversation: Conversation, state: Replying, overlap: Overlap, position: Samples) -> Effects:

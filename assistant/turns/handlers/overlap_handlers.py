@@ -34,8 +34,10 @@ def start_overlap(
     effects = state.start_overlap(position, vad, segment, settings, segment_end=segment_end)
     if settings.sound_decides and settings.interrupted_by is InterruptedBy.CLIENT and state.overlap is not None:
         effects += defer_overlap(conversation, state.overlap)  # a turn after the reply, from its first frame on
-    if not settings.voice_interrupts or state.audible or state.overlap is None:
+    if not settings.voice_interrupts:
         return (*state.release(), *effects)
+    if state.audible or state.overlap is None:
+        return effects
     return (*effects, *interrupt_or_retract(conversation, state, state.overlap, position))
 
 
@@ -50,7 +52,11 @@ def on_frame(
     if overlap.is_deferred:
         return _on_deferred(conversation, state, overlap, position, vad)
     if not settings.voice_interrupts:
-        return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, position, vad))
+        return (
+            *state.release(),
+            *state.stop_ducking(),
+            *_on_uninterruptible(conversation, state, overlap, position, vad),
+        )
     overlap.count_speech(vad, settings)
     decision = conversation.overlap_policy.decide(overlap, vad, position, settings)
     if decision is not None:
@@ -58,10 +64,11 @@ def on_frame(
         if decision.interrupts:
             return (*reported, *interrupt_or_retract(conversation, state, overlap, position))
         return (*reported, *dismiss_overlap(conversation, state, vad.boundary, position))
+    held = state.update_overlap_hold(overlap, position, vad, settings)
     if not vad.speaking:
-        return overlap.request_transcript(position, settings)
+        return (*held, *overlap.request_transcript(position, settings))
     overlap.update_status(settings)
-    return (*state.duck(position, settings), *overlap.request_words_so_far(position, settings))
+    return (*held, *state.duck(position, settings), *overlap.request_words_so_far(position, settings))
 
 
 def _report(decision: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:

@@ -113,6 +113,7 @@ def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event
     profile = conversation.settings.profile
     if profile is not None and state.turn.segment == event.segment:
         state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, profile)
+        state.turn.evidence_logit = event.estimate.evidence_logit
         state.turn.sounds_unfinished = event.estimate.evidence_logit < UNFINISHED
     return ()
 

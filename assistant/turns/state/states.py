@@ -110,7 +110,9 @@ class Replying:
         audible_at: When its first sound was played; None before.
         overlap: The user's speech during it; None if nobody speaks.
         resume_guard: Continues the guard of the turn that it answers.
-        playback_held: Its first sound is delayed, because the user may be resuming.
+        playback_held: Its sound is held, because the user may be resuming.
+        heard_hold: It was held after its first sound for an onset that was no speech. This happens once.
+        past_onset: Its first second is over; see `OverlapThresholds.early_ms`.
     """
 
     reply_id: ReplyId
@@ -128,6 +130,8 @@ class Replying:
     overlap: Overlap | None = None
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
     playback_held: bool = False
+    heard_hold: bool = False
+    past_onset: bool = False
 
     # ---- progress ----
 
@@ -147,27 +151,56 @@ class Replying:
         """Returns whether there was no progress for `stuck_after_s`."""
         return position - self.progress_at >= samples_of_s(settings.stuck_after_s)
 
-    # ---- the first sound ----
+    # ---- the first second ----
 
     @property
     def can_hold_playback(self) -> bool:
-        """Whether its start is delayed if the user resumes: it answers speech and is not audible yet."""
-        return bool(self.answered_texts) and not self.audible
+        """Whether it is held if the user may be resuming: it answers speech, and its first second is not over."""
+        return bool(self.answered_texts) and not self.past_onset
 
     def update_hold(self, position: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
-        """Takes a frame without confirmed speech. Holds or releases the first sound."""
+        """Takes a frame without confirmed speech. Holds or releases the sound."""
+        self._update_onset(position, settings)
         may_hold = self.can_hold_playback and settings.voice_interrupts
         if may_hold:
             self.resume_guard.add_frame(position, vad, settings)
-        if not (may_hold and self.resume_guard.holds):
-            return self.release()
+        if may_hold and self.resume_guard.holds and not self._held_enough(settings):
+            return self.hold()
+        if self.playback_held and self.audible:
+            self.heard_hold = True
+        return self.release()
+
+    def _update_onset(self, position: Samples, settings: TurnSettings) -> None:
+        early = samples_of_ms(settings.overlap.early_ms)
+        self.past_onset = self.audible_at is not None and (self.was_retracted or position - self.audible_at >= early)
+
+    def _held_enough(self, settings: TurnSettings) -> bool:
+        """Returns whether a possible onset holds the audible reply no more.
+
+        Its own echo may be such an onset. It would hold the reply again and again.
+        """
+        return self.audible and (self.heard_hold or settings.hears_echo)
+
+    def hold(self) -> Effects:
+        """Holds the sound, if it is not held."""
         held, self.playback_held = self.playback_held, True
         return () if held else (HoldPlayback(self.reply_id),)
 
     def release(self) -> Effects:
-        """Releases the first sound, if it was held."""
+        """Releases the sound, if it was held."""
         held, self.playback_held = self.playback_held, False
         return (ReleasePlayback(self.reply_id),) if held else ()
+
+    def update_overlap_hold(
+        self, overlap: Overlap, position: Samples, vad: VadResult, settings: TurnSettings
+    ) -> Effects:
+        """Holds the audible reply while early speech is not decided, and releases it when the speech pauses."""
+        if not overlap.early or not self.audible or settings.hears_echo:
+            return self.release()
+        longest = samples_of_ms(settings.overlap.max_early_hold_ms)
+        if vad.speaking and position - overlap.onset < longest:
+            return self.hold()
+        return self.release()
 
     # ---- the overlap ----
 
@@ -199,13 +232,14 @@ class Replying:
         opened = OpenSegment(segment, vad.boundary, segment_end)
         if not settings.voice_interrupts or not self.audible:
             return (opened,)
-        return (*self.duck(position, settings), opened)
+        held = self.update_overlap_hold(overlap, position, vad, settings)
+        return (*held, *self.duck(position, settings), opened)
 
     def is_early(self, onset: Samples, settings: TurnSettings) -> bool:
         """Returns whether speech with this onset continues the previous turn; see `OverlapThresholds.early_ms`."""
         if not self.answered_texts or self.was_retracted or self.audible_at is None:
             return False
-        return onset - self.audible_at <= samples_of_ms(settings.overlap.early_ms)
+        return onset - self.audible_at < samples_of_ms(settings.overlap.early_ms)
 
     def duck(self, position: Samples, settings: TurnSettings) -> Effects:
         """Ducks the reply when speech begins. Restores the volume if still undecided after `max_ducking_ms`."""
@@ -234,9 +268,9 @@ class Replying:
         return unducked
 
     def end_overlap(self) -> Effects:
-        """Ends the overlap without an interruption and restores the volume."""
-        unducked, self.overlap = self.unduck(), None
-        return unducked
+        """Ends the overlap without an interruption. Restores the volume and releases the sound."""
+        restored, self.overlap = (*self.release(), *self.unduck()), None
+        return restored
 
 
 State = Idle | ConfirmingSpeech | UserSpeaking | AwaitingTranscript | Replying

@@ -86,6 +86,7 @@ class UserTurn:
         submitted: The client ended it.
         silence_timeout_ms: The silence timeout of the current silence, from the last estimate; None without one.
         sounds_unfinished: The last estimate of the current silence says that the turn sounds unfinished.
+        evidence_logit: How finished the turn sounds, by the last estimate of the current silence; None without one.
         pause_attended: A listening sound was played in the current pause.
         answering: Whether it is answered.
         resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
@@ -109,6 +110,7 @@ class UserTurn:
     submitted: bool = False
     silence_timeout_ms: float | None = None
     sounds_unfinished: bool = False
+    evidence_logit: float | None = None
     pause_attended: bool = False
     answering: Answering = Answering.IF_WORDS
     resumable_reply: ReplyId | None = None
@@ -156,6 +158,7 @@ class UserTurn:
     def end_pause(self) -> Effects:
         """Notes that the user goes on after a pause. Stops the listening sound of the pause."""
         attended, self.pause_attended, self.sounds_unfinished = self.pause_attended, False, False
+        self.evidence_logit = None
         return (StopListeningSound(self.number),) if attended else ()
 
     def report_end(self, settings: TurnSettings) -> Effects:
@@ -164,6 +167,10 @@ class UserTurn:
             return ()
         self.end_reported = True
         return (TurnEnded(self.number, self.speech_end),)
+
+    def sounds_unsure(self, settings: TurnSettings) -> bool:
+        """Returns whether the last estimate is too low for a reply at full volume."""
+        return self.evidence_logit is not None and self.evidence_logit < settings.end.soft_below_logit
 
     # ---- attempts ----
 

@@ -95,6 +95,28 @@ def test_continued_user_messages_are_joined() -> None:
     assert [type(item) for item in conversation.items] == [UserMessage, UserMessage]
 
 
+def test_words_before_and_after_a_withdrawn_reply_are_one_user_message() -> None:
+    conversation = History("", max_turns=5)
+    add_user_message(conversation, "a small coffee")
+    item = conversation.add_reply(FIRST, spoken("It is."))
+    assert conversation.withdraw(FIRST, ReplySamples(100), ()) == "It"
+    joined = (Message("user", "a small coffee with milk"),)
+    assert conversation.messages("with milk", continues=True) == joined
+    add_user_message(conversation, "with milk", continues=True)
+    assert conversation.messages() == joined
+    assert conversation.find(item) == AssistantMessage(item, "It", complete=False, withdrawn=True), "it was heard"
+    conversation.truncate(item, ReplySamples(0))
+    assert conversation.messages() == joined
+
+
+def test_reply_withdrawn_before_a_whole_word_is_forgotten() -> None:
+    conversation = History("", max_turns=5)
+    add_user_message(conversation, "a small coffee")
+    conversation.add_reply(FIRST, spoken("It is."))
+    assert conversation.withdraw(FIRST, ReplySamples(0), ()) == ""
+    assert [type(item) for item in conversation.items] == [UserMessage]
+
+
 def test_unheard_reply_gives_no_assistant_message() -> None:
     conversation = History("", max_turns=5)
     add_user_message(conversation, "hello")

@@ -355,7 +355,8 @@ def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms
     simulation.model.replies, simulation.model.token_ms = (text,), 0.1
     watched = CheckedSimulation(simulation, [])
     check(watched)
-    answers = [item for item in watched.result.history.items if isinstance(item, AssistantMessage)]
+    items = watched.result.history.items
+    answers = [item for item in items if isinstance(item, AssistantMessage) and not item.withdrawn]
     said, begins = 0, [text.index(sentence) for sentence in sentences]
     for answer in answers:  # each starts at the sentence in which the previous one was interrupted
         since = max(begin for begin in begins if begin <= said)

@@ -14,6 +14,7 @@ from assistant.turns.effects import (
     InterruptReply,
     OpenSegment,
     RequestTranscript,
+    RetractReply,
     TurnStarted,
     UnduckReply,
 )
@@ -24,12 +25,12 @@ from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 
 
-def test_speech_after_a_word_interrupts_and_starts_new_turn() -> None:
+def test_speech_within_a_second_of_reply_onset_continues_turn() -> None:
     scene, reply_id = at_reply_onset()
     scene.speech(280)
-    assert scene.speech(20) == (TurnStarted(2, at(1800)), InterruptReply(reply_id, continues_turn=True))
+    assert scene.speech(20) == (RetractReply(reply_id), TurnStarted(1, at(1800)))
     scene.speech(500)
-    assert RecognizerRequest(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
+    assert RecognizerRequest(ReplyId(1, 2), SegmentId(at(1500)), at(2600)) in scene.silence(400)
 
 
 def test_cough_ducks_reply_only_briefly() -> None:
@@ -123,18 +124,18 @@ def test_interim_transcript_of_other_segment_is_ignored() -> None:
     scene, reply_id = at_reply_onset()
     scene.speech(200)
     scene.handle(InterimTranscript(at(scene.now_ms), words("mhm", SegmentId(7))))
-    assert InterruptReply(reply_id, continues_turn=True) in scene.speech(100)
+    assert RetractReply(reply_id) in scene.speech(100)
 
 
-def test_confident_interim_transcript_interrupts_at_once() -> None:
+def test_confident_early_interim_transcript_retracts_reply_at_once() -> None:
     scene, reply_id = at_reply_onset()
     scene.speech(200)
     rough = Transcript(SegmentId(at(1500)), Samples(0), "stop", low_confidence=True)
     assert scene.handle(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
     sure = words("stop", SegmentId(at(1500)))
     assert scene.handle(InterimTranscript(at(scene.now_ms), sure)) == (
-        TurnStarted(2, at(1800)),
-        InterruptReply(reply_id, continues_turn=True),
+        RetractReply(reply_id),
+        TurnStarted(1, at(1800)),
     )
 
 
@@ -193,8 +194,8 @@ def test_early_background_speech_does_not_interrupt() -> None:
     reply = scene.commit_reply(words_heard=1, audible=True)
     scene.silence(300)
     scene.background_speech(400)
-    assert InterruptReply(reply, continues_turn=True) not in scene.effects
-    assert scene.speech(20)[-1] == InterruptReply(reply, continues_turn=True)
+    assert RetractReply(reply) not in scene.effects
+    assert RetractReply(reply) in scene.speech(20)
 
 
 def test_background_level_is_ignored_with_long_interrupt_after_ms() -> None:

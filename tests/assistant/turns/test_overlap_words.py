@@ -14,6 +14,7 @@ from assistant.turns.effects import (
     OverlapDecided,
     OverlapEvidence,
     RequestTranscript,
+    RetractReply,
     TurnStarted,
     UnduckReply,
 )
@@ -188,10 +189,10 @@ def test_long_speech_without_words_interrupts() -> None:
     assert interrupts(scene.speech(40))
 
 
-def test_early_speech_interrupts_without_words() -> None:
+def test_early_speech_retracts_reply_without_words() -> None:
     scene = Scene(SETTINGS)
-    scene.commit_reply(words_heard=3, audible=True)
-    assert interrupts(scene.speech(40))
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    assert RetractReply(reply) in scene.speech(40)
 
 
 def test_without_requests_speech_interrupts() -> None:

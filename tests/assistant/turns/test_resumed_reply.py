@@ -38,7 +38,7 @@ def test_reply_resumes_after_noise() -> None:
 
 
 def test_reply_resumes_after_cough() -> None:
-    scene, _ = at_reply_onset()
+    scene, _ = during_reply()
     scene.transcript(interrupt_briefly(scene), "")
     assert scene.turns.resume_pending
     assert scene.silence(280) == ()  # 680 ms after the speech
@@ -56,7 +56,7 @@ def test_reply_resumes_after_cough() -> None:
 
 
 def test_reply_does_not_resume_if_words_follow_hum() -> None:
-    scene, _ = at_reply_onset()
+    scene, _ = during_reply()
     scene.transcript(interrupt_briefly(scene), "")
     scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply resumes
     scene.silence(280)
@@ -69,7 +69,7 @@ def test_reply_does_not_resume_if_words_follow_hum() -> None:
 
 def announcement_after_interruption(words_heard: int) -> Scene:
     """A cough interrupts a reply, and an announcement starts before the reply resumes."""
-    scene, _ = at_reply_onset()
+    scene, _ = during_reply()
     scene.transcript(interrupt_briefly(scene), "")
     scene.handle(ReplyRequested(at(scene.now_ms), "announcement", "Your timer is done."))
     scene.silence(20)
@@ -112,7 +112,7 @@ def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: i
 def test_request_or_cancel_prevents_resuming(
     event: ReplyRequested | ReplyCancelled,
 ) -> None:
-    scene, _ = at_reply_onset()
+    scene, _ = during_reply()
     scene.transcript(interrupt_briefly(scene), "")
     scene.handle(replace(event, position=at(scene.now_ms)))
     scene.silence(2000)
@@ -131,10 +131,10 @@ def test_reply_does_not_resume_without_auto_reply() -> None:
 
 
 def test_wake_phrase_alone_ends_reply() -> None:
-    scene, _ = at_reply_onset()
+    scene, _ = during_reply()
     cough = interrupt_briefly(scene)
     effects = scene.handle(FinalTranscript(at(scene.now_ms), cough, words(""), "called"))
-    assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(2100), "called")
+    assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(3100), "called")
     scene.silence(2000)
     assert not has_resumed(scene)
 

@@ -1,21 +1,28 @@
 """Tests of committed replies that are retracted because the user continues, also right after their onset."""
 
+from math import exp
+
 import pytest
 from support.turns.turn_scene import FIRST, Scene, at, commit_of, words
 
+from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import RecognizerRequest
+from assistant.setup.derived_settings import PROFILES
 from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
     DuckReply,
+    HoldPlayback,
     InterruptReply,
     OpenSegment,
     PrepareReply,
+    ReleasePlayback,
     RetractReply,
     TurnStarted,
     UnduckReply,
 )
 from assistant.turns.events import (
+    EndOfTurnScored,
     FinalTranscript,
     InputCleared,
     InputCommitted,
@@ -108,7 +115,7 @@ def test_clear_after_retraction_answers_earlier_words() -> None:
     assert scene.speech(300) == (), "the same speech retracts no other reply"
 
 
-@pytest.mark.parametrize("behind_ms", [0, 300, 700], ids="{} ms after onset".format)
+@pytest.mark.parametrize("behind_ms", [0, 300, 980], ids="{} ms after onset".format)
 @pytest.mark.parametrize("probability", [0.5, 0.58], ids="probability {}".format)
 def test_early_uncertain_speech_retracts_reply(behind_ms: int, probability: float) -> None:
     scene = Scene()
@@ -125,9 +132,9 @@ def test_early_noise_burst_does_not_interrupt() -> None:
         reply = scene.commit_reply(words_heard=1, audible=True)
         scene.silence(300)
         assert not any(
-            isinstance(effect, InterruptReply) for effect in scene.uncertain_speech(enough_ms - 20, probability)
+            isinstance(effect, RetractReply) for effect in scene.uncertain_speech(enough_ms - 20, probability)
         )
-        assert InterruptReply(reply, continues_turn=True) in scene.uncertain_speech(20, probability)
+        assert RetractReply(reply) in scene.uncertain_speech(20, probability)
 
 
 def test_early_speech_after_committed_input_does_not_continue_turn() -> None:
@@ -141,7 +148,7 @@ def test_early_speech_after_committed_input_does_not_continue_turn() -> None:
     assert InterruptReply(FIRST) in scene.speech(300)
 
 
-@pytest.mark.parametrize(("behind_ms", "probability"), [(720, 0.58), (0, 0.49)], ids=["later", "unlikely speech"])
+@pytest.mark.parametrize(("behind_ms", "probability"), [(1000, 0.58), (0, 0.49)], ids=["later", "unlikely speech"])
 def test_later_or_unlikely_speech_does_not_retract_reply(behind_ms: float, probability: float) -> None:
     scene = Scene()
     reply = scene.commit_reply(audible=True)
@@ -171,7 +178,7 @@ def test_early_backchannel_continues_turn() -> None:
     reply = scene.commit_reply(words_heard=1, audible=True)
     scene.uncertain_speech(200)
     scene.handle(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
-    assert InterruptReply(reply, continues_turn=True) in scene.uncertain_speech(100)
+    assert RetractReply(reply) in scene.uncertain_speech(100)
 
 
 @pytest.mark.parametrize(
@@ -185,3 +192,71 @@ def test_early_speech_is_not_special_without_previous_turn(asked: ReplyRequested
     scene.silence(20)
     scene.progress(FIRST, 1)
     assert [type(effect) for effect in scene.uncertain_speech(2000)] == [DuckReply, OpenSegment, UnduckReply]
+
+
+SOON = TurnSettings(interrupt_after_ms=40.0)
+
+
+def heard_reply(settings: TurnSettings = SOON) -> tuple[Scene, ReplyId]:
+    """Returns a scene 300 ms after the onset of a reply of which a word was heard."""
+    scene = Scene(settings)
+    reply = scene.commit_reply(words_heard=1, audible=True)
+    scene.silence(300)
+    return scene, reply
+
+
+def test_possible_onset_in_first_second_holds_reply_at_once() -> None:
+    scene, reply = heard_reply()
+    assert scene.possible_onset(20) == (HoldPlayback(reply),)
+    assert scene.silence(20) == (ReleasePlayback(reply),)
+    assert scene.possible_onset(200) == (), "its own echo must not hold it again and again"
+
+
+def test_possible_onset_holds_heard_reply_for_limited_time() -> None:
+    scene, reply = heard_reply()
+    assert scene.possible_onset(140) == (HoldPlayback(reply),)
+    assert scene.possible_onset(20) == (ReleasePlayback(reply),)
+
+
+def test_possible_onset_after_first_second_does_not_hold_reply() -> None:
+    scene, _ = heard_reply()
+    scene.silence(700)
+    assert scene.possible_onset(200) == ()
+
+
+def test_reply_is_not_held_where_microphone_hears_loudspeaker() -> None:
+    scene, reply = heard_reply(TurnSettings())
+    assert scene.possible_onset(200) == ()
+    assert HoldPlayback(reply) not in scene.speech(100)
+
+
+def test_certain_speech_withdraws_held_reply() -> None:
+    scene, reply = heard_reply()
+    scene.possible_onset(40)
+    assert scene.speech(20)[0] == DuckReply(reply), "it is held already"
+    assert RetractReply(reply) in scene.speech(20)
+
+
+def test_speech_that_stays_unlikely_holds_reply_for_limited_time() -> None:
+    scene, reply = heard_reply()
+    held = scene.uncertain_speech(280, 0.45)
+    assert HoldPlayback(reply) in held
+    assert ReleasePlayback(reply) not in held
+    assert ReleasePlayback(reply) in scene.uncertain_speech(20, 0.45)
+
+
+def test_pause_of_early_speech_releases_reply() -> None:
+    scene, reply = heard_reply()
+    assert HoldPlayback(reply) in scene.uncertain_speech(60, 0.45)
+    assert ReleasePlayback(reply) in scene.silence(20)
+
+
+@pytest.mark.parametrize(("logit", "softly"), [(0.5, True), (2.0, False)])
+def test_reply_to_turn_that_sounds_unsure_begins_softly(logit: float, *, softly: bool) -> None:
+    scene = Scene(TurnSettings(profile=PROFILES["auto"]))
+    scene.speech(800)
+    scene.silence(180)
+    estimate = EndOfTurnEstimate(1 / (1 + exp(-logit)), 200.0, 340.0, "sound")
+    scene.handle(EndOfTurnScored(at(scene.now_ms), SegmentId(0), estimate))
+    scene.silence(600)
+    assert commit_of(scene.transcript(FIRST, "a small coffee")).softly is softly

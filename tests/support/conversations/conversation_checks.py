@@ -93,7 +93,7 @@ def check_unconfirmed_reply_is_silent(
 
 def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
     """Checks that the history holds the replies as they were heard, and of a retracted one at most its tool calls."""
-    messages = [item for item in result.history.items if isinstance(item, AssistantMessage)]
+    messages = [item for item in result.history.items if isinstance(item, AssistantMessage) and not item.withdrawn]
     texts = {item.id: item.text for item in messages}
     called = {item.id for item in messages if item.tool_uses and not item.text}
     heard_items = {one.item for one in replies if not one.retracted}

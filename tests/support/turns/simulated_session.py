@@ -71,9 +71,9 @@ class EffectChecks(World):
         onset: The onset of its speech.
         outcome: How each turn ended.
         heard_words: How many words of each reply were heard.
-        heard: The replies of which something was heard.
+        audible_at: When each reply became audible.
         ducked: Whether the reply is ducked.
-        held: The reply whose first sound is delayed.
+        held: The reply whose sound is held.
         confirmed: Turn and plain words of all transcripts other than drafts.
         requested: The transcripts that were requested and neither arrived nor were dropped.
         queued_turns: The turns whose start was reported before their segment opened.
@@ -86,7 +86,7 @@ class EffectChecks(World):
     onset: Samples = field(default=Samples(0), kw_only=True)
     outcome: dict[int, str] = field(default_factory=dict, kw_only=True)
     heard_words: dict[ReplyId, int] = field(default_factory=dict, kw_only=True)
-    heard: set[ReplyId] = field(default_factory=set, kw_only=True)
+    audible_at: dict[ReplyId, Samples] = field(default_factory=dict, kw_only=True)
     ducked: bool = field(default=False, kw_only=True)
     held: ReplyId | None = field(default=None, kw_only=True)
     confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
@@ -111,7 +111,7 @@ class EffectChecks(World):
             case PlaybackProgress(reply_id=reply_id) if self.live.get(reply_id) == "committed":
                 self.heard_words[reply_id] = max(event.words_heard, self.heard_words.get(reply_id, 0))
                 if event.audible:
-                    self.heard.add(reply_id)
+                    self.audible_at.setdefault(reply_id, event.position)
             case ReplyEnded(reply_id=reply_id) if self.live.get(reply_id) == "committed":
                 self.end_reply(reply_id, "answered")
                 self.held = None
@@ -194,7 +194,8 @@ class EffectChecks(World):
                 self.requested.discard(effect.reply_id)
             case RetractReply():
                 assert self.live.pop(effect.reply_id) == "committed"
-                assert self.heard_words.get(effect.reply_id, 0) == 0, "retracted a reply of which words were heard"
+                words_heard = self.heard_words.get(effect.reply_id, 0)
+                assert words_heard == 0 or self.is_early(effect.reply_id), "retracted a reply that was heard for long"
                 self.ended.add(effect.reply_id)
                 self.ducked, self.held = False, None
             case InterruptReply():
@@ -204,7 +205,8 @@ class EffectChecks(World):
             case HoldPlayback():
                 assert self.live[effect.reply_id] == "committed"
                 assert self.held is None
-                assert effect.reply_id not in self.heard, "held a reply that is audible"
+                audible = effect.reply_id in self.audible_at
+                assert not audible or self.is_early(effect.reply_id), "held a reply that was heard for long"
                 self.held = effect.reply_id
             case ReleasePlayback():
                 assert self.held == effect.reply_id
@@ -225,6 +227,12 @@ class EffectChecks(World):
                 self.end_turn(effect.turn, "taken down")
             case ResumeReply():
                 assert effect.reply_id in self.ended
+
+    def is_early(self, reply_id: ReplyId) -> bool:
+        """Returns whether the last speech, or now where there is none, is within a second of the reply's onset."""
+        early = samples_of_ms(self.turns.settings.overlap.early_ms)
+        since = self.onset if self.open_segment is not None else self.now
+        return since - self.audible_at[reply_id] < early
 
     def end_reply(self, reply_id: ReplyId, how: str) -> None:
         del self.live[reply_id]

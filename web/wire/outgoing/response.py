@@ -165,7 +165,7 @@ class Response:
         if self._cut or self.deleted or not self.began:
             return
         self._cut = True
-        if event.reason == "went on":
+        if event.reason == "went on" and not event.heard:
             self.delete()
             self._order.remove(self.item_id)
             self._outbox.add_event("conversation.item.deleted", {"item_id": self.item_id})
