@@ -25,6 +25,9 @@ SOFT_START_DB = -12.0
 SOFT_START_MS = 300
 """Level and length of a soft start: soft enough to speak on, and over before the first word ends."""
 
+_JUST_AUDIBLE_RMS = 1.5 * AUDIBLE_RMS
+"""RMS level to which a soft start lowers quiet sounds at most, as a fraction of full scale: their onset stays one."""
+
 _WINDOWS_PER_S = 100
 
 _ACTIVE_RANGE_DB = 30.0
@@ -130,7 +133,7 @@ class SoftStart:
 
     def __init__(self, rate_hz: int) -> None:
         """Creates the ramp for int16 audio at `rate_hz`."""
-        self._length = rate_hz * SOFT_START_MS // 1000
+        self._length, self._window = rate_hz * SOFT_START_MS // 1000, rate_hz // _WINDOWS_PER_S
         self._done: int | None = None  # samples of the ramp so far; None before the first audible sample
 
     def apply(self, pcm: Pcm) -> Pcm:
@@ -145,10 +148,19 @@ class SoftStart:
             begin, self._done = int(audible[0]), 0
         end = min(pcm.size, begin + self._length - self._done)
         steps = (self._done + np.arange(end - begin)) / self._length
+        gains = np.maximum(10 ** (SOFT_START_DB * (1 - steps) / 20), self._audible_gains(pcm[begin:end]))
         softened = pcm.copy()
-        softened[begin:end] = np.rint(pcm[begin:end] * 10 ** (SOFT_START_DB * (1 - steps) / 20))
+        softened[begin:end] = np.rint(pcm[begin:end] * gains)
         self._done += end - begin
         return softened
+
+    def _audible_gains(self, pcm: Pcm) -> npt.NDArray[np.float64]:
+        """Returns the gain of each sample with which it is just audible, at most 1. Otherwise an "s" would be lost."""
+        starts = np.arange(0, pcm.size, self._window)
+        energies = np.add.reduceat(np.square(pcm, dtype=np.float64), starts)
+        levels = np.sqrt(energies / np.diff([*starts, pcm.size]))
+        gains = np.minimum(1.0, _JUST_AUDIBLE_RMS * FULL_SCALE / np.maximum(levels, 1.0))
+        return np.interp(np.arange(pcm.size), starts + self._window / 2, gains)
 
 
 def gain_for(target_dbfs: float, pcm: Pcm, rate_hz: int = REPLY_RATE_HZ) -> float:
