@@ -240,6 +240,7 @@ def test_possible_onset_in_first_second_holds_reply_without_lost_word() -> None:
     turns = TurnSettings(interrupt_after_ms=40)
     plain = Simulation([TIME], turns=turns).run()
     onset_ms = plain.sound_from_ms()
+    assert onset_ms is not None
     possible = [(int(onset_ms) + 300, int(onset_ms) + 380)]
     held = Simulation([TIME], turns=turns, vad=LoudnessVad(possible_onsets=possible)).run()
     assert held.sound_from_ms() == onset_ms
