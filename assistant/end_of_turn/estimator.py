@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from math import exp, isnan, log
+from math import exp, log
 from typing import Protocol
 
-from assistant.end_of_turn.dictation import NOTHING, OPEN_ENDED, Dictation
+from assistant.end_of_turn.boosted_trees import BoostedTrees, trees_of
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, OPEN_ENDED, Dictation
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats, answer_shift
 from assistant.end_of_turn.questions import Expected
 from assistant.end_of_turn.text_features import text_shape
@@ -20,9 +21,8 @@ from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
 
 _WEIGHTS = "weights.json"
-_MAX_DEVIATIONS = 3.0  # limit on a standardized feature
 _KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
-_COMPLETE_SHIFT = 4.0  # added to the logit when a dictated value has all its parts
+_COMPLETE_SHIFT = 4.0  # added when a dictated value has all its parts, and no model has a weight for that
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
@@ -106,30 +106,6 @@ class EndOfTurnEstimator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LinearModel:
-    """A logistic regression on standardized features. All tuples have one value for each feature."""
-
-    names: tuple[str, ...]
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
-    weights: tuple[float, ...]
-    bias: float
-
-    def logit(self, features: Mapping[str, float]) -> float:
-        """Returns the logit for these features.
-
-        A feature is clipped to three standard deviations from its mean. A NaN contributes nothing.
-        """
-        total = self.bias
-        for name, mean, deviation, weight in zip(self.names, self.mean, self.deviation, self.weights, strict=True):
-            scaled = (features[name] - mean) / deviation
-            if isnan(scaled):
-                continue
-            total += weight * min(max(scaled, -_MAX_DEVIATIONS), _MAX_DEVIATIONS)
-        return total
-
-
-@dataclass(frozen=True, slots=True)
 class FusedEstimator:
     """Combines the fitted model for the available sources with the fixed shifts.
 
@@ -138,7 +114,7 @@ class FusedEstimator:
         reference_ms: The length of silence for which the models are calibrated.
     """
 
-    models: Mapping[str, LinearModel]
+    models: Mapping[str, BoostedTrees]
     reference_ms: float
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
@@ -153,7 +129,7 @@ class FusedEstimator:
         )
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT
-        if evidence.dictation.state == "complete":
+        if evidence.dictation.state == "complete" and not evidence.text:
             logit += _COMPLETE_SHIFT
         # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
@@ -217,7 +193,7 @@ BALANCED = EndOfTurnProfile(
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
-AUTO = replace(BALANCED, unfinished_ms=1250, pausing_ms=1250)
+AUTO = replace(BALANCED, threshold=0.8, ceiling_ms=560, unfinished_ms=1300, pausing_ms=1300, dictating_ms=1300)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
 and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
 for people who think while they speak."""
@@ -232,14 +208,17 @@ def pausing_of(stats: SpeakerPauseStats) -> float:
     return max(stats.pausing, OFTEN) if stats.long_pause else stats.pausing
 
 
-_GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
-_GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on
-_FINISHED_NUMBER = 0.5  # evidence logit; 2 of 16 pauses after a first digit were above it
+_GROUP_SHARE = 0.46  # share of `dictating_ms` that is the floor in a value that may go on: most pauses in it end before
+_GROUP_EXCESS_MS = 500.0  # in place of the speaker's mean excess in such a value
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 
-SURE = 1.5
-"""Evidence logit from which a turn surely sounds finished (a probability of 0.82)."""
+_ONE_NUMBER, _FINISHED_NUMBER = Dictation("digits", "unknown"), 1.5
+_OF_KNOWN_LENGTH = frozenset({"announcement", "phone number", "card number", "e-mail address", "date", "time", "list"})
+"""Values that were asked for or announced, so that an incomplete one goes on whatever the sound says."""
+
+SURE = 0.8
+"""Evidence logit from which a turn surely sounds finished (a probability of 0.69)."""
 
 
 def silence_timeout_ms(estimate: EndOfTurnEstimate, profile: EndOfTurnProfile) -> float:
@@ -250,12 +229,12 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, profile: EndOfTurnProfile) -
     the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
     dictation = estimate.dictation
-    if dictation.state == "incomplete" and profile.dictating_ms:
+    if dictation.state == "incomplete" and dictation.kind in _OF_KNOWN_LENGTH and profile.dictating_ms:
         announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
         return max(profile.unfinished_ms, announced * profile.dictating_ms)
-    goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"
-    if dictation.kind == "digits" and estimate.evidence_logit > _FINISHED_NUMBER:
-        goes_on = False  # nothing announced the digits, and they sound finished: one number
+    goes_on = dictation.kind in OPEN_ENDED and dictation.state != "complete"
+    if dictation == _ONE_NUMBER and estimate.evidence_logit >= _FINISHED_NUMBER:
+        goes_on = False  # nothing announced the digits
     longest_ms = profile.dictating_ms if goes_on else 0.0
     is_sure = profile.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
     floor_ms = max(profile.sure_floor_ms if is_sure else profile.floor_ms, _GROUP_SHARE * longest_ms)
@@ -277,18 +256,7 @@ def turn_end_of(weights: Mapping[str, object]) -> FusedEstimator:
     models, reference_ms = weights["models"], weights["reference_ms"]
     if not isinstance(models, dict) or not isinstance(reference_ms, int | float):
         raise TypeError("the weights hold no models: python -m bench.end_of_turn.evaluation fit writes them")
-    return FusedEstimator({name: _model(model) for name, model in models.items()}, float(reference_ms))
-
-
-def _model(table: Mapping[str, list[str] | list[float] | float]) -> LinearModel:
-    names, bias = table["names"], table["bias"]
-    rows = [table[name] for name in ("mean", "deviation", "weights")]
-    if not isinstance(names, list) or not isinstance(bias, int | float):
-        raise TypeError(
-            "a model of the weights has no names or no bias: python -m bench.end_of_turn.evaluation fit writes them"
-        )
-    mean, deviation, weights = (tuple(map(float, row)) for row in rows if isinstance(row, list))
-    return LinearModel(tuple(map(str, names)), mean, deviation, weights, float(bias))
+    return FusedEstimator({name: trees_of(model) for name, model in models.items()}, float(reference_ms))
 
 
 def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
@@ -300,6 +268,7 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
         sources += ["text", "closure"]
         features |= text_shape(evidence.text).named()
         features |= punctuation_features(evidence.punctuation or NEUTRAL)
+        features |= evidence.dictation.features()
     if evidence.smart_turn is not None:
         sources.append("smart")
         features["smart_logit"] = _logit(evidence.smart_turn)

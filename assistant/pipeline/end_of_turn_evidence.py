@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEstimator, EndOfTurnEvidence
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.end_of_turn.questions import Question, question_of

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from assistant.end_of_turn.dictation import DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.history.history import History
 from assistant.history.items import Item

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from assistant.end_of_turn.completeness import completeness
-from assistant.end_of_turn.dictation import NOTHING
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING
 from assistant.end_of_turn.estimator import SELDOM, EndOfTurnEstimate
 from assistant.events import SessionEvent, TurnFinished
 from assistant.pipeline.busy_machine import BusyMachine, share_of_others

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from assistant.config.settings import Settings
 from assistant.config.turn_settings import ProfileName
-from assistant.end_of_turn.dictation import DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import DictationRules
 from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint

@@ -1,7 +1,6 @@
 """Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.end_of_turn.evaluation fit --pauses DIR --field DIR    # the weights, from DIR/manifest.jsonl
-    python -m bench.end_of_turn.evaluation average --fits FIRST SECOND  # weights whose logits are the means of two fits
     python -m bench.end_of_turn.evaluation shifts --pauses DIR --field DIR # what priors.py says about pauses, fitted
     python -m bench.end_of_turn.evaluation evaluate --pauses DIR  # areas and trade-off, cross-validated, and plots
     python -m bench.end_of_turn.evaluation judge --speech DIR              # the shipped weights on unseen recordings
@@ -27,7 +26,7 @@ from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
 from audio.end_of_turn.smart_turn.network import SmartTurn
 from bench.end_of_turn.clips import Turn, Use, with_pauses
 from bench.end_of_turn.curve import Cost, cost, with_real_lengths
-from bench.end_of_turn.fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
+from bench.end_of_turn.fit import Bools, Boosted, Floats, area, boosted, fitted, folds, held_out, interval
 from bench.end_of_turn.habits import Key, Known, keyed, waits, within_turns
 from bench.end_of_turn.manifest import FIELD_GROUPS, MOST_OF_SPEAKER, turns
 from bench.end_of_turn.moments import Moment, heard_moments
@@ -58,7 +57,6 @@ LICENCE = (
 FITTED_AT_MS = (100, 150, 200, 300, 400)
 SHOWN_AT_MS = (100, 150, 200, 300)
 REFERENCE_MS = 200.0
-RIDGE = 300.0
 FOLDS, SEED = 10, 7
 FIXED_MS = (160, 200, 250, 300, 400, 500, 600, 700, 800, 1000, 1200)
 THRESHOLDS = tuple(np.arange(-1.4, 3.1, 0.2).tolist())
@@ -123,7 +121,7 @@ def check_use(moments: Sequence[Moment]) -> None:
         raise ValueError(f"recordings for judging may not be fitted on: {', '.join(judged)}")
 
 
-def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Logistic:
+def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Boosted:
     """Fits the model of some sources on the chosen moments, without read speech (docs/lab/turn-taking.md)."""
     check_use(moments)
     rows = [
@@ -133,7 +131,7 @@ def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bo
     ]
     some = [moments[row] for row in rows]
     ends = np.array([moment.label == "end" for moment in some])
-    return signed(features[rows], ends, importance_of(some), RIDGE, signs_of(sources))
+    return boosted(features[rows], ends, importance_of(some), signs_of(sources))
 
 
 def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
@@ -148,7 +146,7 @@ def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
 
 
 def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float]:
-    """Returns factor and bias that calibrate held-out logits: a strong ridge makes them underconfident."""
+    """Returns factor and bias that calibrate held-out logits."""
     check_use(moments)
     rows = [row for row, moment in enumerate(moments) if moment.at_ms in FITTED_AT_MS and collection(moment) != "read"]
     some = [moments[row] for row in rows]
@@ -188,13 +186,11 @@ def write_weights(moments: Sequence[Moment], path: Path) -> None:
     for sources in SHIPPED_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
         factor, bias = calibration(moments, cross_validated(moments, sources))
-        used = np.flatnonzero(model.weights)
         models[sources] = {
-            "names": [names_of(sources)[index] for index in used],
-            "mean": np.round(model.mean[used], 5).tolist(),
-            "deviation": np.round(model.deviation[used], 5).tolist(),
-            "weights": np.round(factor * model.weights[used], 5).tolist(),
-            "bias": round(factor * model.bias + bias, 5),
+            "names": list(names_of(sources)),
+            "typical": np.round(model.typical, 5).tolist(),
+            "bias": round(bias, 5),
+            "trees": model.trees(factor),
         }
     heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
     weights = {
@@ -204,59 +200,17 @@ def write_weights(moments: Sequence[Moment], path: Path) -> None:
         "reference_ms": REFERENCE_MS,
         "models": models,
     }
-    path.write_text(json.dumps(weights, indent=1) + "\n")
-    for sources, row in models.items():
-        print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
+    path.write_text(_written(weights), encoding="utf-8")
 
 
-def averaged(models: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns models whose logit is the mean of the logits of two fits. Clipping is by the joint deviation."""
-    result = {}
-    for sources in models:
-        pair = [models[sources], others[sources]]
-        rows = [
-            {
-                name: row
-                for name, *row in zip(
-                    weight["names"], weight["mean"], weight["deviation"], weight["weights"], strict=True
-                )
-            }
-            for weight in pair
-        ]
-        names = [name for name in names_of(sources) if any(name in row for row in rows)]
-        mean, deviation, weights, bias = [], [], [], sum(weight["bias"] for weight in pair) / 2
-        for name in names:
-            known = np.array([row[name] for row in rows if name in row])
-            middle = float(known[:, 0].mean())
-            wide = float(np.sqrt(np.mean(np.square(known[:, 1]) + np.square(known[:, 0] - middle))))
-            slopes = known[:, 2] / known[:, 1] / 2
-            bias += float((slopes * (middle - known[:, 0])).sum())
-            mean.append(round(middle, 5))
-            deviation.append(round(wide, 5))
-            weights.append(round(float(slopes.sum()) * wide, 5))
-        result[sources] = {
-            "names": names,
-            "mean": mean,
-            "deviation": deviation,
-            "weights": weights,
-            "bias": round(bias, 5),
-        }
-    return result
-
-
-def average_weights(first: Path, second: Path, path: Path) -> None:
-    """Writes a weights file whose logits are the means of those of two others."""
-    one_half, other = (json.loads(source.read_text(encoding="utf-8")) for source in (first, second))
-    if one_half["reference_ms"] != other["reference_ms"]:
-        raise SystemExit(f"{first} and {second} are for silences of different lengths")
-    fitted_on = sorted({*one_half["fitted_on"], *other["fitted_on"]})
-    weights = {
-        **one_half,
-        "licence": LICENCE,
-        "fitted_on": fitted_on,
-        "models": averaged(one_half["models"], other["models"]),
-    }
-    path.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
+def _written(weights: Mapping[str, Any]) -> str:
+    """Returns weights as JSON, with a tree on each line."""
+    models = weights["models"]
+    tables = {name: {**model, "trees": []} for name, model in models.items()}
+    parts = json.dumps({**weights, "models": tables}, indent=1).split('"trees": []')
+    lines = [",\n".join("    " + json.dumps(tree) for tree in model["trees"]) for model in models.values()]
+    tables_of_trees = (f'{part}"trees": [\n{line}\n   ]' for part, line in zip(parts, lines, strict=False))
+    return "".join(tables_of_trees) + parts[-1] + "\n"
 
 
 def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
@@ -420,22 +374,16 @@ def judge(moments: Sequence[Moment]) -> None:
 def main() -> None:
     """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
-    parser.add_argument("what", choices=("fit", "average", "shifts", "evaluate", "judge"))
-    parser.add_argument("--fits", type=Path, nargs=2, help="two weights files, for average")
+    parser.add_argument("what", choices=("fit", "shifts", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
-    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit and average write")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit writes")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
     parser.add_argument("--most", type=int, default=MOST_OF_SPEAKER, help="limit on clips of one speaker")
     parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
     options = parser.parse_args()
-    if options.what == "average":
-        if not options.fits:
-            parser.error("average needs --fits FIRST SECOND")
-        average_weights(options.fits[0], options.fits[1], options.weights)
-        return
     judged = options.what == "judge"
     folders = [folder for folder in (options.speech if judged else options.pauses, options.field) if folder]
     if not folders:
@@ -443,7 +391,7 @@ def main() -> None:
     heard = chosen_turns(
         folders,
         "judge" if judged else "train",
-        made=not judged,
+        made=options.what == "evaluate",
         read=options.what in ("evaluate", "judge"),
         most=options.most,
     )

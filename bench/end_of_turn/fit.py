@@ -1,12 +1,33 @@
-"""Implements the fit: logistic regression, folds by speaker, area under the curve and its interval."""
+"""Implements the fit: boosted trees, logistic regression, folds by speaker, area under the curve and its interval."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import lightgbm
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+TREES, LEAVES = 100, 3
+"""Number and size of the trees. 2, 4 and 8 leaves, and 60 to 400 trees, are no better on speakers left out."""
+
+_BOOSTING = {
+    "objective": "binary",
+    "learning_rate": 0.1,
+    "num_leaves": LEAVES,
+    "min_data_in_leaf": 30,
+    "lambda_l2": 5,
+    "feature_fraction": 0.8,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "monotone_constraints_method": "advanced",
+    "deterministic": True,
+    "seed": 1,
+    "num_threads": 1,
+    "verbosity": -1,
+}
 
 
 class Logistic:
@@ -52,18 +73,40 @@ def fitted(features: Floats, ends: Bools, importance: Floats, ridge: float) -> L
     return Logistic(mean, deviation, weights[:-1], float(weights[-1]))
 
 
-def signed(features: Floats, ends: Bools, importance: Floats, ridge: float, signs: Floats) -> Logistic:
-    """Like `fitted`, but zeroes weights against their sign (+1 or -1, shape (n,)), the worst first, and refits."""
-    kept = list(range(features.shape[1]))
-    while True:
-        fit = fitted(features[:, kept], ends, importance, ridge)
-        against = fit.weights * signs[kept]
-        if not kept or against.min() >= 0:
-            break
-        kept.pop(int(against.argmin()))
-    weights, mean, deviation = np.zeros(len(signs)), np.zeros(len(signs)), np.ones(len(signs))
-    weights[kept], mean[kept], deviation[kept] = fit.weights, fit.mean, fit.deviation
-    return Logistic(mean, deviation, weights, fit.bias)
+class Boosted:
+    """Regression trees fitted by gradient boosting, with the sign of each feature's influence given.
+
+    Attributes:
+        typical: Medians of the training features, shape (n,).
+    """
+
+    def __init__(self, booster: lightgbm.Booster, typical: Floats) -> None:
+        self._booster, self.typical = booster, typical
+
+    def logit(self, features: Floats) -> Floats:
+        """Returns the logit of each row, shape (m,)."""
+        return np.asarray(self._booster.predict(features, raw_score=True), np.float64)
+
+    def trees(self, factor: float) -> list[Any]:
+        """Returns the trees as in the weights file, with their values multiplied by `factor`."""
+        return [_node(tree["tree_structure"], factor) for tree in self._booster.dump_model()["tree_info"]]
+
+
+def _node(node: Mapping[str, Any], factor: float) -> Any:
+    if "leaf_value" in node:
+        return round(factor * node["leaf_value"], 4)
+    below, above = _node(node["left_child"], factor), _node(node["right_child"], factor)
+    return [node["split_feature"], round(node["threshold"], 5), below, above]
+
+
+def boosted(features: Floats, ends: Bools, importance: Floats, signs: Floats) -> Boosted:
+    """Fits TREES trees of LEAVES leaves. Shapes (m, n), (m,), (m,), (n,).
+
+    A feature with the sign +1 can only raise the logit, with -1 only lower it, with 0 both.
+    """
+    table = lightgbm.Dataset(features, ends.astype(np.float64), weight=importance / importance.mean())
+    settings = {**_BOOSTING, "monotone_constraints": signs.astype(int).tolist()}
+    return Boosted(lightgbm.train(settings, table, TREES), np.median(features, axis=0))
 
 
 def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp]:

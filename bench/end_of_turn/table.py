@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import NEUTRAL, punctuation_features
+from assistant.end_of_turn.questions import NO_QUESTION
 from assistant.end_of_turn.text_features import text_shape
 from bench.end_of_turn.fit import Floats
 from bench.end_of_turn.manifest import FIELD_GROUPS
@@ -26,12 +28,14 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
             "change_end_db": 1,
             "rate_hz": 1,
         },
-        "text": {"completeness": 1, "end_log10": 1, "filler": -1, "dangling": -1, "preposition": -1},
+        "text": {"completeness": 1, "end_log10": 1, "filler": -1, "dangling": -1, "preposition": -1}
+        | {"value_complete": 1, "value_incomplete": -1, "value_unknown": 0},
         "closure": {"closes": 1, "goes_on": -1},
         "smart": {"smart_logit": 1},
     }
 )
-"""Allowed sign of each feature. Without it the fit would flip signs: there are only about thirty speakers who pause."""
+"""Allowed sign of the influence of each feature; 0: both. Without it the fit would flip signs: there are only about
+thirty speakers who pause."""
 
 SHIPPED_SOURCES = (
     "sound",
@@ -54,6 +58,8 @@ GIVEN_WEIGHT = 0.25
 """Weight of a pause before a word that the speaker was asked to use, in fits and in shares of pauses."""
 
 _MIN_PROBABILITY = 1e-4
+
+_RULES = DictationRules()
 
 
 def collection(moment: Moment) -> str:
@@ -94,14 +100,26 @@ def signs_of(sources: str) -> Floats:
     return np.array([float(sign) for source in sources.split("+") for sign in SIGNS[source].values()])
 
 
+def dictations_of(moments: Sequence[Moment]) -> dict[tuple[int, int], Dictation]:
+    """Returns what is dictated in each silence, by turn and number. Nothing was asked for before."""
+    result: dict[tuple[int, int], Dictation] = {}
+    for moment in moments:
+        silence = moment.turn, moment.number
+        if silence not in result:
+            earlier = result.get((moment.turn, moment.number - 1), NOTHING)
+            result[silence] = _RULES.dictation_of(moment.text, NO_QUESTION, earlier)
+    return result
+
+
 def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     """Returns the features, shape (moments, features)."""
     names = names_of(sources)
-    rows = np.zeros((len(moments), len(names)))
+    rows, dictations = np.zeros((len(moments), len(names))), dictations_of(moments)
     for row, moment in zip(rows, moments, strict=True):
         smart = min(max(0.5 if moment.smart is None else moment.smart, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
         told = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
+        known |= dictations[moment.turn, moment.number].features()
         known |= punctuation_features(told.punctuation or NEUTRAL)
         row[:] = [known[name] for name in names]
     return rows

@@ -12,7 +12,7 @@ from math import isnan, nan
 import numpy as np
 import numpy.typing as npt
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEvidence
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
 from assistant.end_of_turn.questions import Expected, Question

@@ -37,7 +37,7 @@ from dataclasses import asdict, fields, replace
 from hashlib import blake2b
 from typing import Any, Literal, assert_never
 
-from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
+from assistant.end_of_turn.dictation.dictation_rules import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.events import (
     DraftTranscript,

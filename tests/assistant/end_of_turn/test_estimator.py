@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, Kind
+from assistant.end_of_turn.boosted_trees import BoostedTrees, trees_of
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, Kind
 from assistant.end_of_turn.estimator import (
     AUTO,
     BALANCED,
@@ -20,7 +21,6 @@ from assistant.end_of_turn.estimator import (
     EndOfTurnEvidence,
     EndOfTurnProfile,
     FusedEstimator,
-    LinearModel,
     fitted_turn_end,
     silence_timeout_ms,
     turn_end_of,
@@ -147,38 +147,49 @@ def test_each_source_moves_probability_in_its_direction() -> None:
     assert chance(EndOfTurnEvidence(200, text=whole, pause_stats=slow)) < chance(EndOfTurnEvidence(200, text=whole))
 
 
-def test_nan_feature_counts_as_its_mean() -> None:
-    model = LinearModel(("pitch", "level"), (3.0, -20.0), (2.0, 5.0), (1.5, -0.5), 0.25)
-    assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0})
+def test_nan_feature_counts_as_its_median() -> None:
+    model = BoostedTrees(("pitch", "level"), (3.0, -20.0), ((0, 2.5, -1.0, 1.0), (1, -15.0, 0.5, -0.5)), 0.25)
+    assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0}) == 0.75
 
 
 def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
-    over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart_turn=0.99))
+    over = estimator.estimate(
+        EndOfTurnEvidence(
+            160, text="what time is it", punctuation=Punctuation(0.99, 0.0), known_sentence=True, smart_turn=0.99
+        )
+    )
     hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart_turn=0.05))
     assert silence_timeout_ms(over, BALANCED) == BALANCED.sure_floor_ms
     assert silence_timeout_ms(over, EAGER) == EAGER.floor_ms
     assert silence_timeout_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
-def test_linear_model_clips_features_and_sums_weights() -> None:
-    model = LinearModel(("smart_logit",), (1.0,), (2.0,), (3.0,), 0.5)
-    assert model.logit({"smart_logit": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
-    assert model.logit({"smart_logit": 1000.0}) == pytest.approx(0.5 + 3 * 3)
-    estimate = FusedEstimator({"smart": model}, 200).estimate(EndOfTurnEvidence(200, smart_turn=0.5))
-    assert estimate.probability == pytest.approx(1 / (1 + math.exp(-(0.5 - 1.5))))
+def test_trees_add_the_value_of_the_leaf_that_the_features_reach() -> None:
+    tree = (0, 0.5, -2.0, (1, 10.0, 1.0, 3.0))
+    model = BoostedTrees(("smart_logit", "rate_hz"), (0.0, 0.0), (tree, 0.25), 0.5)
+    assert model.logit({"smart_logit": 0.5, "rate_hz": 99.0}) == -1.25
+    assert model.logit({"smart_logit": 0.6, "rate_hz": 10.0}) == 1.75
+    assert model.logit({"smart_logit": 0.6, "rate_hz": 10.1}) == 3.75
+
+
+def test_estimate_is_the_logistic_function_of_the_trees() -> None:
+    model = BoostedTrees(("smart_logit",), (0.0,), ((0, 0.0, -1.5, 1.5),), 0.5)
+    estimate = FusedEstimator({"smart": model}, 200).estimate(EndOfTurnEvidence(200, smart_turn=0.4))
+    assert estimate.probability == pytest.approx(1 / (1 + math.exp(1.0)))
+
+
+@pytest.mark.parametrize("tree", ["leaf", [0, 1.0, 2.0], [1, 0.0, 1.0, 2.0], [-1, 0.0, 1.0, 2.0], [0, 0.0, None, 2.0]])
+def test_malformed_tree_raises(tree: object) -> None:
+    with pytest.raises(ValueError, match="neither a value nor a test"):
+        trees_of({"names": ["smart_logit"], "typical": [0.0], "trees": [tree], "bias": 0.0})
 
 
 def test_weights_without_models_raise() -> None:
     with pytest.raises(TypeError, match=r"bench\.end_of_turn\.evaluation fit"):
         turn_end_of({"models": None, "reference_ms": 200})
-    with pytest.raises(TypeError, match=r"bench\.end_of_turn\.evaluation fit"):
-        turn_end_of(
-            {
-                "models": {"text": {"names": None, "mean": [], "deviation": [], "weights": [], "bias": 0}},
-                "reference_ms": 1,
-            }
-        )
+    with pytest.raises(TypeError, match="has no names"):
+        turn_end_of({"models": {"text": {"names": None, "typical": [], "trees": [], "bias": 0}}, "reference_ms": 1})
 
 
 def test_profile_with_inconsistent_limits_raises() -> None:
@@ -196,8 +207,8 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
         return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), profile)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
-    assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 440]
-    assert [waits(often, profile) for profile in PROFILES] == [400, 760, 1600, 1250]
+    assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 560]
+    assert [waits(often, profile) for profile in PROFILES] == pytest.approx([400, 760, 1600, 1271], abs=1)
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
     assert waits(often, BALANCED, 0.99) == BALANCED.sure_floor_ms, (
         "a turn that is certainly over still has the shortest timeout"
@@ -265,10 +276,10 @@ def test_value_said_at_once_keeps_ceiling(kind: Kind) -> None:
 
 
 def test_complete_value_raises_probability() -> None:
-    evidence = EndOfTurnEvidence(200, text="555 121 2345", smart_turn=0.5)
+    evidence = EndOfTurnEvidence(200, text="555 121 2345", punctuation=Punctuation(0.9, 0.0), smart_turn=0.9)
     complete = replace(evidence, dictation=Dictation("phone number", "complete"))
     estimator = fitted_turn_end()
-    assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.2
+    assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.05
     assert silence_timeout_ms(estimator.estimate(complete), BALANCED) == BALANCED.sure_floor_ms
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.conversations.simulation import ScriptedRecognizer, ScriptedStream, Simulation, Utterance
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import (
     BALANCED,
     EAGER,

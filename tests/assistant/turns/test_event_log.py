@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.turns.random_conversations import performance_of
 
-from assistant.end_of_turn.dictation import Dictation
+from assistant.end_of_turn.dictation.dictation_rules import Dictation
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequests
 from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.end_of_turn.fit import area, fitted, folds, held_out, interval, signed
+from assistant.end_of_turn.boosted_trees import trees_of
+from bench.end_of_turn.fit import area, boosted, fitted, folds, held_out, interval
 
 RNG = np.random.default_rng(5)
 TRUTH = np.array([2.0, -1.0, 0.0])
@@ -32,17 +33,20 @@ def test_importance_is_equivalent_to_copies() -> None:
     assert weighed.weights == pytest.approx(copied.weights, abs=1e-3)
 
 
-def test_weight_against_its_sign_is_zero() -> None:
-    model = signed(FEATURES, ENDS, ALIKE, 0.1, np.array([1.0, 1.0, 1.0]))
-    assert model.weights[0] > 1
-    assert model.weights[1] == 0
-    assert np.isfinite(model.logit(FEATURES)).all()
+def test_feature_moves_logit_only_in_direction_of_its_sign() -> None:
+    against = boosted(FEATURES, ENDS, ALIKE, np.array([-1.0, 1.0, 0.0]))
+    free = boosted(FEATURES, ENDS, ALIKE, np.array([1.0, 0.0, 0.0]))
+    low, high = np.array([[0.0, 3.0, 3.0]]), np.array([[6.0, 3.0, 3.0]])
+    assert against.logit(high) <= against.logit(low)
+    assert free.logit(high) > free.logit(low) + 2
 
 
-def test_only_bias_remains_if_all_signs_are_wrong() -> None:
-    model = signed(FEATURES[:, :2], ENDS, ALIKE, 0.1, np.array([-1.0, 1.0]))
-    assert not model.weights.any()
-    assert model.bias != 0
+def test_written_trees_give_logit_of_fit() -> None:
+    model = boosted(FEATURES, ENDS, ALIKE, np.array([0.0, 0.0, 0.0]))
+    names, table = ("a", "b", "c"), {"typical": model.typical.tolist(), "bias": 0.25, "trees": model.trees(0.5)}
+    written = trees_of({"names": list(names), **table})
+    for row, logit in zip(FEATURES[:50], model.logit(FEATURES[:50]), strict=True):
+        assert written.logit(dict(zip(names, row.tolist(), strict=True))) == pytest.approx(logit / 2 + 0.25, abs=0.01)
 
 
 def test_area_is_probability_of_correct_order() -> None:

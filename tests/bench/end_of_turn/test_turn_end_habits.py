@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from assistant.end_of_turn.boosted_trees import BoostedTrees
 from assistant.end_of_turn.estimator import (
     BALANCED,
     EndOfTurnEvidence,
     FusedEstimator,
-    LinearModel,
     pausing_of,
     silence_timeout_ms,
 )
@@ -36,7 +36,7 @@ def test_pauses_count_for_later_silences_of_the_same_turn() -> None:
 
 def test_estimate_equals_that_of_the_program() -> None:
     habits = SpeakerPauseStats().with_pause(500.0).with_turn().with_return(900.0)
-    estimator = FusedEstimator({"text+closure": LinearModel((), (), (), (), 0.7)}, 200.0)
+    estimator = FusedEstimator({"text+closure": BoostedTrees((), (), (), 0.7)}, 200.0)
     evidence = EndOfTurnEvidence(200.0, text="a small coffee", pause_stats=habits)
     assert estimate_of(MOMENT, Known(0.7, habits)) == replace(estimator.estimate(evidence), sources="")
     assert estimate_of(MOMENT, Known(99.0)).logit == pytest.approx(8.0)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
 from assistant.turns.settings import TurnSettings
 from web.session.client_settings import turn_settings

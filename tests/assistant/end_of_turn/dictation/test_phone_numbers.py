@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.end_of_turn.phone_numbers import phone_completeness, plan_of
+from assistant.end_of_turn.dictation.phone_numbers import phone_completeness, plan_of
 
 
 @pytest.mark.parametrize(

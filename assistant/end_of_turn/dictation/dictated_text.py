@@ -5,9 +5,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.end_of_turn.completeness import is_request, words_of
-from assistant.end_of_turn.dictation_words import DECIMAL_POINTS, FILLERS, SEPARATORS, DictatedKind, DictationWords
+from assistant.end_of_turn.dictation.dictation_words import (
+    DECIMAL_POINTS,
+    FILLERS,
+    SEPARATORS,
+    DictatedKind,
+    DictationWords,
+)
+from assistant.end_of_turn.dictation.spoken_tokens import Token, tokens_of
 from assistant.end_of_turn.questions import Question
-from assistant.end_of_turn.spoken_tokens import Token, tokens_of
 
 _STRIPPED = " .!?,;:-–—"
 _ANNOUNCEMENT_WORDS = 15

@@ -3,8 +3,8 @@
 import re
 
 from assistant.end_of_turn.completeness import is_request, words_of
-from assistant.end_of_turn.dictated_text import DictatedText
-from assistant.end_of_turn.phone_numbers import ValueState
+from assistant.end_of_turn.dictation.dictated_text import DictatedText
+from assistant.end_of_turn.dictation.phone_numbers import ValueState
 
 _THINGS = (
     r"(?:things?|items?|questions?|points?|reasons?|options?|requests?|tasks?|ideas?|names?|steps?|problems?|orders?"

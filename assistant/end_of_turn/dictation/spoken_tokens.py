@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from assistant.end_of_turn.dictation_words import FILLERS, JOINING_WORDS, NATO, DictationWords
+from assistant.end_of_turn.dictation.dictation_words import FILLERS, JOINING_WORDS, NATO, DictationWords
 
 TokenKind = Literal["digits", "letter", "word", "sign"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
+from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.questions import NO_QUESTION, Question
 
 RULES = DictationRules()

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from assistant.end_of_turn.announced_lists import list_state
 from assistant.end_of_turn.completeness import words_of
-from assistant.end_of_turn.dictated_text import DictatedText, digits_of
-from assistant.end_of_turn.dictation_words import DictatedKind
-from assistant.end_of_turn.phone_numbers import ValueState, phone_completeness, plan_of
+from assistant.end_of_turn.dictation.announced_lists import list_state
+from assistant.end_of_turn.dictation.dictated_text import DictatedText, digits_of
+from assistant.end_of_turn.dictation.dictation_words import DictatedKind
+from assistant.end_of_turn.dictation.phone_numbers import ValueState, phone_completeness, plan_of
 
 UNITS_OF_BUILDINGS = frozenset("flat apartment apt unit suite plot house building block floor room".split())
 NUMBER_SIGNS = frozenset("number no nummer numéro número".split())

@@ -3,8 +3,8 @@
 import pytest
 from support.texts.text_cases import text_cases
 
-from assistant.end_of_turn.dictation_words import dictation_words
-from assistant.end_of_turn.spoken_tokens import tokens_of
+from assistant.end_of_turn.dictation.dictation_words import dictation_words
+from assistant.end_of_turn.dictation.spoken_tokens import tokens_of
 
 
 def tokens(text: str, language: str = "en") -> str:

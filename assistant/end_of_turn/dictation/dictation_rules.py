@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from assistant.end_of_turn.announced_lists import announces_list
 from assistant.end_of_turn.completeness import is_request, is_short_answer, words_of
-from assistant.end_of_turn.dictated_text import (
+from assistant.end_of_turn.dictation.announced_lists import announces_list
+from assistant.end_of_turn.dictation.dictated_text import (
     DictatedText,
     announces_more,
     dictated_text,
@@ -20,17 +20,22 @@ from assistant.end_of_turn.dictated_text import (
     separates,
     trailing,
 )
-from assistant.end_of_turn.dictated_values import (
+from assistant.end_of_turn.dictation.dictated_values import (
     NUMBER_SIGNS,
     SHORTEST_DICTATED,
     SHORTEST_SPELT,
     UNITS_OF_BUILDINGS,
     value_state,
 )
-from assistant.end_of_turn.dictation_words import GROUP_SEPARATORS, DictatedKind, DictationWords, dictation_words
-from assistant.end_of_turn.phone_numbers import REGION_OF_LANGUAGE, ValueState
+from assistant.end_of_turn.dictation.dictation_words import (
+    GROUP_SEPARATORS,
+    DictatedKind,
+    DictationWords,
+    dictation_words,
+)
+from assistant.end_of_turn.dictation.phone_numbers import REGION_OF_LANGUAGE, ValueState
+from assistant.end_of_turn.dictation.spoken_tokens import Token
 from assistant.end_of_turn.questions import NO_QUESTION, Expected, Question
-from assistant.end_of_turn.spoken_tokens import Token
 
 Kind = Literal["none", "announcement"] | DictatedKind
 KINDS: tuple[Kind, ...] = ("none", "announcement", *get_args(DictatedKind))
@@ -100,6 +105,11 @@ class Dictation:
     def described(self) -> str:
         """A phrase for the trace: "dictates a phone number: incomplete"."""
         return "announces more" if self.kind == "announcement" else f"dictates {self.kind}: {self.state}"
+
+    def features(self) -> dict[str, float]:
+        """Returns the features of the EOT model, by name: 1 for the state of a value, 0 otherwise."""
+        state = None if self.kind == "none" else self.state
+        return {f"value_{name}": float(state == name) for name in STATES}
 
 
 NOTHING = Dictation()
