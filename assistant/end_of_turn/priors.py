@@ -1,9 +1,11 @@
 """Computes shifts of the EOT estimate from the speaker's pauses and from the assistant's last question. Pure.
 
-The strengths are chosen by hand and small. They cannot be fitted: the recordings are single turns without context.
+The number of pauses in a turn is Poisson-distributed with a rate that each speaker has. The rate has a Gamma prior, so
+the posterior mean is a ratio of two counts. Its logarithm is the shift: a speaker with twice as many pauses has half
+the odds of an end at each silence. `python -m bench.turns.speakers` measures it (docs/lab/turn-taking.md).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 
 from assistant.end_of_turn.completeness import is_short_answer, words_of
@@ -15,19 +17,24 @@ PAUSE_FROM_MS = 200.0
 PAUSE_UP_TO_MS = 3000.0
 """Longest silence in ms that counts as a pause. After a longer silence the user has noticed that no reply comes."""
 
-USUAL_PAUSES_PER_TURN = 1.0
 USUAL_EXCESS_MS = 340.0
-"""Prior means: pauses for each turn, and the time in ms by which a pause exceeds PAUSE_FROM_MS. The second is fitted on
-natural pauses: each second of silence adds 2.9 to the logit (`python -m bench.end_of_turn.evaluation shifts`)."""
+"""Mean time in ms by which a pause exceeds PAUSE_FROM_MS. Fitted on natural pauses: each second of silence adds 2.9 to
+the logit (`python -m bench.end_of_turn.evaluation shifts`). It is the same for all speakers, because a mean that was
+learned for each one cut more pauses at the same delay."""
 
-_PRIOR_WEIGHT = 5.0  # weight of the prior means, as a number of turns or pauses
+_PRIOR_TURNS = 2.0
+"""Weight of the prior rate of one pause a turn: shape and rate of the Gamma distribution. The share of pauses cut at
+the same delay is best at 1.5 and within 0.3 % from 1 to 3; the likelihood is best at 3."""
+
+_FADE = 0.95
+"""Factor on the counts of earlier turns with each turn, so that about the last twenty count. A speaker's habit changes
+with what they say; the share of pauses cut is the same from 0.95 to 1."""
+
+_MAX_SHIFT = 2.0  # bound on the shift of the logit
 _PRIOR_PAUSING = 0.2  # prior share of turns with a pause
 _PRIOR_PAUSING_WEIGHT = 2.0  # its weight, as a number of turns
 _RECENT_TURNS = 12  # turns that count for `pausing`
-_MAX_PAUSES = 50
-_MAX_SHIFT = 1.0  # bound on the shift of the logit from the pause rate
 _PAUSED_IN_TURN_MS = 300.0  # shortest pause that marks a turn
-_PAUSED_IN_TURN_SHIFT = -1.0
 _LONG_PAUSE_MS = 500.0  # shortest pause after which the rest of the turn gets the ceiling for users who pause often
 _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
@@ -37,26 +44,26 @@ _PHRASES: frozenset[Expected] = frozenset({"a phrase", "a name", "a date", "a ti
 
 @dataclass(frozen=True, slots=True)
 class SpeakerPauseStats:
-    """The pauses of one speaker inside turns of this conversation. Immutable: changes return a new value.
+    """The pauses of one speaker inside turns. Immutable: changes return a new value.
 
     Attributes:
-        pauses_ms: The last fifty pauses, each PAUSE_FROM_MS or more.
-        pauses: The number of all pauses.
-        turns: The number of committed turns.
+        pauses: The number of pauses of PAUSE_FROM_MS or more; those of earlier turns count less.
+        turns: The number of committed turns, likewise.
         paused: Whether the current turn has a pause of 300 ms or more, or one that was mistaken for its end.
         long_pause: Whether the current turn has a pause of 500 ms or more.
         cut: Whether a pause of the current turn was mistaken for its end.
         recent: For each of the last twelve turns, whether it had a pause.
+        last: The value before the last turn was committed. It is restored if the speaker continues that turn.
         before: The value before the current turn was reopened. It is restored if the speech is discarded.
     """
 
-    pauses_ms: tuple[float, ...] = ()
-    pauses: int = 0
-    turns: int = 0
+    pauses: float = 0.0
+    turns: float = 0.0
     paused: bool = False
     long_pause: bool = False
     cut: bool = False
     recent: tuple[bool, ...] = ()
+    last: "SpeakerPauseStats | None" = field(default=None, compare=False, repr=False)
     before: "SpeakerPauseStats | None" = None
 
     def with_pause(self, pause_ms: float) -> "SpeakerPauseStats":
@@ -65,7 +72,6 @@ class SpeakerPauseStats:
             return self
         return replace(
             self,
-            pauses_ms=(*self.pauses_ms, pause_ms)[-_MAX_PAUSES:],
             pauses=self.pauses + 1,
             paused=self.paused or pause_ms >= _PAUSED_IN_TURN_MS,
             long_pause=self.long_pause or pause_ms >= _LONG_PAUSE_MS,
@@ -73,9 +79,11 @@ class SpeakerPauseStats:
 
     def with_turn(self) -> "SpeakerPauseStats":
         """Returns the value after a turn was committed."""
-        recent = (*self.recent, self.paused)[-_RECENT_TURNS:]
-        return replace(
-            self, turns=self.turns + 1, paused=False, long_pause=False, cut=False, recent=recent, before=None
+        return SpeakerPauseStats(
+            pauses=_FADE * self.pauses,
+            turns=_FADE * (self.turns + 1),
+            recent=(*self.recent, self.paused)[-_RECENT_TURNS:],
+            last=replace(self, last=None, before=None),
         )
 
     def without_turn(self) -> "SpeakerPauseStats":
@@ -84,23 +92,19 @@ class SpeakerPauseStats:
 
     def with_return(self, pause_ms: float) -> "SpeakerPauseStats":
         """Returns the value after the speaker continued a committed turn that a silence of this length had ended."""
-        paused, turns = self.recent[-1:] == (True,), max(self.turns - 1, 0)
-        reopened = replace(self, turns=turns, paused=paused, recent=self.recent[:-1], before=self.before or self)
+        reopened = replace(self.last or self, long_pause=False, cut=False, before=self.before or self)
         if not PAUSE_FROM_MS <= pause_ms <= PAUSE_UP_TO_MS:
             return reopened
         return replace(reopened.with_pause(pause_ms), paused=True, cut=True)
 
     @property
-    def excess_ms(self) -> float:
-        """The mean time in ms by which the speaker's pauses exceed PAUSE_FROM_MS, shrunk towards the prior mean."""
-        total = sum(pause - PAUSE_FROM_MS for pause in self.pauses_ms)
-        return (_PRIOR_WEIGHT * USUAL_EXCESS_MS + total) / (_PRIOR_WEIGHT + len(self.pauses_ms))
-
-    @property
     def shift(self) -> float:
-        """The shift of the logit, within ±1. Positive if the speaker pauses less often than the prior mean."""
-        rate = (_PRIOR_WEIGHT * USUAL_PAUSES_PER_TURN + self.pauses) / (_PRIOR_WEIGHT + self.turns)
-        return min(max(-log(rate / USUAL_PAUSES_PER_TURN), -_MAX_SHIFT), _MAX_SHIFT)
+        """The shift of the logit, within ±2. Negative if the speaker pauses more often than the prior rate.
+
+        The pauses of the current turn count, since another pause is then likely.
+        """
+        rate = (_PRIOR_TURNS + self.pauses) / (_PRIOR_TURNS + self.turns)
+        return min(max(-log(rate), -_MAX_SHIFT), _MAX_SHIFT)
 
     @property
     def pausing(self) -> float:
@@ -111,15 +115,6 @@ class SpeakerPauseStats:
         """
         turns = (*self.recent, True) if self.cut else self.recent
         return (_PRIOR_PAUSING_WEIGHT * _PRIOR_PAUSING + sum(turns)) / (_PRIOR_PAUSING_WEIGHT + len(turns))
-
-    @property
-    def turn_shift(self) -> float:
-        """The shift of the logit for a turn that has a pause already, since another pause is then likely.
-
-        In 89 recordings outside the fitting set, 32 of the first silences of 300 ms or more were pauses, and 45 of the
-        77 later ones: a difference of 0.9 in the logit.
-        """
-        return _PAUSED_IN_TURN_SHIFT if self.paused else 0.0
 
 
 def answer_shift(expected: Expected, text: str) -> float:

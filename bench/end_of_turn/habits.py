@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import exp
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, pausing_of, silence_timeout_ms
-from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
+from assistant.end_of_turn.priors import PAUSE_FROM_MS, USUAL_EXCESS_MS, SpeakerPauseStats
 from bench.end_of_turn.curve import Wait
 from bench.end_of_turn.fit import Floats
 from bench.end_of_turn.moments import Moment
@@ -57,9 +57,9 @@ def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict
 def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     """Returns the program's estimate. Complete commands and answers to questions are not known here."""
     habits = known.habits
-    logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
+    logit = known.logit + habits.shift + (moment.known_ms - PAUSE_FROM_MS) / USUAL_EXCESS_MS
     bounded = min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)
-    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", pausing_of(habits))
+    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, USUAL_EXCESS_MS, "", pausing_of(habits))
 
 
 def waits(known: Mapping[Key, Known], profile: EndOfTurnProfile) -> Wait:

@@ -143,7 +143,7 @@ def test_each_source_moves_probability_in_its_direction() -> None:
     )
     assert chance(EndOfTurnEvidence(200, text=whole, known_sentence=True)) > chance(EndOfTurnEvidence(200, text=whole))
     assert chance(EndOfTurnEvidence(200, text="yes", expected="yes or no")) > chance(EndOfTurnEvidence(200, text="yes"))
-    slow = SpeakerPauseStats(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
+    slow = SpeakerPauseStats(pauses=6, turns=1)
     assert chance(EndOfTurnEvidence(200, text=whole, pause_stats=slow)) < chance(EndOfTurnEvidence(200, text=whole))
 
 
@@ -207,7 +207,7 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
         return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), profile)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
-    assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 560]
+    assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 600]
     assert [waits(often, profile) for profile in PROFILES] == pytest.approx([400, 760, 1600, 1271], abs=1)
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
     assert waits(often, BALANCED, 0.99) == BALANCED.sure_floor_ms, (
@@ -235,7 +235,7 @@ def test_pause_in_current_turn_lowers_probability() -> None:
         estimator.estimate(EndOfTurnEvidence(200, text="a small coffee", pause_stats=habits)).probability
         for habits in (SpeakerPauseStats(), once, once.with_turn(), SpeakerPauseStats().with_turn().with_return(450))
     ]
-    assert chances[1] < chances[0] - 0.15
+    assert chances[1] < chances[0] - 0.05
     assert chances[1] < chances[2] <= chances[0]
     assert chances[3] == pytest.approx(chances[1], abs=0.02)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.estimator import OFTEN, SELDOM
-from assistant.end_of_turn.priors import USUAL_EXCESS_MS, SpeakerPauseStats, answer_shift
+from assistant.end_of_turn.priors import SpeakerPauseStats, answer_shift
 from assistant.end_of_turn.questions import question_of
 
 
@@ -21,16 +21,25 @@ def stats_after(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
     return habits
 
 
-def test_unknown_speaker_has_prior_means() -> None:
-    assert (SpeakerPauseStats().excess_ms, SpeakerPauseStats().shift) == (USUAL_EXCESS_MS, 0.0)
-    assert SpeakerPauseStats().pauses_ms == ()
+def test_unknown_speaker_has_prior_mean() -> None:
+    assert SpeakerPauseStats().shift == stats_after([400.0], turns=1).shift == 0.0
 
 
-def test_long_and_frequent_pauses_lower_estimate() -> None:
-    slow = stats_after([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
-    assert slow.excess_ms > 1.15 * USUAL_EXCESS_MS
-    assert slow.shift < -0.3
-    assert slow.pauses_ms == (1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0)
+def test_frequent_pauses_lower_estimate() -> None:
+    assert stats_after([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2).shift < -0.3
+
+
+def test_pause_of_current_turn_lowers_estimate_and_rest_of_turn_restores_it() -> None:
+    once = SpeakerPauseStats().with_pause(400.0)
+    assert once.with_pause(400.0).shift < once.shift < 0
+    assert once.with_turn().shift == 0.0
+
+
+def test_later_turns_count_more_than_earlier_ones() -> None:
+    paused_first = turns(*[True] * 10, *[False] * 10)
+    paused_last = turns(*[False] * 10, *[True] * 10)
+    assert paused_last.shift < paused_first.shift
+    assert turns(*[True] * 10, *[False] * 60).shift == pytest.approx(turns(*[False] * 70).shift, abs=0.05)
 
 
 def test_turns_without_pauses_raise_estimate() -> None:
@@ -79,7 +88,7 @@ def test_return_after_maximum_turn_is_no_pause() -> None:
 
 def test_return_after_long_silence_is_no_pause() -> None:
     asked = turns(False, False).with_return(7000.0)
-    assert (asked.pausing, asked.excess_ms) == (turns(False).pausing, USUAL_EXCESS_MS)
+    assert (asked.pausing, asked.shift) == (turns(False).pausing, turns(False).shift)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +106,10 @@ def test_short_silence_is_no_pause() -> None:
 @given(st.lists(st.floats(0, 60_000), max_size=80), st.integers(0, 200))
 def test_stats_are_bounded(pauses_ms: list[float], turns: int) -> None:
     habits = stats_after(pauses_ms, turns)
-    assert len(habits.pauses_ms) <= 50
-    assert -1 <= habits.shift <= 1
+    assert habits.turns < 20
+    assert -2 <= habits.shift <= 2
     assert len(habits.recent) <= 12
     assert 0 < habits.pausing < 1
-    assert habits.excess_ms > 0
 
 
 @text_cases(

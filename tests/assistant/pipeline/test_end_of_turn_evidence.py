@@ -67,7 +67,7 @@ def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
     first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True)
-    assert list(second.pauses_ms) == pytest.approx([340], abs=45)
+    assert not second.long_pause
 
 
 def test_continuing_after_commit_counts_as_a_pause() -> None:
@@ -80,13 +80,13 @@ def test_continuing_at_reply_onset_counts_as_a_pause() -> None:
     first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2700, 3400, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
-    assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
+    assert second.long_pause, "from the end of their words to the next ones"
 
 
 def test_cough_during_reply_does_not_shorten_the_pause() -> None:
     coughs = Utterance(2400, 2440, "")
     second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), coughs, Utterance(2700, 3400, "with milk"))[-1]
-    assert list(second.pauses_ms) == pytest.approx([900], abs=45)
+    assert (second.pauses, second.long_pause) == (1, True)
 
 
 def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
@@ -98,7 +98,7 @@ def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
 def test_later_interruption_does_not_count_as_a_pause() -> None:
     first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(3300, 4000, "with milk"))
     assert first == SpeakerPauseStats()
-    assert (second.pauses, second.turns, second.paused, second.recent) == (0, 1, False, (False,))
+    assert second == SpeakerPauseStats().with_turn()
 
 
 def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
@@ -109,7 +109,7 @@ def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
 def test_new_turn_starts_without_pauses() -> None:
     first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(6000, 6800, "thank you"))
     assert first == SpeakerPauseStats()
-    assert (second.pauses, second.turns, second.paused) == (0, 1, False)
+    assert second == SpeakerPauseStats().with_turn()
 
 
 @dataclass

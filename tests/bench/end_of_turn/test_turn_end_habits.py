@@ -46,7 +46,7 @@ def test_wait_equals_that_of_the_program() -> None:
     habits = SpeakerPauseStats().with_pause(500.0)
     known = {key_of(LAST): Known(0.7, habits)}
     estimate = estimate_of(LAST, known[key_of(LAST)])
-    assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift + habits.turn_shift)
+    assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift)
     assert estimate.pausing == pausing_of(habits)
     assert waits(known, BALANCED)(LAST) == silence_timeout_ms(estimate, BALANCED)
     assert waits({}, BALANCED)(LAST) == silence_timeout_ms(estimate_of(LAST, Known()), BALANCED)

