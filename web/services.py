@@ -110,4 +110,5 @@ def kept_conversations(settings: Settings, environ: Mapping[str, str]) -> Conver
         _log.warning("%s Conversations are not kept.", error)
         return None
     retention = Retention(section.keep_days * 86400, KEEP_PER_BROWSER)
-    return ConversationFile(path, lambda: datetime.now(UTC).timestamp(), retention)
+    now_s, pauses = lambda: datetime.now(UTC).timestamp(), settings.turn.remember_pauses
+    return ConversationFile(path, now_s, retention, keeps_pauses=pauses)

@@ -63,6 +63,8 @@ def list_all() -> None:
     _print_summaries(
         summaries, "no conversation is kept; to keep those of `talk`: repartee talk --set talk.remember=true"
     )
+    if pauses := _pauses(file):
+        terminal().print(pauses, soft_wrap=True)
 
 
 @conversations.command()
@@ -129,6 +131,17 @@ def delete(
     for conversation_id in deleted:
         delete_imported(file, conversation_id)
     typer.echo("1 conversation deleted" if len(deleted) == 1 else f"{len(deleted)} conversations deleted")
+
+
+def _pauses(file: "ConversationFile") -> str:
+    """Returns a line about the pauses that are kept; "" for none."""
+    from assistant.storage.conversation_file import TERMINAL
+
+    kept = file.pauses()
+    talk, pages = kept.pop(TERMINAL, None), len(kept)
+    owners = [] if talk is None else [f"{talk.turns:.1f} turns of talk"]
+    owners += [f"{pages} browser{'' if pages == 1 else 's'}"] if pages else []
+    return f"pauses kept: {', '.join(owners)}; deleted with the last conversation (delete --all)" if owners else ""
 
 
 def _owner(file: "ConversationFile", name: str) -> str:

@@ -84,6 +84,10 @@ class TurnSection(ConfigSection):
         ),
     ] = False
 
+    remember_pauses: Annotated[
+        bool,
+        KeyInfo("Keep how often the user pauses, for the next conversation, while conversations of the user are kept."),
+    ] = False
     smart_turn: Annotated[
         SmartTurnPlace,
         KeyInfo(

@@ -30,6 +30,14 @@ _FADE = 0.95
 """Factor on the counts of earlier turns with each turn, so that about the last twenty count. A speaker's habit changes
 with what they say; the share of pauses cut is the same from 0.95 to 1."""
 
+HALF_LIFE_DAYS = 30.0
+"""Age in days at which kept counts have half their weight, about ten turns: speaker, room or topic may be another by
+then. Not fitted, since no corpus has a speaker at two times a month apart."""
+
+MAX_TURNS = 20.0
+"""Most turns that kept counts stand for: _FADE leaves no more."""
+
+_MAX_PAUSES_PER_TURN = 50.0  # kept counts with more pauses are damaged
 _MAX_SHIFT = 2.0  # bound on the shift of the logit
 _PRIOR_PAUSING = 0.2  # prior share of turns with a pause
 _PRIOR_PAUSING_WEIGHT = 2.0  # its weight, as a number of turns
@@ -40,6 +48,25 @@ _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
 _PHRASE_WORDS = 4
 _PHRASES: frozenset[Expected] = frozenset({"a phrase", "a name", "a date", "a time"})
+
+
+@dataclass(frozen=True, slots=True)
+class PauseCounts:
+    """The counts of a speaker's pauses and turns that are kept from one conversation to the next."""
+
+    pauses: float = 0.0
+    turns: float = 0.0
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether conversations can have produced the counts."""
+        return 0 <= self.turns <= 2 * MAX_TURNS and 0 <= self.pauses <= _MAX_PAUSES_PER_TURN * MAX_TURNS
+
+    def after(self, age_s: float) -> "PauseCounts":
+        """Returns the counts faded by their age. `turns` is at most MAX_TURNS, at the same rate."""
+        fade = 0.5 ** (max(age_s, 0.0) / (HALF_LIFE_DAYS * 86400))
+        fade = min(fade, MAX_TURNS / self.turns) if self.turns else fade
+        return PauseCounts(fade * self.pauses, fade * self.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +123,21 @@ class SpeakerPauseStats:
         if not PAUSE_FROM_MS <= pause_ms <= PAUSE_UP_TO_MS:
             return reopened
         return replace(reopened.with_pause(pause_ms), paused=True, cut=True)
+
+    @property
+    def counts(self) -> PauseCounts:
+        """The counts that may be kept for the speaker's next conversation."""
+        return PauseCounts(self.pauses, self.turns)
+
+    def with_counts(self, counts: PauseCounts) -> "SpeakerPauseStats":
+        """Returns the value with the counts of the speaker's earlier conversations added."""
+        return replace(
+            self,
+            pauses=self.pauses + counts.pauses,
+            turns=self.turns + counts.turns,
+            last=None if self.last is None else self.last.with_counts(counts),
+            before=None if self.before is None else self.before.with_counts(counts),
+        )
 
     @property
     def shift(self) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.events import InterimWords, Problem
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
@@ -121,6 +122,16 @@ class AudioInput:
         return self._overlap_task is not None or (
             self._evidence_collector is not None and self._evidence_collector.pending
         )
+
+    @property
+    def pause_stats(self) -> SpeakerPauseStats:
+        """The user's pauses so far; none where silence alone ends a turn."""
+        return SpeakerPauseStats() if self._evidence_collector is None else self._evidence_collector.pause_stats
+
+    @pause_stats.setter
+    def pause_stats(self, stats: SpeakerPauseStats) -> None:
+        if self._evidence_collector is not None:
+            self._evidence_collector.pause_stats = stats
 
     # ---- frames and segments ----
 

@@ -78,6 +78,7 @@ class EvidenceCollector:
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
         dictation_rules: Say what the user dictates.
+        pause_stats: The user's pauses so far.
         tasks: Owns the asynchronous work; set before the first frame.
     """
 
@@ -88,6 +89,7 @@ class EvidenceCollector:
     on_estimate: Callable[[SegmentId, EndOfTurnEstimate], None]
     report_problem: Callable[[str], None]
     dictation_rules: DictationRules = field(default_factory=DictationRules)
+    pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     tasks: asyncio.TaskGroup = field(init=False)
     _prosody: ProsodyTrack = field(default_factory=ProsodyTrack)
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(8.0)))
@@ -96,7 +98,6 @@ class EvidenceCollector:
     _silent_since: Samples | None = None
     _turn_end: Samples = Samples(0)  # end of the last speech of the previous turn
     _silence: _Silence | None = None
-    _pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     _reply_text: str = ""
     _dictation: Dictation = NOTHING  # in the latest transcript of this segment
     _asked: int = 0  # requests to Smart Turn that have no answer yet
@@ -123,9 +124,7 @@ class EvidenceCollector:
         elif vad_result.possible_end is None:
             self._silence = None
             if self._silent_since is not None:
-                self._pause_stats = self._pause_stats.with_pause(
-                    ms_of_samples(vad_result.boundary - self._silent_since)
-                )
+                self.pause_stats = self.pause_stats.with_pause(ms_of_samples(vad_result.boundary - self._silent_since))
                 self._silent_since = None
         if self._silence is not None:
             if self._silence.has_new_evidence:
@@ -145,12 +144,12 @@ class EvidenceCollector:
             self._turn_end = self._position if self._silent_since is None else self._silent_since
         self._onset = self._silent_since = self._silence = None
         self._prosody.resting = True
-        self._pause_stats = self._pause_stats.with_turn() if turn else self._pause_stats.without_turn()
+        self.pause_stats = self.pause_stats.with_turn() if turn else self.pause_stats.without_turn()
 
     def turn_continued(self) -> None:
         """Records that the user continued a turn that had been judged finished: a pause was taken for an end."""
         onset = self._position if self._onset is None else self._onset
-        self._pause_stats = self._pause_stats.with_return(ms_of_samples(onset - self._turn_end))
+        self.pause_stats = self.pause_stats.with_return(ms_of_samples(onset - self._turn_end))
 
     def on_reply_heard(self, text: str) -> None:
         """Sets the reply text that was heard. The kind of question it ends with tells which answer to expect."""
@@ -170,7 +169,7 @@ class EvidenceCollector:
             self._silence.evidence = replace(self._silence.evidence, prosody=None)
             return
         question = question_of(self._reply_text)
-        evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=question.expected)
+        evidence = EndOfTurnEvidence(0.0, pause_stats=self.pause_stats, expected=question.expected)
         self._silence = _Silence(segment, end, evidence, question)
         self._ask_audio_model(self._silence)
 

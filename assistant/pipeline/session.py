@@ -33,6 +33,7 @@ from typing import assert_never
 
 import numpy as np
 
+from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted
 from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
@@ -318,6 +319,15 @@ class Session:
     def hears_assistant_addressed(self) -> bool:
         """Whether the speech in progress is for the assistant, as far as is known."""
         return self._audio_input.addressed
+
+    @property
+    def pause_stats(self) -> SpeakerPauseStats:
+        """The user's pauses so far. The keeper of the conversation may add those of earlier conversations."""
+        return self._audio_input.pause_stats
+
+    @pause_stats.setter
+    def pause_stats(self, stats: SpeakerPauseStats) -> None:
+        self._audio_input.pause_stats = stats
 
     @property
     def wake_window_open(self) -> bool:

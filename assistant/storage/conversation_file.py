@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.end_of_turn.priors import PauseCounts
 from assistant.history.items import AssistantMessage, Item, UserMessage
 from assistant.history.mcp_items import McpItem
-from assistant.storage import conversation_search
+from assistant.storage import conversation_search, pause_table
 from assistant.storage.conversation_database import (
     BUSY_TIMEOUT_S,
     ConversationDatabase,
@@ -98,6 +99,7 @@ class ConversationFile:
         now_s: Returns the seconds since 1970.
         retention: How much is kept for each browser; None: everything. The terminal's conversations stay.
         timeout_s: Longest wait for others that use the file.
+        keeps_pauses: Whether the pauses of the owners are kept, too (`turn.remember_pauses`).
     """
 
     def __init__(
@@ -107,8 +109,10 @@ class ConversationFile:
         retention: Retention | None = None,
         *,
         timeout_s: float = BUSY_TIMEOUT_S,
+        keeps_pauses: bool = False,
     ) -> None:
         self.path = path
+        self.keeps_pauses = keeps_pauses
         self._now_s = now_s
         self._retention = retention
         self._shared = ConversationDatabase(path, timeout_s)
@@ -133,6 +137,7 @@ class ConversationFile:
         continues: str = "",
         *,
         drafts: Sequence[AssistantMessage] = (),
+        pauses: PauseCounts | None = None,
     ) -> Place:
         """Stores a new conversation with its first items, see `append`.
 
@@ -147,13 +152,23 @@ class ConversationFile:
             )
             number = row.lastrowid or 0
             last = self._append(database, number, (*items, *drafts))
+            self._keep_pauses(database, owner, pauses)
             self._remove_old(database, owner)
         return Place(number, last, len(drafts))
 
     def append(
-        self, owner: str, name: str, place: Place, items: Sequence[Item], *, drafts: Sequence[AssistantMessage] = ()
+        self,
+        owner: str,
+        name: str,
+        place: Place,
+        items: Sequence[Item],
+        *,
+        drafts: Sequence[AssistantMessage] = (),
+        pauses: PauseCounts | None = None,
     ) -> Place | None:
         """Appends items to a conversation, and drafts after them: replies of which not all is heard yet.
+
+        `pauses`: the owner's counts, which replace the previous ones if the file keeps them.
 
         Returns where the next ones go; None if the conversation was deleted.
 
@@ -175,6 +190,7 @@ class ConversationFile:
                 self._check_size(database, owner)
                 _delete_drafts(database, place)
                 last = self._append(database, place.number, (*items, *drafts))
+                self._keep_pauses(database, owner, pauses)
         return Place(place.number, last, len(drafts))
 
     def load(self, owner: str, name: str) -> KeptConversation | None:
@@ -219,6 +235,18 @@ class ConversationFile:
             rows = [] if database is None else database.execute("SELECT DISTINCT owner FROM conversations").fetchall()
         return sorted((owner for (owner,) in rows), key=lambda owner: (owner != TERMINAL, owner))
 
+    def pauses(self, owner: str | None = None) -> dict[str, PauseCounts | None]:
+        """Returns the pauses of this owner, or of all, faded by their age; None: damaged.
+
+        Raises ConversationFileError.
+        """
+        with self._shared.opened() as database:
+            return {} if database is None else pause_table.read(database, owner, self._now_s())
+
+    def _keep_pauses(self, database: sqlite3.Connection, owner: str, counts: PauseCounts | None) -> None:
+        if self.keeps_pauses and counts is not None and counts.turns > 0:
+            pause_table.write(database, owner, counts, self._now_s())
+
     # ---- all conversations of an owner ----
 
     def summaries(self, owner: str, limit: int, before_s: float | None = None) -> list[Summary]:
@@ -253,7 +281,10 @@ class ConversationFile:
         return title
 
     def delete(self, owner: str, name: str | None) -> list[str]:
-        """Deletes one conversation of an owner; None: all. Returns their ids. Raises ConversationFileError."""
+        """Deletes one conversation of an owner; None: all. The owner's pauses go with the last one.
+
+        Returns their ids. Raises ConversationFileError.
+        """
         with self._shared.opened() as database:
             if database is None:
                 return []
@@ -352,6 +383,7 @@ def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
         database.execute("DELETE FROM items WHERE conversation = ?", (number,))
         database.execute("DELETE FROM conversations WHERE number = ?", (number,))
     if numbers:
+        pause_table.delete_orphans(database)
         conversation_search.purge(database)
 
 

@@ -8,11 +8,13 @@ what was said before.
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
+from assistant.end_of_turn.priors import PauseCounts
 from assistant.events import ReplySent, ReplyStarted, ReplyStopped, SessionEvent, TurnFinished
 from assistant.history.items import AssistantMessage, Item, ItemId
 from assistant.storage.conversation_database import ConversationFileError
@@ -25,6 +27,7 @@ from assistant.storage.conversation_file import (
 )
 from assistant.support.background_writer import BackgroundWriter
 from assistant.support.disk_threads import CONVERSATION_THREADS
+from assistant.support.notice import Notice, notice
 from assistant.support.paths import data_folder
 from assistant.turns.events import ReplyId
 
@@ -82,6 +85,17 @@ def unwritable(file: ConversationFile) -> str:
     return ""
 
 
+def kept_pauses(file: ConversationFile, owner: str) -> tuple[PauseCounts, Notice | None]:
+    """Returns the pauses of the owner's earlier conversations, and why they are ignored, if they are. Blocks.
+
+    A file that cannot be used is reported where the conversation is written.
+    """
+    counts: PauseCounts | None = PauseCounts()
+    with suppress(ConversationFileError):
+        counts = file.pauses(owner).get(owner, counts) if file.keeps_pauses else counts
+    return (PauseCounts(), notice("pauses_damaged")) if counts is None else (counts, None)
+
+
 class ConversationStore:
     """Stores one conversation. Not thread-safe: call it on the event loop. It accesses the disk in a thread.
 
@@ -126,6 +140,7 @@ class ConversationStore:
         self._stored_ids: set[ItemId] = {item.id for item in self.items}
         self._open_replies: dict[ReplyId, _OpenReply] = {}  # in order
         self._drafted: ItemId | None = None  # the message whose draft is queued or stored
+        self._pauses: PauseCounts | None = None  # up to the last finished turn; written with its items
         self._ended = False  # nothing more is written
         self._notice = ""  # written in the thread, reported on the event loop
         self._writer: BackgroundWriter[Item | Draft] = BackgroundWriter(
@@ -179,8 +194,8 @@ class ConversationStore:
 
     # ---- session events ----
 
-    def record(self, event: SessionEvent, items: Sequence[Item]) -> None:
-        """Processes a session event. `items` is the history at this moment.
+    def record(self, event: SessionEvent, items: Sequence[Item], pauses: PauseCounts | None = None) -> None:
+        """Processes a session event. `items` is the history at this moment, `pauses` the user's pauses so far.
 
         The items of a finished turn are stored; of a reply that is complete and may still play, those before it and a
         draft.
@@ -199,6 +214,7 @@ class ConversationStore:
             case ReplyStopped() if event.reply_id in self._open_replies:
                 self._open_replies[event.reply_id].sent_text = None
             case TurnFinished():
+                self._pauses = pauses
                 turn = event.record.turn
                 self._open_replies = {id_: reply for id_, reply in self._open_replies.items() if id_.turn != turn}
                 unfinished = next(iter(self._open_replies.values()), None)
@@ -278,14 +294,22 @@ class ConversationStore:
     def _store(self, items: Sequence[Item], drafts: Sequence[AssistantMessage]) -> None:
         if self._place is None:
             whole = (*self._written, *items)
-            self._place = self._file.create(self._owner, self.name, self._began_at, whole, drafts=drafts)
+            self._place = self._file.create(
+                self._owner, self.name, self._began_at, whole, drafts=drafts, pauses=self._pauses
+            )
             return
         try:
-            place = self._file.append(self._owner, self.name, self._place, items, drafts=drafts)
+            place = self._file.append(self._owner, self.name, self._place, items, drafts=drafts, pauses=self._pauses)
         except ContinuedElsewhereError:
             copied = (*self._written, *items)
             place = self._file.create(
-                self._owner, self._new_name, self._began_at, copied, continues=self.name, drafts=drafts
+                self._owner,
+                self._new_name,
+                self._began_at,
+                copied,
+                continues=self.name,
+                drafts=drafts,
+                pauses=self._pauses,
             )
             self.name = self._new_name
         if place is None:

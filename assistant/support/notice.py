@@ -63,6 +63,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         "conversations_not_offered": (
             "This server keeps no conversations (server.keep_conversations). Nothing was stored."
         ),
+        "pauses_damaged": "What was kept of your pauses is damaged and ignored. The next turn replaces it.",
         "conversation_gone": "The conversation is no longer kept. This is a new one, without the text above.",
         "handover_failed": "{reason}",
         "trace_unwritten": "{reason}",

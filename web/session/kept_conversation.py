@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from starlette.websockets import WebSocket
 
+from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.events import Problem, ReplySent, SessionEvent, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import Item, UserMessage, without_resumed_rests
@@ -19,7 +20,7 @@ from assistant.pipeline.session import Session
 from assistant.setup.conversation import new_session
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
-from assistant.storage.conversation_store import ConversationStore
+from assistant.storage.conversation_store import ConversationStore, kept_pauses
 from assistant.support.disk_threads import CONVERSATION_THREADS
 from assistant.support.notice import Notice, notice
 from web.limits.session_acceptor import is_guest
@@ -59,6 +60,7 @@ class ConversationKeeper:
     file: ConversationFile | None = None
     _keeping: Keeping | None = None
     _store: ConversationStore | None = None
+    _pauses_of: str = ""  # owner whose pauses the session has
     _names: set[str] = field(default_factory=set)  # of the running conversation
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _ready: asyncio.Event = field(default_factory=asyncio.Event)  # no kept conversation is being read
@@ -94,7 +96,7 @@ class ConversationKeeper:
         """Processes an event of the session."""
         if self._store is not None:
             items = self.session().history.items if isinstance(event, TurnFinished | ReplySent) else ()
-            self._store.record(event, items)
+            self._store.record(event, items, self.session().pause_stats.counts)
 
     async def stored(self) -> None:
         """Waits until everything that was said is on disk. The caller sets the deadline."""
@@ -136,6 +138,7 @@ class ConversationKeeper:
                 return None
             if kept is None:
                 self.report(Problem(GONE, private=True))
+        await self._restore_pauses(self.file, owner)
         if self._changed.is_set():
             return None
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -155,6 +158,24 @@ class ConversationKeeper:
         self.realtime.conversation_kept(store.name, kept=True)
         self.tell()
         return store
+
+    async def _restore_pauses(self, file: ConversationFile, owner: str) -> None:
+        """Adds the pauses of the owner's earlier conversations to the session's.
+
+        For the next conversation of this connection they are in the session already, unless they were deleted.
+        """
+        if not file.keeps_pauses:
+            return
+        counts, damaged = await asyncio.get_running_loop().run_in_executor(
+            CONVERSATION_THREADS, kept_pauses, file, owner
+        )
+        if damaged:
+            self._problem(damaged)
+        session, before, self._pauses_of = self.session(), self._pauses_of, owner
+        if before == owner and counts.turns:
+            return
+        stats = SpeakerPauseStats() if before else session.pause_stats
+        session.pause_stats = stats.with_counts(counts)
 
     def _problem(self, what: Notice) -> None:
         _log.warning("%s", what)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from assistant.commands.talk.stage import Stage, perform, stage_of
 from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
+from assistant.end_of_turn.priors import PauseCounts
 from assistant.endpoint_probe.local_servers import AUTO, choose
 from assistant.events import Floor, Problem, SessionEvent
 from assistant.pipeline.engines import EngineChoice, Engines
@@ -27,9 +28,15 @@ from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from assistant.storage.conversation_database import ConversationFileError
-from assistant.storage.conversation_file import ConversationFile
+from assistant.storage.conversation_file import TERMINAL, ConversationFile
 from assistant.storage.conversation_import import import_files
-from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_path, unwritable
+from assistant.storage.conversation_store import (
+    ConversationStore,
+    ResumeError,
+    conversations_path,
+    kept_pauses,
+    unwritable,
+)
 from assistant.storage.list_keeper import ListKeeper
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
@@ -195,6 +202,7 @@ class _LocalConversation:
     opening: Opening | None = None
     trace: TraceFile | None = None
     memory: ConversationStore | None = None
+    pauses: PauseCounts = field(default_factory=PauseCounts)  # of earlier conversations
     timers: TimerKeeper | None = None
     lists: ListKeeper | None = None
 
@@ -250,6 +258,7 @@ class _LocalConversation:
             self._trouble(NO_LISTENING_SOUNDS)
         if self.memory is not None:
             session.history.restore(self.memory.items)
+            session.pause_stats = session.pause_stats.with_counts(self.pauses)
             if self.memory.continues:
                 self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
         own = session.turns.settings
@@ -328,7 +337,11 @@ class _LocalConversation:
         if self.resume is None and not self.settings.talk.remember:
             return None
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        file = ConversationFile(conversations_path(self.environ), lambda: datetime.now(UTC).timestamp())
+        file = ConversationFile(
+            conversations_path(self.environ),
+            lambda: datetime.now(UTC).timestamp(),
+            keeps_pauses=self.settings.turn.remember_pauses,
+        )
         with suppress(ConversationFileError):  # reported below
             for problem in import_files(file):
                 report(problem)
@@ -341,6 +354,9 @@ class _LocalConversation:
                 raise ConfigError([f"--resume: {error}"]) from error
         if why := unwritable(file):
             report(why)
+        self.pauses, damaged = kept_pauses(file, TERMINAL)
+        if damaged:
+            report(damaged)
         return memory
 
     def _show(self, session: Session, event: SessionEvent) -> None:
@@ -348,7 +364,7 @@ class _LocalConversation:
         if self.opening is not None:
             self.opening.show(event)
         if self.memory is not None:
-            self.memory.record(event, session.history.items)
+            self.memory.record(event, session.history.items, session.pause_stats.counts)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from assistant.end_of_turn.priors import PauseCounts
 from assistant.history.items import ItemId, UserMessage
 from assistant.storage.conversation_file import TERMINAL, ConversationFile, owner_of_browser
 from assistant.storage.conversation_store import conversations_path
@@ -49,6 +50,17 @@ def test_conversations_of_terminal_and_page_are_listed(kept: ConversationFile) -
             ["two", "1", "turn", "talk", "and the date"],
             ["one", "1", "turn", "talk", "what time is it"],
         ]
+
+
+def test_kept_pauses_are_listed_in_one_line(kept: ConversationFile) -> None:
+    kept.keeps_pauses = True
+    kept.create(TERMINAL, "four", "", said("well"), pauses=PauseCounts(6.0, 4.0))
+    kept.create(owner_of_browser("c" * 40), "five", "", said("well"), pauses=PauseCounts(6.0, 4.0))
+    line = "pauses kept: 4.0 turns of talk, 1 browser; deleted with the last conversation (delete --all)"
+    assert run("list").stdout.splitlines()[-1] == line
+    run("delete", "five")
+    run("delete", "--all")
+    assert "pauses" not in run("list").stdout
 
 
 def test_conversations_are_searched_by_words(kept: ConversationFile) -> None:

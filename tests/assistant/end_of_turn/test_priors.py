@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from support.texts.text_cases import text_cases
 
 from assistant.end_of_turn.estimator import OFTEN, SELDOM
-from assistant.end_of_turn.priors import SpeakerPauseStats, answer_shift
+from assistant.end_of_turn.priors import (
+    HALF_LIFE_DAYS,
+    MAX_TURNS,
+    PauseCounts,
+    SpeakerPauseStats,
+    answer_shift,
+)
 from assistant.end_of_turn.questions import question_of
 
 
@@ -97,6 +103,28 @@ def test_return_after_long_silence_is_no_pause() -> None:
 @pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0], ids=["overlapping", "900 ms pause", "7 s pause"])
 def test_discarded_speech_restores_previous_stats(before: SpeakerPauseStats, pause_ms: float) -> None:
     assert before.with_return(pause_ms).without_turn() == before
+
+
+@given(st.floats(0, 1000), st.floats(0, 40), st.floats(-1e9, 1e9))
+def test_kept_counts_fade_and_keep_their_rate(pauses: float, turns: float, age_s: float) -> None:
+    faded = PauseCounts(pauses, turns).after(age_s)
+    assert faded.turns <= min(turns, MAX_TURNS)
+    assert faded.pauses <= pauses
+    assert faded.pauses * turns == pytest.approx(faded.turns * pauses)
+    assert faded.is_plausible
+
+
+def test_month_old_habit_counts_half() -> None:
+    assert PauseCounts(12.0, 8.0).after(HALF_LIFE_DAYS * 86400) == PauseCounts(6.0, 4.0)
+
+
+def test_kept_counts_stay_when_a_turn_is_continued() -> None:
+    kept = PauseCounts(6.0, 4.0)
+    known = SpeakerPauseStats().with_counts(kept)
+    assert known.counts == kept
+    assert known.shift < SpeakerPauseStats().shift
+    late = SpeakerPauseStats().with_turn().with_counts(kept)
+    assert late.with_return(900.0).counts == known.with_turn().with_return(900.0).counts
 
 
 def test_short_silence_is_no_pause() -> None:

@@ -63,6 +63,25 @@ def pause_stats_of(*utterances: Utterance, greeting: str = "") -> list[SpeakerPa
     return [found for at, found in enumerate(habits) if at == 0 or found != habits[at - 1]]
 
 
+def test_next_conversation_begins_with_the_counts_of_the_last() -> None:
+    asked, said = RecordingEstimator(), (Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk"))
+    first = simulation_of(asked, *said)
+    first.run()
+    counts = first.session.pause_stats.counts
+    assert counts.pauses > 0
+    assert counts.turns > 0
+    second = simulation_of(asked, *said)
+
+    def restore() -> None:
+        second.session.pause_stats = second.session.pause_stats.with_counts(counts)
+
+    second.at(100, restore)
+    asked.seen.clear()
+    second.run()
+    assert asked.seen[0].pause_stats == SpeakerPauseStats().with_counts(counts)
+    assert second.session.pause_stats.counts.turns > counts.turns
+
+
 def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
     first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk"))
     assert first == SpeakerPauseStats()

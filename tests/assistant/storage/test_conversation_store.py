@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.conversations.simulation import Simulation, Utterance
 
+from assistant.end_of_turn.priors import PauseCounts
 from assistant.events import ReplySent, ReplyStarted, ReplyStopped, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
@@ -31,6 +32,7 @@ from assistant.storage.conversation_store import (
     Draft,
     ResumeError,
     conversations_folder,
+    kept_pauses,
     unwritable,
 )
 from assistant.storage.store_format import Heading, heading_line, item_lines
@@ -457,6 +459,18 @@ async def test_complete_reply_is_stored_until_what_was_heard_replaces_it(
         assert database.execute("SELECT count(*) FROM items").fetchone() == (4,)
     assert file_in(tmp_path).search(TERMINAL, "Answer 0", 9)
     assert not file_in(tmp_path).search(TERMINAL, "Answer 1", 9)
+
+
+async def test_pauses_are_written_with_each_finished_turn(tmp_path: Path, record: TurnRecord) -> None:
+    memory, items = new_store(tmp_path), history(2)
+    file = memory._file
+    file.keeps_pauses = True
+    async with writing(memory):
+        for turn, event_items in ((1, items[:2]), (2, items)):
+            counts = PauseCounts(2.0 * turn, turn)
+            memory.record(TurnFinished(replace(record, turn=turn)), event_items, counts)
+            await memory.settle()
+            assert kept_pauses(file, TERMINAL) == (counts, None)
 
 
 async def test_draft_outlasts_the_turns_that_finish_while_its_reply_plays(tmp_path: Path, record: TurnRecord) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from support.servers.session_server import (
     settings_for,
 )
 
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence
+from assistant.end_of_turn.priors import PauseCounts, SpeakerPauseStats
 from assistant.history.items import ItemId, UserMessage
+from assistant.pipeline.engines import Engines
+from assistant.pipeline.session import Session
 from assistant.storage import conversation_export
 from assistant.storage.conversation_export import message_objects
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
@@ -299,3 +304,86 @@ async def test_token_is_required_and_client_secrets_keep_nothing(tmp_path: Path)
             assert (await keep(client, {"browser": MINE}))["kept"] is False
         async with httpx.AsyncClient(headers={"Authorization": f"Bearer {secret}"}) as http:
             assert (await http.get(f"http://127.0.0.1:{server.port}{PATH}")).status_code == 401
+
+
+class NoEstimator:
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        raise NotImplementedError
+
+
+class EstimatingLoader(ScriptedEngineLoader):
+    async def engines(self) -> Engines:
+        return replace(await super().engines(), end_of_turn=NoEstimator())
+
+
+@asynccontextmanager
+async def keeping_pauses(folder: Path, *, consent: bool = True) -> AsyncGenerator[SessionServer]:
+    loader = EstimatingLoader(settings_for(folder / "traces", "server.resume_s=0"), {}, answers=("Ten.",) * 9)
+    file = ConversationFile(folder / "c.sqlite3", lambda: 1.8e9, keeps_pauses=consent)
+    async with session_server(loader, conversations=file) as server:
+        yield server
+
+
+def session_of(server: SessionServer) -> Session:
+    return list(server.connections._conversations.values())[-1].realtime_session.session
+
+
+def kept_counts(folder: Path, browser: str = MINE) -> PauseCounts | None:
+    return ConversationFile(folder / "c.sqlite3", lambda: 1.8e9).pauses().get(owner_of_browser(browser))
+
+
+PAUSING = SpeakerPauseStats().with_pause(500.0).with_pause(700.0).with_turn()
+
+
+async def talk_with_pauses(client: RecordingClient, server: SessionServer) -> None:
+    await keep(client, {"browser": MINE})
+    session_of(server).pause_stats = PAUSING
+    await exchange(client, "well")
+
+
+async def test_next_conversation_of_a_browser_begins_with_its_pauses(tmp_path: Path) -> None:
+    async with keeping_pauses(tmp_path) as server:
+        async with connected_client(server) as client:
+            await talk_with_pauses(client, server)
+        await eventually(lambda: kept_counts(tmp_path) == PAUSING.counts)
+        for browser, counts in ((OTHER, PauseCounts()), (MINE, PAUSING.counts)):
+            async with connected_client(server) as client:
+                await keep(client, {"browser": browser})
+                assert session_of(server).pause_stats.counts == counts
+        async with connected_client(server) as client:
+            await exchange(client, "nobody's question")
+            assert session_of(server).pause_stats == SpeakerPauseStats(), "who keeps nothing is a stranger"
+
+
+async def test_without_the_setting_no_pauses_are_kept(tmp_path: Path) -> None:
+    async with keeping_pauses(tmp_path, consent=False) as server, connected_client(server) as client:
+        await talk_with_pauses(client, server)
+    assert rows(tmp_path) == 2
+    assert kept_counts(tmp_path) is None
+
+
+async def test_deletion_of_all_conversations_also_ends_the_pauses_in_use(tmp_path: Path) -> None:
+    async with keeping_pauses(tmp_path) as server, connected_client(server) as client:
+        await talk_with_pauses(client, server)
+        await eventually(lambda: kept_counts(tmp_path) == PAUSING.counts)
+        await keep(client, None)
+        await keep(client, {"browser": MINE})
+        assert session_of(server).pause_stats == PAUSING, "they are not added twice"
+        await keep(client, None)
+        assert (await call(server, PATH, method="DELETE")).json() == {"deleted": 1}
+        assert kept_counts(tmp_path) is None
+        await keep(client, {"browser": MINE})
+        assert session_of(server).pause_stats == SpeakerPauseStats()
+
+
+async def test_damaged_pauses_are_told_once(tmp_path: Path) -> None:
+    async with keeping_pauses(tmp_path) as server:
+        async with connected_client(server) as client:
+            await talk_with_pauses(client, server)
+        await eventually(lambda: kept_counts(tmp_path) == PAUSING.counts)
+        with closing(sqlite3.connect(tmp_path / "c.sqlite3")) as database, database:
+            database.execute("UPDATE pauses SET turns = -1")
+        async with connected_client(server) as client:
+            await keep(client, {"browser": MINE})
+            assert (await client.until("repartee.notice"))["code"] == "pauses_damaged"
+            assert session_of(server).pause_stats == SpeakerPauseStats()

@@ -570,6 +570,7 @@ export default {
   "told.conversation_unwritten": "Das Gespräch konnte nicht gespeichert werden: {reason}",
   "told.conversation_unkept": "{reason}: das Gespräch wird nicht aufbewahrt.",
   "told.conversations_not_offered": "Dieser Server bewahrt keine Gespräche auf (server.keep_conversations). Es wurde nichts gespeichert.",
+  "told.pauses_damaged": "Was über Ihre Pausen aufbewahrt war, ist beschädigt und wird nicht verwendet. Der nächste Beitrag ersetzt es.",
   "told.conversation_gone": "Das Gespräch wird nicht mehr aufbewahrt. Dies ist ein neues, ohne den Text darüber.",
   "told.handover_failed": "Die Übergabe an einen anderen Server ist gestört: {reason}",
   "told.trace_unwritten": "Die Aufzeichnung der Zeiten ist gestört: {reason}",

@@ -589,6 +589,7 @@ export default {
   "told.conversation_unwritten": "{reason}",
   "told.conversation_unkept": "{reason}: the conversation is not kept.",
   "told.conversations_not_offered": "This server keeps no conversations (server.keep_conversations). Nothing was stored.",
+  "told.pauses_damaged": "What was kept of your pauses is damaged and ignored. The next turn replaces it.",
   "told.conversation_gone": "The conversation is no longer kept. This is a new one, without the text above.",
   "told.handover_failed": "{reason}",
   "told.trace_unwritten": "{reason}",

@@ -570,6 +570,7 @@ export default {
   "told.conversation_unwritten": "No se pudo guardar la conversación: {reason}",
   "told.conversation_unkept": "{reason}: la conversación no se guarda.",
   "told.conversations_not_offered": "Este servidor no guarda conversaciones (server.keep_conversations). No se guardó nada.",
+  "told.pauses_damaged": "Lo que se guardaba de sus pausas está dañado y no se usa. El próximo turno lo sustituye.",
   "told.conversation_gone": "La conversación ya no se guarda. Esta es nueva, sin el texto de arriba.",
   "told.handover_failed": "La entrega a otro servidor tiene un problema: {reason}",
   "told.trace_unwritten": "El registro de los tiempos tiene un problema: {reason}",

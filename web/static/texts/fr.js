@@ -570,6 +570,7 @@ export default {
   "told.conversation_unwritten": "La conversation n'a pas pu être enregistrée : {reason}",
   "told.conversation_unkept": "{reason} : la conversation n'est pas conservée.",
   "told.conversations_not_offered": "Ce serveur ne conserve pas de conversations (server.keep_conversations). Rien n'a été enregistré.",
+  "told.pauses_damaged": "Ce qui était conservé de vos pauses est endommagé et n'est pas utilisé. Le prochain tour le remplace.",
   "told.conversation_gone": "La conversation n'est plus conservée. Celle-ci est nouvelle, sans le texte ci-dessus.",
   "told.handover_failed": "La reprise par un autre serveur a un problème : {reason}",
   "told.trace_unwritten": "L'enregistrement des mesures a un problème : {reason}",
