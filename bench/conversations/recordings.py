@@ -45,6 +45,7 @@ class Recording:
         end_s: End of speech; the length for noise.
         transcript: The words; None if there is no transcript.
         end_unsure_s: Uncertainty of `end_s`.
+        pauses: Labelled pauses within the speech, as (begin, end).
     """
 
     id: str
@@ -55,6 +56,13 @@ class Recording:
     end_s: float
     transcript: str | None = None
     end_unsure_s: float = 0.0
+    pauses: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def speech(self) -> tuple[tuple[float, float], ...]:
+        """The stretches of speech between the pauses, as (begin, end)."""
+        edges = [self.start_s, *(edge for pause in self.pauses for edge in pause), self.end_s]
+        return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
 def read_pcm(path: Path) -> Pcm:
@@ -108,7 +116,9 @@ def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
         raise ValueError(f"{row['file']} is {length_s:.2f} s long, but its speech is from {start_s:g} to {end_s:g} s")
     name = str(row.get("id", row["file"]))
     speaker, unsure_ms = str(row.get("speaker") or name), float(row.get("speech_end_uncertainty_ms") or 0)
-    return Recording(name, kind, speaker, sound, start_s, end_s, row.get("transcript") or None, unsure_ms / 1000)
+    pauses = tuple((float(begin), float(end)) for begin, end in row.get("internal_pauses") or ())
+    words = row.get("transcript") or None
+    return Recording(name, kind, speaker, sound, start_s, end_s, words, unsure_ms / 1000, pauses)
 
 
 def chosen(recordings: Sequence[Recording], kind: Kind, limit: int | None) -> list[Recording]:

@@ -44,7 +44,7 @@ class TurnFigures:
         lost: Turns that could not be measured because the connection broke.
         latency: Latency of the turns without a cut-in.
         talked_over: Turns with a cut-in.
-        overlap: Audible reply in ms before the user had finished, over the turns with a cut-in.
+        overlap: Audible reply in ms while the user spoke, over the turns with a cut-in.
         unanswered: Turns without an answer.
         premature: Turns answered before the last words can have been known; includes turns with a cut-in.
         several: Turns with more than one reply that was not cancelled.

@@ -35,7 +35,7 @@ class Row:
         why: Why an interruption or a noise failed at once; "" otherwise.
         latency_ms: Time from the labelled end of speech to the first audible sample; None without an answer.
         cut_in: Whether a reply was audible before the user had finished.
-        overlap_ms: Audible reply before the user had finished, in ms.
+        overlap_ms: Audible reply while the user spoke, without their pauses, in ms.
         replies: Number of replies that were not cancelled.
         leading_ms: Silence at the beginning of the reply.
         wrong_reply: Whether the reply is not the LLM's.

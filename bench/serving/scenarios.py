@@ -165,6 +165,7 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
     began_s, wall_s = asyncio.get_running_loop().time(), datetime.now(UTC).timestamp()
     before = len(caller.listener.replies)
     begin_s, end_s = caller.say(recording)
+    clip_s = begin_s - recording.start_s
     await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + stage.answered_within_s)
     await caller.until_silent(GAP_S)
     replies = caller.listener.replies[before:]
@@ -177,7 +178,11 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
         row,
         latency_ms=None if answer is None or answer.audible_s is None else (answer.audible_s - end_s) * 1000,
         cut_in=any(reply.audible_s is not None and begin_s < reply.audible_s <= end_s for reply in replies),
-        overlap_ms=sum(reply.audible_ms(begin_s, end_s) for reply in replies),
+        overlap_ms=sum(
+            reply.audible_ms(clip_s + since_s, clip_s + until_s)
+            for reply in replies
+            for since_s, until_s in recording.speech
+        ),
         replies=sum(reply.status != "cancelled" for reply in replies),
         leading_ms=0.0 if answer is None else answer.leading_ms,
         wrong_reply=answer is not None and not answer.text.lower().startswith(REPLY_BEGINS),

@@ -72,3 +72,8 @@ def test_soft_noise_replaces_missing_room_noise() -> None:
     room = room_of(clip("a", start_s=0.1, lead=0))
     assert 0 < np.abs(room).max() < 3000
     assert np.array_equal(room, room_of(clip("a", start_s=0.1, lead=0)))
+
+
+def test_speech_is_what_lies_between_the_pauses() -> None:
+    paused = Recording("a", "paused", "s", np.zeros(10, np.int16), 0.5, 4.0, pauses=((1.0, 1.5), (2.0, 3.0)))
+    assert paused.speech == ((0.5, 1.0), (1.5, 2.0), (3.0, 4.0))
