@@ -145,9 +145,9 @@ class TurnEndThresholds:
     """Longest delay in ms of the end of turn and of the reply while the user may be resuming. The VAD confirms speech
     sooner; a possible onset that lasts longer is background noise (docs/lab/experiments.md, "Rules switched off")."""
 
-    soft_below_logit: float = 1.0
+    soft_below_logit: float = 0.5
     """Evidence logit of the end of a turn below which its reply begins softly, so that the user goes on easily if they
-    had only paused. 1.0: the threshold of balanced, below which the turn waits longer than 200 ms."""
+    had only paused. On *train*, 37 of 100 plain ends and 40 of 100 cut pauses are below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,7 @@ def test_pause_of_early_speech_releases_reply() -> None:
     assert ReleasePlayback(reply) in scene.silence(20)
 
 
-@pytest.mark.parametrize(("logit", "softly"), [(0.5, True), (2.0, False)])
+@pytest.mark.parametrize(("logit", "softly"), [(0.4, True), (2.0, False)])
 def test_reply_to_turn_that_sounds_unsure_begins_softly(logit: float, *, softly: bool) -> None:
     scene = Scene(TurnSettings(profile=PROFILES["auto"]))
     scene.speech(800)
