@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from math import exp, log
+from math import exp, log, nan
 from typing import Protocol
 
 from assistant.end_of_turn.boosted_trees import BoostedTrees, trees_of
 from assistant.end_of_turn.dictation.dictation_rules import NOTHING, OPEN_ENDED, Dictation
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, USUAL_EXCESS_MS, SpeakerPauseStats, answer_shift
 from assistant.end_of_turn.questions import Expected
-from assistant.end_of_turn.text_features import text_shape
+from assistant.end_of_turn.text_features import text_features
 from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
 
@@ -26,15 +26,35 @@ _COMPLETE_SHIFT = 4.0  # added when a dictated value has all its parts, and no m
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
+_INCOMPLETE_SHIFT = -3.0
+_VALUES: frozenset[Expected] = frozenset(
+    {"a phone number", "a card number", "a code", "a number", "a spelling", "an address", "an e-mail address", "a list"}
+)
+"""Added to the logit when a value that was asked for lacks a part: it goes on, whatever the sound says."""
+
+_GROUP_SHARE = 0.46  # share of `dictating_ms` that is the floor in a value that may go on: most pauses in it end before
+_GROUP_EXCESS_MS = 560.0  # mean excess of the pauses in such a value
+_GROUP_MARGIN = 0.3  # added to the threshold in such a value
+_ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
+_SURELY_INCOMPLETE = frozenset(
+    {"announcement", "phone number", "card number", "e-mail address", "date", "time", "list"}
+)
+"""Values whose missing part the rules know surely, so that an incomplete one goes on whatever the sound says."""
+
+_ONE_NUMBER = Dictation("digits", "unknown")
+_FINISHED_NUMBER = 1.5
+"""Evidence logit from which digits that nothing announced are one number. These values were chosen on *train*, see
+docs/lab/turn-taking.md, "The profile auto"."""
+
+SURE = 0.8
+"""Evidence logit from which a turn surely sounds finished (a probability of 0.69)."""
+
 UNFINISHED = -2.0
 """Evidence logit below which a turn sounds unfinished (a probability of 0.12).
 
 Of turns without a pause, 2 % end below it, so the ceiling determines the 95th percentile of their response latency. Of
 the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
-
-NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
-"""Punctuation of words for which the recognizer reports none (2 of 100: decoding looped). Also used for the fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +67,7 @@ class EndOfTurnEvidence:
         text: The transcript of the whole turn, requested at the start of this silence. It stays the same during the
             silence, since decoders add words to silence. None if it was not requested, "" if it has no words.
         punctuation: The punctuation that the recognizer expects after these words; None if its decode did not reach
-            their end, which counts as `NEUTRAL`.
+            their end, or the recognizer reports none: the median of the fit stands in.
         known_sentence: Whether the text is a complete sentence that a skill understands.
         smart_turn: The Smart Turn probability, from this silence; None without the model.
         pause_stats: The pauses of the speaker in this conversation.
@@ -73,10 +93,12 @@ class EndOfTurnEstimate:
     Attributes:
         probability: The EOT probability, 0..1. Ends and pauses are taken as equally frequent at 200 ms of silence.
         silence_ms: The length of the silence.
-        pause_excess_ms: The mean time by which pauses exceed `PAUSE_FROM_MS`; above 0.
+        pause_excess_ms: The mean time by which pauses exceed `PAUSE_FROM_MS`; above 0. Traces before the excess was
+            the same for all speakers have others.
         sources: The names of the sources used, for the trace.
         pausing: The share of turns in which the speaker pauses, 0..1; see `SpeakerPauseStats`.
         dictation: What the speaker dictates, and whether it is complete.
+        speaker_shift: The part of the logit that is due to the speaker's pauses.
     """
 
     probability: float
@@ -85,6 +107,7 @@ class EndOfTurnEstimate:
     sources: str
     pausing: float = 0.0
     dictation: Dictation = NOTHING
+    speaker_shift: float = 0.0
 
     @property
     def logit(self) -> float:
@@ -95,6 +118,11 @@ class EndOfTurnEstimate:
     def evidence_logit(self) -> float:
         """The logit without the contribution of the silence: how finished the turn sounds."""
         return self.logit - (self.silence_ms - PAUSE_FROM_MS) / self.pause_excess_ms
+
+    @property
+    def sounds_unfinished(self) -> bool:
+        """Whether the turn sounds unfinished. That the speaker seldom pauses does not count."""
+        return self.evidence_logit - max(self.speaker_shift, 0.0) < UNFINISHED
 
 
 class EndOfTurnEstimator(Protocol):
@@ -121,17 +149,20 @@ class FusedEstimator:
         """Estimates whether the turn is over."""
         sources, features = _features(evidence)
         logit = self.models[sources].logit(features) if sources else 0.0
-        logit += evidence.pause_stats.shift + answer_shift(evidence.expected, evidence.text or "")
+        speaker_shift = evidence.pause_stats.shift
+        logit += speaker_shift + answer_shift(evidence.expected, evidence.text or "")
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT
         if evidence.dictation.state == "complete" and not evidence.text:
             logit += _COMPLETE_SHIFT
+        if evidence.dictation.state == "incomplete" and evidence.expected in _VALUES:
+            logit += _INCOMPLETE_SHIFT
         # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / USUAL_EXCESS_MS
         probability = 1 / (1 + exp(-_clipped(logit)))
         pausing = pausing_of(evidence.pause_stats)
         return EndOfTurnEstimate(
-            probability, evidence.silence_ms, USUAL_EXCESS_MS, sources, pausing, evidence.dictation
+            probability, evidence.silence_ms, USUAL_EXCESS_MS, sources, pausing, evidence.dictation, speaker_shift
         )
 
 
@@ -190,7 +221,7 @@ BALANCED = EndOfTurnProfile(
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
-AUTO = replace(BALANCED, threshold=0.8, ceiling_ms=600, unfinished_ms=1300, pausing_ms=1300, dictating_ms=1300)
+AUTO = replace(BALANCED, threshold=0.5, ceiling_ms=600, unfinished_ms=1300, pausing_ms=1300, dictating_ms=1300)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
 and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
 for people who think while they speak."""
@@ -205,19 +236,6 @@ def pausing_of(stats: SpeakerPauseStats) -> float:
     return max(stats.pausing, OFTEN) if stats.long_pause else stats.pausing
 
 
-_GROUP_SHARE = 0.46  # share of `dictating_ms` that is the floor in a value that may go on: most pauses in it end before
-_GROUP_EXCESS_MS = 560.0  # in place of the speaker's mean excess in such a value
-_ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
-
-
-_ONE_NUMBER, _FINISHED_NUMBER = Dictation("digits", "unknown"), 1.5
-_OF_KNOWN_LENGTH = frozenset({"announcement", "phone number", "card number", "e-mail address", "date", "time", "list"})
-"""Values that were asked for or announced, so that an incomplete one goes on whatever the sound says."""
-
-SURE = 0.8
-"""Evidence logit from which a turn surely sounds finished (a probability of 0.69)."""
-
-
 def silence_timeout_ms(estimate: EndOfTurnEstimate, profile: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
@@ -226,19 +244,20 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, profile: EndOfTurnProfile) -
     the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
     dictation = estimate.dictation
-    if dictation.state == "incomplete" and dictation.kind in _OF_KNOWN_LENGTH and profile.dictating_ms:
+    if dictation.state == "incomplete" and dictation.kind in _SURELY_INCOMPLETE and profile.dictating_ms:
         announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
         return max(profile.unfinished_ms, announced * profile.dictating_ms)
-    goes_on = dictation.kind in OPEN_ENDED and dictation.state != "complete"
+    goes_on = profile.dictating_ms > 0 and dictation.kind in OPEN_ENDED and dictation.state != "complete"
     if dictation == _ONE_NUMBER and estimate.evidence_logit >= _FINISHED_NUMBER:
         goes_on = False  # nothing announced the digits
     longest_ms = profile.dictating_ms if goes_on else 0.0
     is_sure = profile.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
     floor_ms = max(profile.sure_floor_ms if is_sure else profile.floor_ms, _GROUP_SHARE * longest_ms)
-    if estimate.evidence_logit < UNFINISHED:
+    if estimate.sounds_unfinished:
         return max(profile.unfinished_ms, longest_ms)
     excess_ms = _GROUP_EXCESS_MS if goes_on else estimate.pause_excess_ms
-    wanted_ms = PAUSE_FROM_MS + excess_ms * (profile.threshold - estimate.evidence_logit)
+    threshold = profile.threshold + (_GROUP_MARGIN if goes_on else 0.0)
+    wanted_ms = PAUSE_FROM_MS + excess_ms * (threshold - estimate.evidence_logit)
     return min(max(wanted_ms, floor_ms), max(profile.ceiling_for(estimate.pausing), longest_ms))
 
 
@@ -263,8 +282,8 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
         features |= evidence.prosody.named()
     if evidence.text:
         sources += ["text", "closure"]
-        features |= text_shape(evidence.text).named()
-        features |= punctuation_features(evidence.punctuation or NEUTRAL)
+        features |= text_features(evidence.text)
+        features |= punctuation_features(evidence.punctuation)
         features |= evidence.dictation.features()
     if evidence.smart_turn is not None:
         sources.append("smart")
@@ -272,8 +291,10 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
     return "+".join(sources), features
 
 
-def punctuation_features(punctuation: Punctuation) -> dict[str, float]:
-    """Returns the punctuation probabilities as logits, by feature name."""
+def punctuation_features(punctuation: Punctuation | None) -> dict[str, float]:
+    """Returns the punctuation probabilities as logits, by feature name; NaN if there are none."""
+    if punctuation is None:
+        return {"closes": nan, "goes_on": nan}
     return {"closes": _logit(punctuation.sentence_end), "goes_on": _logit(punctuation.continuation)}
 
 

@@ -82,6 +82,7 @@ class SpeakerPauseStats:
         recent: For each of the last twelve turns, whether it had a pause.
         last: The value before the last turn was committed. It is restored if the speaker continues that turn.
         before: The value before the current turn was reopened. It is restored if the speech is discarded.
+        earlier_pauses: `pauses` at the beginning of the current turn, to which a discarded turn returns.
     """
 
     pauses: float = 0.0
@@ -92,6 +93,7 @@ class SpeakerPauseStats:
     recent: tuple[bool, ...] = ()
     last: "SpeakerPauseStats | None" = field(default=None, compare=False, repr=False)
     before: "SpeakerPauseStats | None" = None
+    earlier_pauses: float = 0.0
 
     def with_pause(self, pause_ms: float) -> "SpeakerPauseStats":
         """Returns the value after a pause inside a turn. One shorter than PAUSE_FROM_MS changes nothing."""
@@ -111,15 +113,16 @@ class SpeakerPauseStats:
             turns=_FADE * (self.turns + 1),
             recent=(*self.recent, self.paused)[-_RECENT_TURNS:],
             last=replace(self, last=None, before=None),
+            earlier_pauses=_FADE * self.pauses,
         )
 
     def without_turn(self) -> "SpeakerPauseStats":
         """Returns the value after a turn was discarded."""
-        return self.before or replace(self, paused=False, long_pause=False, cut=False)
+        return self.before or replace(self, pauses=self.earlier_pauses, paused=False, long_pause=False, cut=False)
 
     def with_return(self, pause_ms: float) -> "SpeakerPauseStats":
         """Returns the value after the speaker continued a committed turn that a silence of this length had ended."""
-        reopened = replace(self.last or self, long_pause=False, cut=False, before=self.before or self)
+        reopened = replace(self.last or self, cut=False, before=self.before or self)
         if not PAUSE_FROM_MS <= pause_ms <= PAUSE_UP_TO_MS:
             return reopened
         return replace(reopened.with_pause(pause_ms), paused=True, cut=True)
@@ -135,6 +138,7 @@ class SpeakerPauseStats:
             self,
             pauses=self.pauses + counts.pauses,
             turns=self.turns + counts.turns,
+            earlier_pauses=self.earlier_pauses + counts.pauses,
             last=None if self.last is None else self.last.with_counts(counts),
             before=None if self.before is None else self.before.with_counts(counts),
         )

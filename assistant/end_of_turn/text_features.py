@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import log
 
-from assistant.end_of_turn.completeness import completeness, is_request, is_short_answer, last_word, words_of
+from assistant.end_of_turn.completeness import completeness, words_of
 
 _TABLE = "sentence_ends.json"
 
@@ -44,51 +43,10 @@ def english() -> SentenceEnds:
     return SentenceEnds(table["words"], table["pairs"], table["other"])
 
 
-@dataclass(frozen=True, slots=True)
-class TextShape:
-    """Features of an interim transcript. They tolerate a word error rate of about one third.
+def text_features(text: str) -> dict[str, float]:
+    """Returns the features of a transcript, with or without punctuation, by name.
 
-    Attributes:
-        words: The natural logarithm of one plus the number of words.
-        wordless: 1 if there are no words.
-        completeness: The score of `completeness`, 0..1.
-        end_log10: The base-10 logarithm of the probability that a sentence ends after the last two words.
-        filler, dangling, preposition, number, open_verb: 1 if the last word is of this kind.
-        request: 1 if the text begins as a question or a command.
-        short_answer: 1 if the text is one of the known short but complete phrases.
+    They tolerate a word error rate of about one third. `completeness`: the score of `completeness`, 0..1; `end_log10`:
+    the base-10 logarithm of the probability that a sentence ends after the last two words.
     """
-
-    words: float
-    wordless: float
-    completeness: float
-    end_log10: float
-    filler: float
-    dangling: float
-    preposition: float
-    number: float
-    open_verb: float
-    request: float
-    short_answer: float
-
-    def named(self) -> dict[str, float]:
-        """Returns the features by name."""
-        return asdict(self)
-
-
-def text_shape(text: str) -> TextShape:
-    """Computes the features of a transcript, with or without punctuation."""
-    words = words_of(text)
-    kind = last_word(words)
-    return TextShape(
-        words=log(1 + len(words)),
-        wordless=float(not words),
-        completeness=completeness(text),
-        end_log10=english().log10(words),
-        filler=float(kind == "filler"),
-        dangling=float(kind == "dangling"),
-        preposition=float(kind == "preposition"),
-        number=float(kind == "number"),
-        open_verb=float(kind == "open verb"),
-        request=float(is_request(words)),
-        short_answer=float(is_short_answer(words)),
-    )
+    return {"completeness": completeness(text), "end_log10": english().log10(words_of(text))}

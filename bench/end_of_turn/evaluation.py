@@ -13,7 +13,6 @@ decodes every clip (minutes), later ones take seconds.
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from bench.end_of_turn.habits import Key, Known, keyed, waits, within_turns
 from bench.end_of_turn.manifest import FIELD_GROUPS, MOST_OF_SPEAKER, turns
 from bench.end_of_turn.moments import Moment, heard_moments
 from bench.end_of_turn.plots import Curve, plot_areas, plot_curves
-from bench.end_of_turn.shifts import excess_ms, paused_shift, silence_shift
+from bench.end_of_turn.shifts import excess_ms, silence_shift
 from bench.end_of_turn.table import (
     EVALUATED_SOURCES,
     SETS,
@@ -43,7 +42,6 @@ from bench.end_of_turn.table import (
     names_of,
     signs_of,
 )
-from bench.end_of_turn.talks import SHARES, conversations, talk_row, turn_pool_of
 
 CACHE = Path("out/turn_end")
 DOCS = Path("docs")
@@ -127,7 +125,7 @@ def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bo
     rows = [
         row
         for row in np.flatnonzero(chosen).tolist()
-        if moments[row].at_ms in FITTED_AT_MS and collection(moments[row]) != "read"
+        if moments[row].at_ms in FITTED_AT_MS and collection(moments[row]) != "read" and not moments[row].made
     ]
     some = [moments[row] for row in rows]
     ends = np.array([moment.label == "end" for moment in some])
@@ -148,7 +146,11 @@ def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
 def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float]:
     """Returns factor and bias that calibrate held-out logits."""
     check_use(moments)
-    rows = [row for row, moment in enumerate(moments) if moment.at_ms in FITTED_AT_MS and collection(moment) != "read"]
+    rows = [
+        row
+        for row, moment in enumerate(moments)
+        if moment.at_ms in FITTED_AT_MS and collection(moment) != "read" and not moment.made
+    ]
     some = [moments[row] for row in rows]
     ends = np.array([moment.label == "end" for moment in some])
     model = fitted(logits[rows][:, np.newaxis], ends, importance_of(some), 1e-3)
@@ -218,14 +220,14 @@ def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
     check_use(moments)
     logits = calibrated(moments, SHIPPED_SOURCES[-1])
     names = sorted({collection(moment) for moment in moments} - {"read"})
-    print("| collection | mean excess of a pause, ms | shift after an earlier pause | shift for a second of silence |")
-    print("|---|---|---|---|")
+    print("| collection | mean excess of a pause, ms | shift for a second of silence |")
+    print("|---|---|---|")
     for name in ("", *names):
         inside = {moment.turn for moment in moments if name in ("", collection(moment))}
         excess = excess_ms([turn for number, turn in enumerate(heard) if number in inside])
-        shifts = [shift(moments, logits, name) for shift in (paused_shift, silence_shift)]
-        cells = [f"{shift.value:+.2f} ({shift.low:+.2f} to {shift.high:+.2f}, n = {shift.moments})" for shift in shifts]
-        print(f"| {name or 'all'} | {excess:.0f} | " + " | ".join(cells) + " |")
+        shift = silence_shift(moments, logits, name)
+        cell = f"{shift.value:+.2f} ({shift.low:+.2f} to {shift.high:+.2f}, n = {shift.moments})"
+        print(f"| {name or 'all'} | {excess:.0f} | {cell} |")
 
 
 # ---- evaluation ----
@@ -273,20 +275,6 @@ def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) 
 def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tuple[str, Cost]]:
     """Returns the cost of the three shipped profiles, with each turn as a speaker's first."""
     return [(name, cost(moments, waits(known, profile))) for name, profile in SHIPPED]
-
-
-def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
-    """Prints the two profiles that learn a speaker's pauses, with and without learning."""
-    if not (pool := turn_pool_of(moments)).plain or not pool.paused:
-        print("\nno conversations: they need turns with a pause and turns without one")
-        return
-    print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
-    print("|---|---|---|---|---|")
-    for name, profile in SHIPPED[1:]:
-        for share in SHARES:
-            for what, way in (("one ceiling for all", replace(profile, pausing_ms=0)), ("as shipped", profile)):
-                talk_turns = conversations(pool, logits, way, share)
-                print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(talk_turns, share)} |")
 
 
 def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
@@ -350,7 +338,6 @@ def evaluate(moments: Sequence[Moment]) -> None:
     print_costs("profile, without Smart Turn", profiles(spoken, scores[everything.removesuffix("+smart")]))
     read = [moment for moment in moments if collection(moment) == "read" and not moment.made]
     print_costs("profile, read aloud", profiles(read, within_turns(read, heard[everything])))
-    print_talks(spoken, heard[everything])
 
 
 def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
@@ -368,7 +355,6 @@ def judge(moments: Sequence[Moment]) -> None:
     heard = {sources: keyed(moments, logit) for sources, logit in logits.items()}
     for name, sources in (("all sources", everything), ("without Smart Turn", everything.removesuffix("+smart"))):
         print_costs(f"profile, {name}", profiles(moments, within_turns(moments, heard[sources])))
-    print_talks(moments, heard[everything])
 
 
 def main() -> None:

@@ -77,7 +77,7 @@ class Boosted:
     """Regression trees fitted by gradient boosting, with the sign of each feature's influence given.
 
     Attributes:
-        typical: Medians of the training features, shape (n,).
+        typical: Medians of the training features, which stand in for NaN, shape (n,).
     """
 
     def __init__(self, booster: lightgbm.Booster, typical: Floats) -> None:
@@ -85,7 +85,8 @@ class Boosted:
 
     def logit(self, features: Floats) -> Floats:
         """Returns the logit of each row, shape (m,)."""
-        return np.asarray(self._booster.predict(features, raw_score=True), np.float64)
+        known = np.where(np.isnan(features), self.typical, features)
+        return np.asarray(self._booster.predict(known, raw_score=True), np.float64)
 
     def trees(self, factor: float) -> list[Any]:
         """Returns the trees as in the weights file, with their values multiplied by `factor`."""
@@ -96,7 +97,7 @@ def _node(node: Mapping[str, Any], factor: float) -> Any:
     if "leaf_value" in node:
         return round(factor * node["leaf_value"], 4)
     below, above = _node(node["left_child"], factor), _node(node["right_child"], factor)
-    return [node["split_feature"], round(node["threshold"], 5), below, above]
+    return [node["split_feature"], node["threshold"], below, above]
 
 
 def boosted(features: Floats, ends: Bools, importance: Floats, signs: Floats) -> Boosted:
@@ -104,9 +105,11 @@ def boosted(features: Floats, ends: Bools, importance: Floats, signs: Floats) ->
 
     A feature with the sign +1 can only raise the logit, with -1 only lower it, with 0 both.
     """
+    typical = np.nanmedian(features, axis=0)
+    features = np.where(np.isnan(features), typical, features)
     table = lightgbm.Dataset(features, ends.astype(np.float64), weight=importance / importance.mean())
     settings = {**_BOOSTING, "monotone_constraints": signs.astype(int).tolist()}
-    return Boosted(lightgbm.train(settings, table, TREES), np.median(features, axis=0))
+    return Boosted(lightgbm.train(settings, table, TREES), typical)
 
 
 def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp]:

@@ -59,7 +59,9 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     habits = known.habits
     logit = known.logit + habits.shift + (moment.known_ms - PAUSE_FROM_MS) / USUAL_EXCESS_MS
     bounded = min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)
-    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, USUAL_EXCESS_MS, "", pausing_of(habits))
+    return EndOfTurnEstimate(
+        1 / (1 + exp(-bounded)), moment.known_ms, USUAL_EXCESS_MS, "", pausing_of(habits), speaker_shift=habits.shift
+    )
 
 
 def waits(known: Mapping[Key, Known], profile: EndOfTurnProfile) -> Wait:

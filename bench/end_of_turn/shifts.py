@@ -1,7 +1,7 @@
 """Fits the numbers of assistant/end_of_turn/priors.py that recordings with natural pauses can tell.
 
-The mean excess of a pause over 200 ms, the shift of the logit after an earlier pause of the turn, and the shift for
-each second of silence. All beside the cross-validated logit of the fused estimate, so that nothing counts twice.
+The mean excess of a pause over 200 ms, and the shift of the logit for each second of silence, beside the
+cross-validated logit of the fused estimate.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ import numpy as np
 
 from assistant.end_of_turn.priors import PAUSE_FROM_MS
 from bench.end_of_turn.clips import Turn
-from bench.end_of_turn.curve import PAUSE_MS
 from bench.end_of_turn.fit import Bools, Floats, fitted
 from bench.end_of_turn.moments import Moment
 from bench.end_of_turn.table import GIVEN_WEIGHT, collection
@@ -43,33 +42,14 @@ def excess_ms(turns: Sequence[Turn]) -> float:
     return total / weight if weight else float("nan")
 
 
-def earlier_pause(moments: Sequence[Moment]) -> Bools:
-    """Returns whether the turn had a silence of 300 ms or more before each moment's, shape (m,)."""
-    lasted: dict[int, dict[int, float]] = {}
-    for moment in moments:
-        lasted.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
-    return np.array(
-        [
-            any(ms >= PAUSE_MS for number, ms in lasted[moment.turn].items() if number < moment.number)
-            for moment in moments
-        ]
-    )
-
-
-def paused_shift(moments: Sequence[Moment], logits: Floats, name: str = "") -> Shift:
-    """Returns the shift of the logit after an earlier pause, at 200 ms of silence.
+def silence_shift(moments: Sequence[Moment], logits: Floats, name: str = "") -> Shift:
+    """Returns the shift of the logit for each second of silence.
 
     Args:
         moments: All moments.
         logits: Logit of each, by models that were not fitted on its speaker.
         name: A collection; "" for all but read speech.
     """
-    chosen = _rows(moments, name) & np.array([moment.at_ms == REFERENCE_MS for moment in moments])
-    return _slope(moments, chosen, logits, earlier_pause(moments).astype(np.float64))
-
-
-def silence_shift(moments: Sequence[Moment], logits: Floats, name: str = "") -> Shift:
-    """Returns the shift of the logit for each second of silence. Arguments as in `paused_shift`."""
     lengths = np.array([moment.known_ms for moment in moments])
     chosen = _rows(moments, name) & (lengths >= REFERENCE_MS) & (lengths <= UP_TO_MS)
     return _slope(moments, chosen, logits, (lengths - REFERENCE_MS) / 1000)

@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from assistant.end_of_turn.dictation.dictation_rules import NOTHING, Dictation, DictationRules
-from assistant.end_of_turn.estimator import NEUTRAL, punctuation_features
+from assistant.end_of_turn.estimator import punctuation_features
 from assistant.end_of_turn.questions import NO_QUESTION
-from assistant.end_of_turn.text_features import text_shape
+from assistant.end_of_turn.text_features import text_features
 from bench.end_of_turn.fit import Floats
 from bench.end_of_turn.manifest import FIELD_GROUPS
 from bench.end_of_turn.moments import Moment
@@ -28,8 +28,7 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
             "change_end_db": 1,
             "rate_hz": 1,
         },
-        "text": {"completeness": 1, "end_log10": 1, "filler": -1, "dangling": -1, "preposition": -1}
-        | {"value_complete": 1, "value_incomplete": -1, "value_unknown": 0},
+        "text": {"completeness": 1, "end_log10": 1} | {"value_complete": 1, "value_incomplete": -1, "value_unknown": 0},
         "closure": {"closes": 1, "goes_on": -1},
         "smart": {"smart_logit": 1},
     }
@@ -87,7 +86,7 @@ SETS: Mapping[str, Callable[[Moment], bool]] = MappingProxyType(
 
 @cache
 def _text_features(text: str) -> Mapping[str, float]:
-    return text_shape(text).named()
+    return text_features(text)
 
 
 def names_of(sources: str) -> tuple[str, ...]:
@@ -120,7 +119,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
         told = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
         known |= dictations[moment.turn, moment.number].features()
-        known |= punctuation_features(told.punctuation or NEUTRAL)
+        known |= punctuation_features(told.punctuation)
         row[:] = [known[name] for name in names]
     return rows
 

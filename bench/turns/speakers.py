@@ -1,4 +1,4 @@
-"""Plays the turns of each speaker in order of time as one conversation, in which the program learns the speaker.
+"""Plays the turns of each speaker, in the order of their ids, as one conversation in which the program learns.
 
     python -m bench.turns.speakers --field DIR --use train     # DIR/manifest.jsonl, each speaker by a fit on the others
     python -m bench.turns.speakers --field DIR                 # rows for judging, by the shipped weights
@@ -75,7 +75,7 @@ class Rule:
 
 
 def places(turns: Sequence[Turn]) -> dict[int, int]:
-    """Returns the place of each turn in its speaker's conversation, from 0. Ids of turns are in order of time."""
+    """Returns the place of each turn in its speaker's conversation, from 0. Ids are in order of time within a call."""
     counts: dict[str, int] = {}
     result = {}
     for number in sorted(range(len(turns)), key=lambda number: turns[number].id):

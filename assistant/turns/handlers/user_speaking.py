@@ -1,6 +1,6 @@
 """Handles the events of an open user turn: the user speaks or pauses. No I/O, no clock."""
 
-from assistant.end_of_turn.estimator import UNFINISHED, silence_timeout_ms
+from assistant.end_of_turn.estimator import silence_timeout_ms
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, EndOfTurn, EndSegment, PlayListeningSound
 from assistant.turns.events import (
@@ -114,7 +114,7 @@ def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event
     if profile is not None and state.turn.segment == event.segment:
         state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, profile)
         state.turn.evidence_logit = event.estimate.evidence_logit
-        state.turn.sounds_unfinished = event.estimate.evidence_logit < UNFINISHED
+        state.turn.sounds_unfinished = event.estimate.sounds_unfinished
     return ()
 
 

@@ -184,6 +184,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             estimate = event.estimate
             numbers = (
                 f"{estimate.probability!r} {estimate.silence_ms!r} {estimate.pause_excess_ms!r} {estimate.pausing!r}"
+                f" {estimate.speaker_shift!r}"
             )
             sources = f"{estimate.sources or '-'}{_dictated(estimate.dictation)}"
             return f"estimate {event.position} {event.segment} {numbers} {sources}"
@@ -371,7 +372,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             "dictates",
             dictated,
             state,
-        ] if len(pausing) <= 1:
+        ] if len(pausing) <= 2:
             dictation = _dictation_of(dictated, state)
             estimate = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
             return EndOfTurnScored(sample, SegmentId(int(segment)), estimate)
@@ -379,7 +380,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             text = "" if words_field == "-" else words_field
             words = Transcript(SegmentId(int(segment)), Samples(int(until)), text, is_draft=True)
             return DraftTranscript(sample, words, float(sentence_end))
-        case "estimate", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
+        case "estimate", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 2:
             estimate = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
             return EndOfTurnScored(sample, SegmentId(int(segment)), estimate)
         case "lost", [turn, attempt, segment]:
@@ -413,8 +414,8 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
 
 def _estimate_of(numbers: list[str], pausing: list[str], sources: str, dictation: Dictation) -> EndOfTurnEstimate:
     probability, silence_ms, excess_ms = map(float, numbers)
-    share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
-    return EndOfTurnEstimate(probability, silence_ms, excess_ms, sources.replace("-", ""), share, dictation)
+    share, shift, *_ = (*map(float, pausing), 0.0, 0.0)  # older traces do not have them
+    return EndOfTurnEstimate(probability, silence_ms, excess_ms, sources.replace("-", ""), share, dictation, shift)
 
 
 def _dictation_of(kind: str, state: str) -> Dictation:

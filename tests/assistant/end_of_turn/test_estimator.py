@@ -13,7 +13,6 @@ from assistant.end_of_turn.estimator import (
     AUTO,
     BALANCED,
     EAGER,
-    NEUTRAL,
     OFTEN,
     PATIENT,
     SELDOM,
@@ -110,8 +109,6 @@ def test_available_evidence_selects_model() -> None:
     assert estimator.estimate(EndOfTurnEvidence(200)).sources == ""
     assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
     assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text+closure"
-    neutral = EndOfTurnEvidence(200, text="yes", punctuation=NEUTRAL)
-    assert estimator.estimate(EndOfTurnEvidence(200, text="yes")) == estimator.estimate(neutral)
     punctuation = Punctuation(sentence_end=0.9, continuation=0.05)
     assert (
         estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart_turn=0.5)).sources
@@ -152,13 +149,26 @@ def test_nan_feature_counts_as_its_median() -> None:
     assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0}) == 0.75
 
 
+def test_turn_that_sounds_unfinished_is_waited_for_however_seldom_the_speaker_pauses() -> None:
+    fluent = SpeakerPauseStats()
+    for _ in range(20):
+        fluent = fluent.with_turn()
+    for stats in (SpeakerPauseStats(), fluent):
+        evidence = EndOfTurnEvidence(
+            200, text="turn on the", punctuation=Punctuation(0.05, 0.3), smart_turn=0.02, pause_stats=stats
+        )
+        assert silence_timeout_ms(fitted_turn_end().estimate(evidence), BALANCED) == BALANCED.unfinished_ms
+
+
+def test_incomplete_value_that_was_asked_for_goes_on() -> None:
+    evidence = EndOfTurnEvidence(200, text="J", smart_turn=0.7, dictation=Dictation("spelling", "incomplete"))
+    asked = replace(evidence, expected="a spelling")
+    assert silence_timeout_ms(fitted_turn_end().estimate(asked), BALANCED) == BALANCED.dictating_ms
+
+
 def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
-    over = estimator.estimate(
-        EndOfTurnEvidence(
-            160, text="what time is it", punctuation=Punctuation(0.99, 0.0), known_sentence=True, smart_turn=0.99
-        )
-    )
+    over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart_turn=0.99))
     hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart_turn=0.05))
     assert silence_timeout_ms(over, BALANCED) == BALANCED.sure_floor_ms
     assert silence_timeout_ms(over, EAGER) == EAGER.floor_ms
@@ -208,7 +218,7 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
     assert [waits(stranger, profile) for profile in PROFILES] == [400, 440, 820, 600]
-    assert [waits(often, profile) for profile in PROFILES] == pytest.approx([400, 760, 1600, 1271], abs=1)
+    assert [waits(often, profile) for profile in PROFILES] == pytest.approx([400, 760, 1600, 1076], abs=1)
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
     assert waits(often, BALANCED, 0.99) == BALANCED.sure_floor_ms, (
         "a turn that is certainly over still has the shortest timeout"
@@ -276,16 +286,17 @@ def test_value_said_at_once_keeps_ceiling(kind: Kind) -> None:
 
 
 def test_complete_value_raises_probability() -> None:
-    evidence = EndOfTurnEvidence(200, text="555 121 2345", punctuation=Punctuation(0.9, 0.0), smart_turn=0.9)
+    evidence = EndOfTurnEvidence(200, text="555 121 2345", smart_turn=0.5)
     complete = replace(evidence, dictation=Dictation("phone number", "complete"))
     estimator = fitted_turn_end()
-    assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.05
+    assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.1
     assert silence_timeout_ms(estimator.estimate(complete), BALANCED) == BALANCED.sure_floor_ms
 
 
 def test_profile_without_dictation_ignores_incomplete_values() -> None:
     older = replace(BALANCED, dictating_ms=0)
-    assert timeout_ms(Dictation("spelling", "unknown"), older, 0.25) == timeout_ms(NOTHING, older, 0.25)
+    for dictation in (Dictation("spelling", "unknown"), Dictation("spelling", "incomplete")):
+        assert timeout_ms(dictation, older, 0.65) == timeout_ms(NOTHING, older, 0.65)
 
 
 def test_one_unannounced_number_that_sounds_finished_ends_as_usual() -> None:

@@ -97,6 +97,11 @@ def test_return_after_long_silence_is_no_pause() -> None:
     assert (asked.pausing, asked.shift) == (turns(False).pausing, turns(False).shift)
 
 
+def test_pauses_of_discarded_speech_do_not_count() -> None:
+    before = SpeakerPauseStats().with_pause(400).with_turn()
+    assert before.with_pause(400).without_turn() == before
+
+
 @pytest.mark.parametrize(
     "before", [turns(), turns(True), turns(False, True, False)], ids=["no turns", "one pause", "three turns"]
 )

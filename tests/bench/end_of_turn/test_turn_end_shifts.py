@@ -7,7 +7,7 @@ import pytest
 
 from bench.end_of_turn.clips import Turn
 from bench.end_of_turn.moments import Moment
-from bench.end_of_turn.shifts import earlier_pause, excess_ms, paused_shift, silence_shift
+from bench.end_of_turn.shifts import excess_ms, silence_shift
 
 AT_MS = (200, 300, 400, 600, 800, 1200)
 EXCESS_MS = 400.0
@@ -28,12 +28,6 @@ def test_excess_is_mean_over_200_ms() -> None:
     assert excess_ms([given]) == pytest.approx((100 + 0.25 * 300) / 1.25)
 
 
-def test_moment_knows_of_earlier_pause_of_its_turn() -> None:
-    moments = [*silence(0, 0, "pause", 290), *silence(0, 1, "pause", 320), *silence(0, 2, "end", 900)]
-    paused = {(m.number, bool(one)) for m, one in zip(moments, earlier_pause(moments), strict=True)}
-    assert paused == {(0, False), (1, False), (2, True)}
-
-
 def test_steady_end_of_pauses_is_found() -> None:
     lengths = 200 + np.random.default_rng(1).exponential(EXCESS_MS, 400)
     moments = [
@@ -42,19 +36,3 @@ def test_steady_end_of_pauses_is_found() -> None:
     found = silence_shift(moments, np.random.default_rng(2).normal(0, 0.1, len(moments)))
     assert found.low < 1000 / EXCESS_MS < found.high
     assert found.value == pytest.approx(1000 / EXCESS_MS, rel=0.25)
-
-
-def test_pause_is_likelier_after_pause() -> None:
-    turns = [
-        *([("pause", 900), ("pause", 900), ("end", 2000)] for _ in range(100)),
-        *([("end", 2000)] for _ in range(300)),
-    ]  # fmt: skip
-    moments = [
-        m
-        for turn, rows in enumerate(turns)
-        for number, (label, ms) in enumerate(rows)
-        for m in silence(turn, number, label, ms)
-    ]
-    found = paused_shift(moments, np.random.default_rng(3).normal(0, 0.1, len(moments)))
-    assert found.moments == 600
-    assert found.value == pytest.approx(-np.log(3), abs=0.1)  # odds of an end: 3 at first silences, 1 at later ones
