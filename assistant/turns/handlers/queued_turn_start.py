@@ -3,8 +3,6 @@
 Where sound alone decides, the queued turns are reported as they begin and end, in order.
 """
 
-from typing import Literal
-
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import (
     Effects,
@@ -109,10 +107,21 @@ def _start_reported(
     )
     ended = queued.submitted_at is not None
     if conversation.settings.voice_interrupts or (ended and not queued.ended_by_silence):
-        begun = begin_turn_from_overlap(conversation, overlap)
-        return (*released, InterruptReply(state.reply_id), *started, *begun)
+        return (*released, *_interrupt(conversation, state, overlap, queued, started))
     beside = begin_side_talk(conversation, overlap, end_reported=queued.end_reported) if ended else ()
     return (*released, *started, *beside)
+
+
+def _interrupt(
+    conversation: Conversation, state: Replying, overlap: Overlap, queued: QueuedTurn, started: Effects
+) -> Effects:
+    """Ends the reply for the queued turn. If silence ended that and it has no words, the reply resumes."""
+    conversation.repeat_unheard_announcement(state)
+    by_client = queued.submitted_at is not None and not queued.ended_by_silence
+    begun = begin_turn_from_overlap(conversation, overlap)
+    if not by_client and isinstance(conversation.state, UserSpeaking):
+        conversation.state.turn.resumable_reply = state.reply_id
+    return (InterruptReply(state.reply_id, "client" if by_client else "voice"), *started, *begun)
 
 
 def _start_during_reply(
@@ -127,8 +136,7 @@ def _start_during_reply(
     if queued.ended_by_silence and not conversation.settings.voice_interrupts:
         return (*effects, *defer_overlap(conversation, state.overlap))
     # A commit by the client interrupts, and so does speech that is over.
-    reason: Literal["voice", "client"] = "voice" if queued.ended_by_silence else "client"
-    return (*effects, InterruptReply(state.reply_id, reason), *begin_turn_from_overlap(conversation, state.overlap))
+    return (*effects, *_interrupt(conversation, state, state.overlap, queued, ()))
 
 
 def _end_if_submitted(conversation: Conversation, position: Samples, queued: QueuedTurn) -> Effects:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from support.turns.turn_scene import FIRST, Scene, at, commit_of, during_reply
+from support.turns.turn_scene import FIRST, Scene, at, commit_of, during_reply, has_resumed
 
 from assistant.turns.effects import (
     CommitWithoutReply,
@@ -191,3 +191,44 @@ def test_turn_that_ended_during_reply_is_answered_after_it() -> None:
     assert [turn for kind, turn, _ in reports(scene) if kind == "ended"] == [1, 2, 3]
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     assert commit_of(scene.transcript(ReplyId(2, 1), "and now")).text == "and now"
+
+
+def test_reply_resumes_after_noise_in_the_wait_for_its_transcript() -> None:
+    scene = pending_turn()
+    scene.uncertain_speech(40)
+    scene.transcript(FIRST, "what time is it")
+    assert InterruptReply(FIRST) in scene.silence(500)
+    scene.transcript(ReplyId(2, 1), "")
+    scene.silence(1000)
+    assert has_resumed(scene)
+
+
+def test_reply_resumes_after_two_noises_in_the_wait_for_its_transcript() -> None:
+    scene = pending_turn()
+    for _ in range(2):
+        scene.uncertain_speech(40)
+        scene.silence(500)
+    scene.transcript(FIRST, "what time is it")
+    for turn in (2, 3):
+        scene.silence(20)
+        scene.transcript(ReplyId(turn, 1), "")
+    scene.silence(1000)
+    assert has_resumed(scene)
+
+
+def test_queued_words_leave_interrupted_reply_ended() -> None:
+    scene = pending_turn()
+    scene.speech(400)
+    scene.transcript(FIRST, "what time is it")
+    scene.silence(520)
+    assert commit_of(scene.transcript(ReplyId(2, 1), "in Rome")).text == "in Rome"
+    scene.silence(1000)
+    assert not has_resumed(scene)
+
+
+def test_client_commit_of_queued_turn_interrupts_reply_as_the_client() -> None:
+    scene = pending_turn()
+    scene.speech(400)
+    scene.handle(InputCommitted(at(scene.now_ms)))
+    scene.transcript(FIRST, "what time is it")
+    assert InterruptReply(FIRST, "client") in scene.silence(20)
