@@ -115,6 +115,12 @@ class History:
         return tuple(self._items)
 
     @property
+    def items_with_words(self) -> tuple[Item, ...]:
+        """The items before the first message whose words are still unknown. Later words do not change them."""
+        unknown = set(self._placed.values())
+        return tuple(takewhile(lambda item: item.id not in unknown, self._items))
+
+    @property
     def limits(self) -> HistoryLimits:
         """The limits on the prompt."""
         tokens = self.max_tokens if self.own_max_tokens is None else min(self.max_tokens, self.own_max_tokens)

@@ -195,7 +195,8 @@ class ConversationStore:
     # ---- session events ----
 
     def record(self, event: SessionEvent, items: Sequence[Item], pauses: PauseCounts | None = None) -> None:
-        """Processes a session event. `items` is the history at this moment, `pauses` the user's pauses so far.
+        """Processes a session event. `items`: the history now, up to the first message whose words are
+        unknown. `pauses`: the user's pauses so far.
 
         The items of a finished turn are stored; of a reply that is complete and may still play, those before it and a
         draft.

@@ -95,7 +95,7 @@ class ConversationKeeper:
     def record(self, event: SessionEvent) -> None:
         """Processes an event of the session."""
         if self._store is not None:
-            items = self.session().history.items if isinstance(event, TurnFinished | ReplySent) else ()
+            items = self.session().history.items_with_words if isinstance(event, TurnFinished | ReplySent) else ()
             self._store.record(event, items, self.session().pause_stats.counts)
 
     async def stored(self) -> None:

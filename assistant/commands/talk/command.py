@@ -364,7 +364,7 @@ class _LocalConversation:
         if self.opening is not None:
             self.opening.show(event)
         if self.memory is not None:
-            self.memory.record(event, session.history.items, session.pause_stats.counts)
+            self.memory.record(event, session.history.items_with_words, session.pause_stats.counts)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

@@ -427,6 +427,22 @@ async def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path, recor
     assert waiting(memory) == list(history(2)[:3])
 
 
+async def test_words_of_turns_that_wait_for_them_are_stored_when_they_are_known(
+    tmp_path: Path, record: TurnRecord
+) -> None:
+    memory, conversation = new_store(tmp_path), History("", 10)
+    for turn in (1, 2, 3):
+        conversation.announce_user_item()
+        conversation.place_user_message(turn)
+    async with writing(memory):
+        for turn, text in ((1, "one"), (2, ""), (3, "three")):
+            conversation.add_user_text(text, turn)
+            memory.record(TurnFinished(replace(record, turn=turn)), conversation.items_with_words)
+            await memory.settle()
+            stored = [item.text for item in reopened(tmp_path).items if isinstance(item, UserMessage)]
+            assert stored == ["one", "", "three"][:turn]
+
+
 def sent(turn: int, text: str) -> ReplySent:
     return ReplySent(ReplyId(turn, 1), text, None, None, None, None)
 
