@@ -87,8 +87,8 @@ class TurnStartThresholds:
     """Speech in ms after a cut that shows that the user continues. Every VAD reports an offset sooner."""
 
     max_queued_turns: int = 8
-    """Limit on the turns that wait for the transcript of the one before. If a client ends more turns than that, the
-    last ones are joined."""
+    """Limit on the turns that wait for the transcript of the one before. If there are more, the last ones are joined.
+    Where sound alone decides, the oldest is given up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,14 @@ def clear_queued(conversation: Conversation, position: Samples) -> Effects:
 
 
 def _report(conversation: Conversation, position: Samples) -> Effects:
-    """Reports the queued turns that have begun or ended. Gives up the oldest if there are too many."""
+    """Reports the queued turns that have begun or ended. Gives up the oldest if there are too many.
+
+    The end of the turn before them comes first: it is not reported yet if the settings have just changed.
+    """
     effects: Effects = ()
-    waiting = conversation.queued.waiting
+    waiting, state = conversation.queued.waiting, conversation.state
+    if waiting and isinstance(state, AwaitingTranscript):
+        effects += state.turn.report_end(conversation.settings)
     for queued in waiting:
         if queued.number is None:
             queued.number = conversation.next_turn_number()

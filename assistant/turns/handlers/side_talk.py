@@ -6,7 +6,7 @@ interrupts, the turn is committed during the reply and answered after it.
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, CommitWithoutReply, Effects, EndSegment, TurnStarted
-from assistant.turns.events import FinalTranscript, TranscriptFailed
+from assistant.turns.events import AbandonReason, FinalTranscript, TranscriptFailed
 from assistant.turns.handlers.interruption import dismiss_overlap, interrupt_or_retract
 from assistant.turns.state.overlap import Overlap
 from assistant.turns.state.states import Replying
@@ -73,16 +73,16 @@ def _commit_unanswered(
 ) -> Effects:
     """Commits a turn whose transcript arrived during the reply. It is answered after the reply.
 
-    A lost transcript is handled by the turn that begins then.
+    A lost transcript is handled by the turn that begins then. Where later speech waits already, it ends the turn.
     """
     settings = conversation.settings
     turn.peak_probability = overlap.peak_probability
     effects = turn.on_transcript(event, settings, reject_noise=settings.answers)
     words = None if turn.attempt is None else turn.attempt.words
-    if effects is None or words is None or words.are_lost:
+    if effects is None or words is None or (words.are_lost and not overlap.has_ended):
         return effects or ()
     if not words.text:
-        reason = words.ignored_because or "no words"
+        reason: AbandonReason = "stuck" if words.are_lost else words.ignored_because or "no words"
         return (*effects, *dismiss_overlap(conversation, state, overlap.speech_end, event.position, reason))
     conversation.mark_processed(overlap.speech_end)
     conversation.answer_after_reply = conversation.answer_after_reply or settings.answers

@@ -75,9 +75,9 @@ def _end_by_silence(conversation: Conversation, turn: UserTurn, position: Sample
     conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     if ended_by is EndedBy.FINAL_SILENCE:
         sound_decides = conversation.settings.sound_decides
-        if not turn.end_reported:  # else the queue has speech after it
+        if not turn.end_reported:  # else its segment has ended, and the queue has the speech after it
             conversation.queued.mark_cut(turn.speech_end if sound_decides else position)
-        effects += (*end_segment(conversation, turn, position), *turn.report_end(conversation.settings))
+            effects += (*end_segment(conversation, turn, position), *turn.report_end(conversation.settings))
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))
 
 
@@ -96,7 +96,8 @@ def end_turn(conversation: Conversation, turn: UserTurn, position: Samples, ende
     conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     reported = turn.report_end(conversation.settings)
     if conversation.settings.ends_by_key and turn.attempt is not None and turn.attempt.settled:
-        return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))  # reuse the settled attempt
+        # Reuse the settled attempt.
+        return (*reported, EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))
     dropped = turn.drop_attempt("went on")
     return (*reported, *dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
 

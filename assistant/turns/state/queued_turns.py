@@ -92,9 +92,9 @@ class QueuedTurns:
         self.mark_cut(position)
 
     def _end_by_silence(self, queued: QueuedTurn, position: Samples, settings: TurnSettings) -> None:
-        """Ends the open turn, or drops it if the VAD did not confirm its speech."""
+        """Ends the open turn, or drops it if the VAD did not confirm its speech and its start was not reported."""
         confirmed = queued.candidate is not None and queued.candidate.is_confirmed(settings.start)
-        if settings.sound_decides or confirmed:
+        if settings.sound_decides or confirmed or queued.number is not None:
             queued.submitted_at, queued.ended_by_silence = position, True
         else:
             self.waiting.pop()
@@ -155,7 +155,8 @@ class QueuedTurns:
         return SegmentId(max(self._cut, onset - samples_of_ms(settings.pre_roll_ms), 0))
 
     def _add_turn(self, queued: QueuedTurn, settings: TurnSettings) -> None:
-        if len(self.waiting) >= settings.start.max_queued_turns and not settings.sound_decides:
+        full = len(self.waiting) >= settings.start.max_queued_turns
+        if full and not settings.sound_decides and not self.waiting[-1].end_reported:
             self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return
         self.waiting.append(queued)

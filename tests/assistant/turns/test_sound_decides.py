@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from support.turns.turn_scene import FIRST, Scene, at, commit_of, during_reply, has_resumed
+from support.turns.turn_scene import FIRST, SOME_SEGMENT, Scene, at, commit_of, during_reply, has_resumed
 
 from assistant.turns.effects import (
     CommitWithoutReply,
@@ -14,8 +14,8 @@ from assistant.turns.effects import (
     TurnQueued,
     TurnStarted,
 )
-from assistant.turns.events import InputCleared, InputCommitted, ReplyEnded, ReplyId
-from assistant.turns.settings import InterruptedBy, TurnSettings
+from assistant.turns.events import InputCleared, InputCommitted, KeyPressed, ReplyEnded, ReplyId, TranscriptFailed
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.state.states import Phase
 from audio.stt import SegmentId
 
@@ -232,3 +232,67 @@ def test_client_commit_of_queued_turn_interrupts_reply_as_the_client() -> None:
     scene.handle(InputCommitted(at(scene.now_ms)))
     scene.transcript(FIRST, "what time is it")
     assert InterruptReply(FIRST, "client") in scene.silence(20)
+
+
+def test_lost_transcript_beside_reply_does_not_block_later_turns() -> None:
+    scene, _ = during_reply(UNINTERRUPTED)
+    for _ in range(2):
+        scene.speech(400)
+        scene.silence(500)
+    lost = scene.handle(TranscriptFailed(at(scene.now_ms), ReplyId(2, 1), SOME_SEGMENT))
+    assert [effect.reason for effect in lost if isinstance(effect, TurnDiscarded)] == ["stuck"]
+    started = [effect.turn for effect in scene.silence(20) if isinstance(effect, TurnStarted)]
+    assert started == [3], "the next turn is transcribed"
+    assert scene.phase() is Phase.REPLYING
+
+
+def test_segment_of_turn_that_ended_during_reply_ends_once() -> None:
+    scene, reply = during_reply(UNINTERRUPTED)
+    scene.effects.clear()
+    scene.speech(400)
+    scene.silence(600)
+    scene.handle(ReplyEnded(at(scene.now_ms), reply))
+    scene.silence(100)
+    assert len([effect for effect in scene.effects if isinstance(effect, EndSegment)]) == 1
+
+
+def test_reported_turn_in_queue_outlasts_change_of_settings() -> None:
+    scene = pending_turn()
+    scene.uncertain_speech(40)
+    scene.turns.settings = replace(FIXED, sound_decides=False)
+    scene.silence(1000)
+    scene.transcript(FIRST, "")
+    assert TurnStarted(2, at(1200)) in scene.silence(20)
+
+
+def test_turn_whose_end_was_reported_is_not_joined_with_later_speech() -> None:
+    scene = pending_turn()
+    for _ in range(FIXED.start.max_queued_turns):
+        scene.speech(200)
+        scene.silence(500)
+    scene.turns.settings = replace(FIXED, sound_decides=False)
+    scene.speech(600)
+    scene.silence(500)
+    for turn in range(1, 11):
+        scene.silence(20)
+        scene.transcript(ReplyId(turn, 1), "")
+    ends = [effect.turn for effect in scene.effects if isinstance(effect, TurnDiscarded)]
+    assert ends == list(range(1, 11))
+
+
+def test_end_of_pending_turn_is_reported_before_queued_turn_after_change_of_settings() -> None:
+    scene = Scene(replace(FIXED, sound_decides=False))
+    scene.speech(400)
+    scene.silence(500)
+    scene.turns.settings = FIXED
+    scene.speech(200)
+    assert reports(scene) == [("started", 1, 0), ("ended", 1, 400), ("queued", 2, 900)]
+
+
+def test_end_of_held_turn_is_reported() -> None:
+    settings = replace(FIXED, ends_turn=EndsTurn.PUSH_TO_TALK, speculate_after_ms=40)
+    scene = Scene(settings)
+    scene.handle(KeyPressed(at(0)))
+    scene.speech(400)
+    scene.silence(200)
+    assert TurnEnded(1, at(400)) in scene.handle(InputCommitted(at(scene.now_ms)))

@@ -69,6 +69,7 @@ class EffectChecks(World):
         ended: The attempts that have ended.
         open_segment: The segment that is transcribed now.
         onset: The onset of its speech.
+        segment_turn: The turn that it belongs to, as far as reported; else 0.
         outcome: How each turn ended.
         heard_words: How many words of each reply were heard.
         audible_at: When each reply became audible.
@@ -84,6 +85,7 @@ class EffectChecks(World):
     ended: set[ReplyId] = field(default_factory=set, kw_only=True)
     open_segment: SegmentId | None = field(default=None, kw_only=True)
     onset: Samples = field(default=Samples(0), kw_only=True)
+    segment_turn: int = field(default=0, kw_only=True)
     outcome: dict[int, str] = field(default_factory=dict, kw_only=True)
     heard_words: dict[ReplyId, int] = field(default_factory=dict, kw_only=True)
     audible_at: dict[ReplyId, Samples] = field(default_factory=dict, kw_only=True)
@@ -148,16 +150,18 @@ class EffectChecks(World):
             case OpenSegment():
                 assert self.open_segment is None, "two open segments"
                 assert effect.segment <= effect.onset
-                self.open_segment, self.onset = effect.segment, effect.onset
+                self.open_segment, self.onset, self.segment_turn = effect.segment, effect.onset, 0
             case EndSegment():
                 assert self.open_segment == effect.segment
                 assert effect.segment <= effect.end
+                assert self.segment_turn not in self.ended_turns, "ended the segment of a turn twice"
             case CloseSegment():
                 assert self.open_segment == effect.segment, "closed a segment that was not open"
                 self.open_segment = None
             case RequestTranscript():
                 assert self.open_segment == effect.segment
             case TurnStarted():
+                self.segment_turn = effect.turn
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
             case TurnQueued():
