@@ -3,11 +3,20 @@
 from typing import Literal
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.effects import CloseSegment, Effects, InterruptReply, RetractReply, TurnDiscarded, TurnStarted
+from assistant.turns.effects import (
+    CloseSegment,
+    Effects,
+    EndOfTurn,
+    InterruptReply,
+    RetractReply,
+    TurnDiscarded,
+    TurnStarted,
+)
 from assistant.turns.events import AbandonReason
+from assistant.turns.handlers.commit import commit_if_ready
 from assistant.turns.state.attempt import prepare_reply
 from assistant.turns.state.overlap import Ducking, Overlap, OverlapStatus
-from assistant.turns.state.states import EndedBy, Idle, Replying, UserSpeaking
+from assistant.turns.state.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
 from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples
 
@@ -20,7 +29,7 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
     """
     conversation.repeat_unheard_announcement(state)
     if overlap.turn is not None:
-        return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap))
+        return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap, position))
     went_on = overlap.early and state.turn_ended_by is EndedBy.SILENCE
     if went_on or (state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE):
         return _retract(conversation, state, overlap, position)
@@ -49,11 +58,11 @@ def _open(conversation: Conversation, turn: UserTurn, overlap: Overlap, *, due: 
     conversation.state = UserSpeaking(turn)
 
 
-def begin_turn_from_overlap(conversation: Conversation, overlap: Overlap) -> Effects:
+def begin_turn_from_overlap(conversation: Conversation, overlap: Overlap, position: Samples) -> Effects:
     """Turns the overlap into a user turn after the reply has ended."""
     due = conversation.take_answer_after_reply()
     if overlap.side_talk is not None:
-        return _continue_side_talk(conversation, overlap, overlap.side_talk, due=due)
+        return _continue_side_talk(conversation, overlap, overlap.side_talk, position, due=due)
     number = conversation.next_turn_number() if overlap.turn is None else overlap.turn
     turn = conversation.open_turn(number, overlap.segment, overlap.onset, overlap.speech_end)
     turn.peak_probability = overlap.peak_probability
@@ -61,18 +70,23 @@ def begin_turn_from_overlap(conversation: Conversation, overlap: Overlap) -> Eff
     return (TurnStarted(number, overlap.onset),) if overlap.turn is None else ()
 
 
-def _continue_side_talk(conversation: Conversation, overlap: Overlap, turn: UserTurn, *, due: bool) -> Effects:
-    """Continues the turn whose transcript was requested during the reply."""
-    conversation.state = UserSpeaking(turn)
+def _continue_side_talk(
+    conversation: Conversation, overlap: Overlap, turn: UserTurn, position: Samples, *, due: bool
+) -> Effects:
+    """Continues the turn whose transcript was requested during the reply. If its end was reported, it has ended."""
+    awaiting = AwaitingTranscript(turn, position, EndedBy.FINAL_SILENCE) if turn.end_reported else None
+    conversation.state = awaiting or UserSpeaking(turn)
     turn.speech_end, turn.peak_probability = overlap.speech_end, overlap.peak_probability
     turn.resumable_reply = conversation.take_resume_pending()
-    if not overlap.is_deferred:
-        return ()
-    turn.answering = Answering.of(due=due, automatic=conversation.settings.answers)
-    attempt = turn.attempt
-    if attempt is None or attempt.words is None or not turn.will_be_answered:
-        return ()
-    return (prepare_reply(attempt.reply_id, attempt.words),)
+    prepared: Effects = ()
+    if overlap.is_deferred:
+        turn.answering = Answering.of(due=due, automatic=conversation.settings.answers)
+        attempt = turn.attempt
+        if attempt is not None and attempt.words is not None and turn.will_be_answered:
+            prepared = (prepare_reply(attempt.reply_id, attempt.words),)
+    if awaiting is None:
+        return prepared
+    return (*prepared, EndOfTurn(turn.number), *commit_if_ready(conversation, awaiting, position))
 
 
 def defer_overlap(conversation: Conversation, overlap: Overlap) -> Effects:

@@ -13,6 +13,7 @@ from assistant.turns.effects import (
     TurnQueued,
     TurnStarted,
 )
+from assistant.turns.events import ReplyId
 from assistant.turns.handlers import overlap_handlers, user_speaking
 from assistant.turns.handlers.commit import request_answer
 from assistant.turns.handlers.confirming_speech import begin_turn_at
@@ -32,9 +33,9 @@ def queue_frame(conversation: Conversation, position: Samples, vad: VadResult) -
     return _report(conversation, position) if conversation.settings.sound_decides else ()
 
 
-def commit_queued(conversation: Conversation, position: Samples) -> Effects:
-    """Ends the queued turn for the client."""
-    conversation.queued.commit(position, conversation.settings)
+def commit_queued(conversation: Conversation, position: Samples, *, after_reply: ReplyId | None = None) -> Effects:
+    """Ends the queued turn for the client. It does not interrupt `after_reply`."""
+    conversation.queued.commit(position, conversation.settings, after_reply)
     return _report(conversation, position) if conversation.settings.sound_decides else ()
 
 
@@ -84,7 +85,7 @@ def start_queued_turn(conversation: Conversation, position: Samples) -> Effects:
     if queued is None or queued.candidate is None:
         return effects
     if isinstance(state, Replying) and queued.number is not None:
-        effects += _start_reported(conversation, state, queued, queued.candidate, queued.number)
+        effects += _start_reported(conversation, state, position, queued, speech=queued.candidate, number=queued.number)
     elif isinstance(state, Replying):
         effects += _start_during_reply(conversation, state, position, queued, queued.candidate)
     else:
@@ -100,7 +101,13 @@ def start_queued_turn(conversation: Conversation, position: Samples) -> Effects:
 
 
 def _start_reported(
-    conversation: Conversation, state: Replying, queued: QueuedTurn, speech: SpeechCandidate, number: int
+    conversation: Conversation,
+    state: Replying,
+    position: Samples,
+    queued: QueuedTurn,
+    *,
+    speech: SpeechCandidate,
+    number: int,
 ) -> Effects:
     """Starts a turn whose start was reported: it interrupts the reply, or is transcribed beside it."""
     state.overlap = overlap = Overlap(queued.segment, speech.onset, queued.speech_end, OverlapStatus.DEFERRED)
@@ -112,18 +119,26 @@ def _start_reported(
     )
     ended = queued.submitted_at is not None
     if conversation.settings.voice_interrupts or (ended and not queued.ended_by_silence):
-        return (*released, *_interrupt(conversation, state, overlap, queued, started))
+        return (*released, *_interrupt(conversation, state, position, overlap, queued, started=started))
     beside = begin_side_talk(conversation, overlap, end_reported=queued.end_reported) if ended else ()
     return (*released, *started, *beside)
 
 
 def _interrupt(
-    conversation: Conversation, state: Replying, overlap: Overlap, queued: QueuedTurn, started: Effects
+    conversation: Conversation,
+    state: Replying,
+    position: Samples,
+    overlap: Overlap,
+    queued: QueuedTurn,
+    *,
+    started: Effects = (),
 ) -> Effects:
-    """Ends the reply for the queued turn. If silence ended that and it has no words, the reply resumes."""
+    """Ends the reply for the queued turn. If the client did not end that and it has no words, the reply resumes."""
+    if queued.after_reply == state.reply_id:
+        return (*state.end_overlap(), *started, *begin_turn_from_overlap(conversation, overlap, position))
     conversation.repeat_unheard_announcement(state)
     by_client = queued.submitted_at is not None and not queued.ended_by_silence
-    begun = begin_turn_from_overlap(conversation, overlap)
+    begun = begin_turn_from_overlap(conversation, overlap, position)
     if not by_client and isinstance(conversation.state, UserSpeaking):
         conversation.state.turn.resumable_reply = state.reply_id
     return (InterruptReply(state.reply_id, "client" if by_client else "voice"), *started, *begun)
@@ -141,7 +156,7 @@ def _start_during_reply(
     if queued.ended_by_silence and not conversation.settings.voice_interrupts:
         return (*effects, *defer_overlap(conversation, state.overlap))
     # A commit by the client interrupts, and so does speech that is over.
-    return (*effects, *_interrupt(conversation, state, state.overlap, queued, ()))
+    return (*effects, *_interrupt(conversation, state, position, state.overlap, queued))
 
 
 def _end_if_submitted(conversation: Conversation, position: Samples, queued: QueuedTurn) -> Effects:

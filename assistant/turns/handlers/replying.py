@@ -56,7 +56,9 @@ def _give_up_if_stuck(conversation: Conversation, state: Replying, position: Sam
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)
     stopped = InterruptReply(state.reply_id, "stuck")
-    return (stopped,) if state.overlap is None else (stopped, *begin_turn_from_overlap(conversation, state.overlap))
+    if state.overlap is None:
+        return (stopped,)
+    return (stopped, *begin_turn_from_overlap(conversation, state.overlap, position))
 
 
 def on_playback_progress(_conversation: Conversation, state: Replying, event: PlaybackProgress) -> Effects:
@@ -80,7 +82,7 @@ def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnde
     if is_open and conversation.settings.voice_interrupts and not conversation.settings.sound_decides:
         conversation.state = ConfirmingSpeech(overlap.to_candidate())
         return state.unduck()
-    return (*state.unduck(), *begin_turn_from_overlap(conversation, overlap))
+    return (*state.unduck(), *begin_turn_from_overlap(conversation, overlap, event.position))
 
 
 def _is_unreported(overlap: Overlap) -> bool:
@@ -93,12 +95,13 @@ def on_input_committed(conversation: Conversation, state: Replying, event: Input
     if state.overlap is None:
         return idle.on_input_committed(conversation, state, event)
     if state.overlap.has_ended:
-        return commit_queued(conversation, event.position)
+        after_reply = state.reply_id if event.after_current_reply else None
+        return commit_queued(conversation, event.position, after_reply=after_reply)
     interrupted: Effects = ()
     if not event.after_current_reply:
         conversation.repeat_unheard_announcement(state)
         interrupted = (InterruptReply(state.reply_id, "client"),)
-    started = begin_turn_from_overlap(conversation, state.overlap)
+    started = begin_turn_from_overlap(conversation, state.overlap, event.position)
     ended: Effects = ()
     if isinstance(conversation.state, UserSpeaking):
         ended = user_speaking.on_input_committed(conversation, conversation.state, event)
@@ -127,4 +130,4 @@ def on_reply_cancelled(conversation: Conversation, state: Replying, event: Reply
     overlap = state.overlap
     if overlap is None or (conversation.settings.voice_interrupts and not overlap.is_deferred):
         return stop_reply(conversation, state, event.position, "client")
-    return (InterruptReply(state.reply_id, "client"), *begin_turn_from_overlap(conversation, overlap))
+    return (InterruptReply(state.reply_id, "client"), *begin_turn_from_overlap(conversation, overlap, event.position))

@@ -26,8 +26,6 @@ from audio.vad import VadResult
 
 def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProcessed) -> Effects:
     """Makes attempts in pauses, and ends the turn when the policy says so."""
-    if state.turn.end_reported:  # it ended during a reply
-        return _end_by_silence(conversation, state.turn, event.position, EndedBy.FINAL_SILENCE)
     state.turn.add_frame(event.vad)
     if event.vad.speaking:
         return on_speech(conversation, state.turn, event.position, event.vad)
@@ -75,9 +73,8 @@ def _end_by_silence(conversation: Conversation, turn: UserTurn, position: Sample
     conversation.state = state = AwaitingTranscript(turn, position, ended_by)
     if ended_by is EndedBy.FINAL_SILENCE:
         sound_decides = conversation.settings.sound_decides
-        if not turn.end_reported:  # else its segment has ended, and the queue has the speech after it
-            conversation.queued.mark_cut(turn.speech_end if sound_decides else position)
-            effects += (*end_segment(conversation, turn, position), *turn.report_end(conversation.settings))
+        conversation.queued.mark_cut(turn.speech_end if sound_decides else position)
+        effects += (*end_segment(conversation, turn, position), *turn.report_end(conversation.settings))
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, position))
 
 
@@ -103,8 +100,8 @@ def end_turn(conversation: Conversation, turn: UserTurn, position: Samples, ende
 
 
 def end_segment(conversation: Conversation, turn: UserTurn, position: Samples) -> Effects:
-    """Ends the audio of a turn that cannot be reopened: only pressing the push-to-talk key again reopens one."""
-    if conversation.settings.ends_by_key:
+    """Ends the audio of a turn that cannot be reopened, once: only pressing the push-to-talk key again reopens one."""
+    if conversation.settings.ends_by_key or turn.end_reported:
         return ()
     return (EndSegment(turn.segment, Samples(max(turn.segment, position))),)
 
@@ -147,9 +144,10 @@ def on_input_committed(conversation: Conversation, state: UserSpeaking, event: I
     conversation.key_pressed_at = None
     state.turn.mark_certain()
     state.turn.submitted = True
+    ended = end_segment(conversation, state.turn, event.position)
     effects = end_turn(conversation, state.turn, event.position, EndedBy.COMMAND)
     conversation.queued.mark_cut(event.position)
-    return (*end_segment(conversation, state.turn, event.position), *effects)
+    return (*ended, *effects)
 
 
 def on_input_cleared(conversation: Conversation, state: UserSpeaking, event: InputCleared) -> Effects:

@@ -7,6 +7,7 @@ a second for the transcript.
 from collections import deque
 from dataclasses import dataclass, field, replace
 
+from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from assistant.turns.state.speech_candidate import SpeechCandidate
 from audio.stt import SegmentId
@@ -26,6 +27,7 @@ class QueuedTurn:
         submitted_at: Where the client, or final silence, ended it; None if it is open.
         ended_by_silence: Silence ended it, not the client.
         reply_requested: A reply to it was requested.
+        after_reply: The reply that it does not interrupt; None: it interrupts every reply.
         number: The number of the turn, if its start was reported; else None.
         end_reported: `TurnEnded` has reported its end.
     """
@@ -37,6 +39,7 @@ class QueuedTurn:
     submitted_at: Samples | None = None
     ended_by_silence: bool = False
     reply_requested: bool = False
+    after_reply: ReplyId | None = None
     number: int | None = None
     end_reported: bool = False
 
@@ -82,13 +85,13 @@ class QueuedTurns:
                 speech = replace(speech, onset=open_turn.candidate.onset)
             open_turn.candidate, open_turn.speech_end = speech, position
 
-    def commit(self, position: Samples, settings: TurnSettings) -> None:
+    def commit(self, position: Samples, settings: TurnSettings, after_reply: ReplyId | None = None) -> None:
         """Ends the open turn for the client. Without speech it adds an empty one."""
         if self.open_turn is None and self._rest is not None:
             self._end_rest(position, settings)
         if self.open_turn is None:
             self._add_turn(QueuedTurn(SegmentId(position), None, position), settings)
-        self.waiting[-1].submitted_at = position
+        self.waiting[-1].submitted_at, self.waiting[-1].after_reply = position, after_reply
         self.mark_cut(position)
 
     def _end_by_silence(self, queued: QueuedTurn, position: Samples, settings: TurnSettings) -> None:

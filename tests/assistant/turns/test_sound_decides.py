@@ -296,3 +296,28 @@ def test_end_of_held_turn_is_reported() -> None:
     scene.speech(400)
     scene.silence(200)
     assert TurnEnded(1, at(400)) in scene.handle(InputCommitted(at(scene.now_ms)))
+
+
+def test_commit_after_reply_ends_the_next_turn() -> None:
+    scene, reply = during_reply(UNINTERRUPTED)
+    scene.speech(400)
+    scene.silence(600)
+    scene.handle(ReplyEnded(at(scene.now_ms), reply))
+    assert scene.phase() is Phase.AWAITING_TRANSCRIPT, "the turn has ended already"
+    assert TurnEnded(3, at(scene.now_ms)) in scene.handle(InputCommitted(at(scene.now_ms)))
+
+
+def test_queued_commit_lets_complete_reply_play_to_its_end() -> None:
+    scene, _ = during_reply(UNINTERRUPTED)
+    for _ in range(2):
+        scene.speech(400)
+        scene.silence(500)
+    scene.speech(200)
+    scene.handle(InputCommitted(at(scene.now_ms), after_current_reply=True))
+    scene.effects.clear()
+    for turn in (2, 3):
+        scene.transcript(ReplyId(turn, 1), "one")
+        scene.silence(20)
+    assert TurnStarted(4, at(scene.now_ms - 240)) in scene.effects
+    assert scene.phase() is Phase.AWAITING_TRANSCRIPT
+    assert not [effect for effect in scene.effects if isinstance(effect, InterruptReply)]
