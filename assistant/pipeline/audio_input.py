@@ -253,7 +253,8 @@ class AudioInput:
         first = await self._recognizer.first_word(effect.segment) if effect.first_word else None
         if first is not None:
             self._overlap_task = None
-            probability = round(ignorable_probability(first, recent_text), 3)
+            asked = ends_with_question(recent_text)
+            probability = round(ignorable_probability(first, recent_text, after_question=asked), 3)
             nothing = Transcript(effect.segment, self._position, "")
             self.context.dispatch(InterimTranscript(self._position, nothing, was_requested=True, ignorable=probability))
             return

@@ -21,7 +21,13 @@ from assistant.registry.voices import CLUSTER
 from assistant.setup.listening.recognizer_choice import chosen_recognizer, recognizer_need
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
-from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
+from assistant.turns.settings import (
+    ListeningSoundThresholds,
+    OverlapThresholds,
+    RecheckThresholds,
+    ReplyThresholds,
+    TurnSettings,
+)
 from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.engines.recognizer import RecognizerThresholds
 from audio.errors import EngineLoadError
@@ -36,6 +42,11 @@ PROFILES: Mapping[ProfileName, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
 """End-of-turn profile by `turn.profile`."""
+
+BACKCHANNEL_RESUME_DELAY_MS = 440.0
+"""Silence in ms after words known to be a backchannel before the reply resumes: the longest after a sentence that
+sounds finished in the balanced profile. 16 of 74 users paused for as long and went on (docs/lab/turn-taking.md,
+"Overlaps"); they retract the rest, of which nothing was heard yet."""
 
 STUCK_MARGIN_S = 2.0
 """Added to the longest timeout, because an operation with its own timeout reports its failure best."""
@@ -123,6 +134,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change
         overlap=overlap_thresholds(recognizer),
+        replies=ReplyThresholds(backchannel_resume_delay_ms=BACKCHANNEL_RESUME_DELAY_MS),
         rechecks=RecheckThresholds(settle_ms=min(thresholds_of(recognizer).settle_ms, turn.hangover_in_use_ms)),
     )
 

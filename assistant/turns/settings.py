@@ -234,6 +234,9 @@ class ReplyThresholds:
     """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak: of 74
     who went on after at most 0.7 s of speech, two paused for longer than this (docs/lab/turn-taking.md, "Overlaps")."""
 
+    backchannel_resume_delay_ms: float = 700.0
+    """The same if the words are known to be a backchannel. 700 in traces without this field."""
+
     max_announcements: int = 20
     """Limit on the waiting announcements. If there are more, the oldest are dropped."""
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
-from assistant.setup.derived_settings import overlap_thresholds
+from assistant.setup.derived_settings import BACKCHANNEL_RESUME_DELAY_MS, overlap_thresholds
 from assistant.turns.effects import (
     CloseSegment,
     CommitTurn,
@@ -43,7 +43,7 @@ from assistant.turns.events import (
     ReplyRequested,
     ReportedEvent,
 )
-from assistant.turns.settings import RecheckThresholds, TurnSettings
+from assistant.turns.settings import RecheckThresholds, ReplyThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.words.addressee import reason_to_ignore
 from assistant.turns.words.backchannel import ignorable_probability, plain_words
@@ -77,7 +77,11 @@ SETTINGS = TurnSettings(
 """As `config.toml` and `assistant.setup.derived_settings` set them, but with a fixed silence timeout, and for a
 recognizer whose words do not decide."""
 
-WORDS_DECIDE = replace(SETTINGS, overlap=overlap_thresholds("faster-whisper"))
+WORDS_DECIDE = replace(
+    SETTINGS,
+    overlap=overlap_thresholds("faster-whisper"),
+    replies=ReplyThresholds(backchannel_resume_delay_ms=BACKCHANNEL_RESUME_DELAY_MS),
+)
 """The same for Whisper."""
 
 

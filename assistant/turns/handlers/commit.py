@@ -77,8 +77,9 @@ def discard_turn(conversation: Conversation, turn: UserTurn, position: Samples, 
     conversation.state = Idle()
     conversation.mark_processed(turn.speech_end)
     if turn.resumable_reply is not None and turn.will_be_answered and reason in _RESUMABLE:
-        delay = samples_of_ms(conversation.settings.replies.resume_delay_ms)
-        conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + delay)
+        replies = conversation.settings.replies
+        delay_ms = replies.backchannel_resume_delay_ms if reason == "backchannel" else replies.resume_delay_ms
+        conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(delay_ms))
     return turn.discard(position, reason)
 
 

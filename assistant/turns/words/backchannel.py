@@ -96,18 +96,21 @@ def _begins(words: list[str], known: str) -> bool:
     return known.startswith(" ".join(words)) and " ".join(words) != known
 
 
-def ignorable_probability(first: FirstWord, text: str) -> float:
+def ignorable_probability(first: FirstWord, text: str, *, after_question: bool = False) -> float:
     """Returns the probability that the first word begins a backchannel or an echo, or is no word.
 
     Args:
         first: What the first word may be.
         text: What the assistant has just said. The microphone may have picked it up.
+        after_question: It has asked a question, so that "yeah" is an answer.
     """
     echoes = plain_words(text).split()
     return sum(
         probability
         for beginning, probability in first.beginnings
-        if begins_backchannel(word := plain_words(beginning)) or any(echo.startswith(word) for echo in echoes)
+        if not (word := plain_words(beginning))
+        or any(echo.startswith(word) for echo in echoes)
+        or (not after_question and begins_backchannel(word))
     )
 
 

@@ -44,6 +44,9 @@ _SEVERAL_SEGMENTS_FACTOR = 2.0
 (docs/lab/stt.md)."""
 
 
+_EXAMINED_SAMPLES = samples_of_ms(60)
+"""Sound after an examination of the first word, within which another one is requested if it did not decide."""
+
 _DIP_SAMPLES = samples_of_ms(100)
 """Time after a dip within which its decode may start, if the model was busy."""
 
@@ -119,6 +122,7 @@ class WhisperStream:
         self._failure: SttError | None = None
         self._requests: list[_Request] = []
         self._first_word: tuple[int, asyncio.Future[FirstWord | None]] | None = None  # ticket and answer of a request
+        self._examined_until = -_EXAMINED_SAMPLES  # where the first word was examined last
         self._draft_ticket: int | None = None  # ticket of the request that got a draft
         self._chunks: list[Pcm] = []  # the audio from `_window` to `_fed`
         self._window = 0
@@ -253,8 +257,9 @@ class WhisperStream:
             return "settle"
         if not self._end_is_decoded and self._final_until < self._final_from:
             return "pause"
-        if self._end_is_decoded or self._trailing_silence.samples >= _PAUSE_SAMPLES:
-            return None  # another decode would delay the next requested transcript
+        examined = self._fed - self._examined_until < _EXAMINED_SAMPLES
+        if self._end_is_decoded or self._trailing_silence.samples >= _PAUSE_SAMPLES or examined:
+            return None  # another decode would delay the next requested transcript or examination
         return self._needed_early_decode(segments_per_worker)
 
     def _requested_decode(self, length: int) -> Kind:
@@ -349,6 +354,7 @@ class WhisperStream:
 
     def _answer_first_word(self, word: FirstWord | None) -> None:
         request, self._first_word = self._first_word, None
+        self._examined_until = self._fed
         if request is not None and not request[1].done():
             request[1].set_result(word)
 

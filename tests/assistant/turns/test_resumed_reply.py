@@ -25,7 +25,7 @@ from assistant.turns.events import (
     ReplyId,
     ReplyRequested,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import ReplyThresholds, TurnSettings
 from assistant.turns.state.states import Phase
 
 
@@ -150,6 +150,13 @@ def test_backchannel_that_interrupted_is_discarded_and_reply_resumes() -> None:
     assert [effect.reason for effect in effects if isinstance(effect, TurnDiscarded)] == ["backchannel"]
     scene.silence(1000)
     assert has_resumed(scene)
+
+
+def test_reply_resumes_sooner_after_a_backchannel() -> None:
+    scene, cut = during_reply(TurnSettings(replies=ReplyThresholds(backchannel_resume_delay_ms=500.0)))
+    backchannel_transcript(scene, interrupt_briefly(scene))
+    assert scene.silence(80) == ()  # 480 ms after the speech
+    assert scene.silence(20) == (ResumeReply(cut),)
 
 
 def test_backchannel_right_after_reply_onset_is_a_turn() -> None:

@@ -89,6 +89,11 @@ def test_first_word_that_may_be_ignored(
     assert ignorable_probability(FirstWord(beginnings), said) == pytest.approx(probability)
 
 
+def test_only_no_word_may_be_ignored_after_a_question() -> None:
+    first = FirstWord((("Yeah", 0.6), ("", 0.3), ("ten", 0.1)))
+    assert ignorable_probability(first, "Is it ten?", after_question=True) == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize(
     "text",
     [
