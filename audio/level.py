@@ -138,7 +138,7 @@ class SoftStart:
 
     def apply(self, pcm: Pcm) -> Pcm:
         """Returns the next samples, softened as far as they belong to the ramp."""
-        if self._done == self._length:
+        if self._done == self._length or not pcm.size:
             return pcm
         begin = 0
         if self._done is None:

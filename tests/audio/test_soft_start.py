@@ -26,6 +26,13 @@ def test_level_rises_from_first_audible_sample(block: int) -> None:
     assert (out[1000 + LENGTH :] == 10_000).all()
 
 
+def test_empty_chunk_stays_empty() -> None:
+    ramp, empty = SoftStart(REPLY_RATE_HZ), np.zeros(0, np.int16)
+    assert ramp.apply(empty).size == 0
+    ramp.apply(np.full(100, 10_000, np.int16))
+    assert ramp.apply(empty).size == 0
+
+
 @pytest.mark.parametrize("rise_ms", [0, 50, 100])
 def test_audible_onset_is_hardly_later(rise_ms: int) -> None:
     rise = np.minimum(1.0, np.arange(LENGTH) / max(1, rise_ms * 24))
