@@ -213,7 +213,10 @@ class ConversationStore:
                 if retracted is not None and retracted.item == self._drafted:
                     self._drop_draft()
             case ReplyStopped() if event.reply_id in self._open_replies:
-                self._open_replies[event.reply_id].sent_text = None
+                stopped = self._open_replies[event.reply_id]
+                stopped.sent_text = None
+                if stopped.item == self._drafted:
+                    self._drop_draft()
             case TurnFinished():
                 self._pauses = pauses
                 turn = event.record.turn
@@ -236,7 +239,11 @@ class ConversationStore:
         """Queues the items before a reply that is complete, and the reply, unless one before it may still change."""
         before = tuple(takewhile(lambda item: item.id != reply, items))
         new = [item for item in before if item.id not in self._stored_ids]
-        if self._ended or len(before) == len(items) or any(isinstance(item, AssistantMessage) for item in new):
+        if (
+            self._ended
+            or len(before) == len(items)
+            or any(isinstance(item, AssistantMessage) and not item.withdrawn for item in new)
+        ):
             return
         self.remember(new)
         self._writer.queue_entries([Draft(AssistantMessage(reply, text))])

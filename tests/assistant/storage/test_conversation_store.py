@@ -525,6 +525,17 @@ async def test_retracted_reply_leaves_no_draft(tmp_path: Path) -> None:
         assert reopened(tmp_path).items == items[:1]
 
 
+async def test_reply_withdrawn_after_heard_words_has_no_draft_any_more(tmp_path: Path) -> None:
+    items = history(1)
+    memory = new_store(tmp_path)
+    async with writing(memory):
+        memory.record(ReplyStarted(ReplyId(1, 1), items[1].id, spoken=True), items)
+        memory.record(sent(1, "Answer 0."), items)
+        memory.record(ReplyStopped(ReplyId(1, 1), "Answer", 100.0, "went on"), items)
+        await memory.settle()
+        assert reopened(tmp_path).items == items[:1]
+
+
 async def test_retracted_reply_keeps_the_draft_of_the_reply_that_still_plays(tmp_path: Path) -> None:
     items = history(2)
     memory = new_store(tmp_path)
