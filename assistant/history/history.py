@@ -360,11 +360,23 @@ class History:
         heard = self.set_heard(reply_id, audio_end, complete=False, unheard=unheard)
         item = self._replies.get(reply_id)
         message = None if item is None else self.find(item)
-        if not heard or not isinstance(message, AssistantMessage):
+        if not isinstance(message, AssistantMessage) or not message.text:  # at most a notice of the program was heard
             self.retract(reply_id)
             return ""
         self._replace(message.id, replace(message, withdrawn=True, unheard=""))
         return heard
+
+    def restore_withdrawn(self, turn: int) -> str | None:
+        """Puts the last withdrawn reply of the turn back into the prompt, because the turn did not continue.
+
+        Returns the words that were heard; None if there is no such reply.
+        """
+        items = [self.find(item) for reply_id, item in self._replies.items() if reply_id.turn == turn]
+        withdrawn = [item for item in items if isinstance(item, AssistantMessage) and item.withdrawn]
+        if not withdrawn:
+            return None
+        self._replace(withdrawn[-1].id, replace(withdrawn[-1], withdrawn=False))
+        return withdrawn[-1].text
 
     def _tool_uses_of(self, item: ItemId) -> tuple[ToolUse, ...]:
         answered = self.find(item)

@@ -13,7 +13,7 @@ in the method of its name. Turn taking decides: its effects `CommitTurn`, `DropA
 as `TrailingReplyStopped`.
 
 Turn taking knows the reply earlier, as an attempt whose transcript is still awaited:
-`assistant/turns/state/attempt.py`. While it speaks, turn taking may duck it or hold its first sound; this does not
+`assistant/turns/state/attempt.py`. While it speaks, turn taking may duck it or hold its sound; this does not
 change its state.
 """
 
@@ -33,7 +33,7 @@ class ReplyState(Enum):
     - SENT: all of it was handed to the speaker, which may still play it.
     - TRAILING: it plays to its end while another reply is prepared. The history shows all of it unless it is stopped.
     - DROPPED: it ended before a commit.
-    - RETRACTED: it ended before a whole word was heard, because the user went on. Its turn continues.
+    - RETRACTED: it ended before a whole word was heard, or just after, because the user went on. Its turn continues.
     - INTERRUPTED: it was stopped while it played.
     - FINISHED: it was played to its end.
     - ABANDONED: the conversation ended while it played.

@@ -38,6 +38,7 @@ from assistant.pipeline.reply_source import GUESSED, ReplySource
 from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import cancel_task
+from assistant.skills.answers import changes_something
 from assistant.support.notice import notice
 from assistant.text.failure_sentences import failure_sentence
 from assistant.tools.rounds import ReplyEvent
@@ -206,8 +207,10 @@ class ReplyManager:
             self.history.drop_unheard(self._unheard_rest[0])
         effects = self.context.engines.skill_effects
         if production.messages and not self._source.tells_results(reply_id):
-            production.undo_effects = effects.do(effects.effect_of(production.messages), _now_s())
+            effect = effects.effect_of(production.messages)
+            production.undo_effects = effects.do(effect, _now_s())
             production.pending = effects.pending
+            production.has_effect = changes_something(effect)
         production.gain_db = effects.gain_db
         speech_end_s = None if commit.speech_end is None else self.context.clock.to_loop_s(commit.speech_end)
         self.context.recorder.commit(commit, _now_s(), speech_end_s)
@@ -248,10 +251,12 @@ class ReplyManager:
 
     def _retracted(self, production: ReplyProduction, _event: RetractReply) -> None:
         """Undoes what was done for the reply, and takes it out of the prompt. The history keeps heard words."""
-        if production.is_rest:  # after any other, the turn is answered again
-            self._unheard_rest = production.reply_id, production.unheard_text
         production.undo_effects()
         heard = self.history.withdraw(production.reply_id, production.played, production.unheard)
+        if production.is_rest or heard:  # after any other, the turn is answered again
+            self._unheard_rest = production.reply_id, production.unheard_text
+        if heard and not production.is_rest:
+            self.last_reply = production.repeatable_text or self.last_reply
         self.context.recorder.retract(production.reply_id, _now_s())
         self._report_stopped(production, heard, "went on")
 
@@ -366,23 +371,26 @@ class ReplyManager:
         """Shows an event of a text reply. Shown text counts as heard."""
         self.context.on_event(event)
         if (production := self._replies.get(reply_id)) is not None:
-            heard = production.words_heard
-            self.context.dispatch(PlaybackProgress(self.context.position(), reply_id, heard, audible=True))
+            position, heard = self.context.position(), production.words_heard
+            self.context.dispatch(PlaybackProgress(position, reply_id, heard, True, production.has_effect))
 
     # ---- playout ----
 
     def hold(self, reply_id: ReplyId) -> None:
         """Holds the reply where it is, or before its first audio, because the user may be resuming."""
-        production = self._replies[reply_id]
+        if (production := self._replies.get(reply_id)) is None:
+            return  # the reply has ended
         production.released.clear()
-        if production.played:
+        if production.spoken_transcript.samples:  # its sound is at the speaker, even if nothing was played
+            self._end_hold()
             self.speaker.hold()
             self._hold_limit = asyncio.get_running_loop().call_later(MAX_HEARD_HOLD_S, self.speaker.release)
 
     def release(self, reply_id: ReplyId) -> None:
         """Lets a held reply play."""
-        self._replies[reply_id].released.set()
-        self._end_hold()
+        if (production := self._replies.get(reply_id)) is not None:
+            production.released.set()
+            self._end_hold()
 
     def _end_hold(self) -> None:
         if self._hold_limit is not None:
@@ -417,7 +425,8 @@ class ReplyManager:
         words, audible = production.words_heard, production.any_sound_heard
         if production.ring is not None and audible:
             words = max(words, 1)  # who speaks into the tone answers the ring
-        self.context.dispatch(PlaybackProgress(self.context.position(), production.reply_id, words, audible))
+        position, reply_id = self.context.position(), production.reply_id
+        self.context.dispatch(PlaybackProgress(position, reply_id, words, audible, production.has_effect))
 
     def report_backlog(self) -> None:
         """Reports progress of the replies: while late audio is caught up, sample time runs faster than their waits."""

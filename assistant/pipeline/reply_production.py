@@ -148,6 +148,7 @@ class ReplyProduction:
         commit: The commit with which it began to speak; None before.
         error_reported: The `error` was shown.
         undo_effects: Undoes what a skill has done for it.
+        has_effect: A tool or function was called for it, or a skill has changed something.
         task: Runs `run`.
     """
 
@@ -192,6 +193,7 @@ class ReplyProduction:
     commit: CommitTurn | None = None
     error_reported: bool = False
     undo_effects: Callable[[], None] = lambda: None
+    has_effect: bool = False
     task: "asyncio.Task[None] | None" = None
     _chunker: Chunker = field(init=False)
     _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
@@ -374,17 +376,21 @@ class ReplyProduction:
                 repeated, self.fallback = bool(self.fallback), event.by  # a question with tools has several requests
                 return () if repeated else self._notice_chunks()
             case FunctionCall() | ApprovalNeeded():
+                self.has_effect = True
                 self.calls.append(event)
             case Finished():
                 self.finished = event
             case ToolsCalled():
+                self.has_effect = True
                 chunks, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
                 return chunks
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
             case Token() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
                 pass  # text is read before; metrics only
-            case SizeChosen() | OtherSizeAnswers() | Escalated() | ResultsDelivered():
+            case ResultsDelivered():
+                self.has_effect = True
+            case SizeChosen() | OtherSizeAnswers() | Escalated():
                 pass  # metrics only
             case _:
                 assert_never(event)

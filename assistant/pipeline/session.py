@@ -19,9 +19,9 @@ Terms of the effects:
 - A segment is the sound of one stretch of speech for the recognizer. It opens at the onset of speech, ends when the
   speech has ended, and closes when its transcript is used or no longer needed.
 - An attempt is a reply before the commit of its turn. `DropAttempt` ends it unheard.
-- After the commit, `RetractReply` ends a reply of which no whole word was heard, `InterruptReply` one that was heard.
+- After the commit, `RetractReply` ends a reply around its onset, `InterruptReply` a later one.
 - A trailing reply was sent to the speaker completely. It plays to its end while the next one is prepared.
-- `HoldPlayback` delays the first sound of a committed reply, because the user may be going on.
+- `HoldPlayback` holds a committed reply before its first sound or in its first second: the user may be going on.
 - A ring is a reply that sounds until the user stops it; an announcement is a reply that says once what is due.
 """
 
@@ -522,7 +522,10 @@ class Session:
         if effect.clear_speech and effect.reason == "no words":
             self.on_event(Problem(failure_sentence(UNRECOGNIZED, self.context.settings.language)))
             self.recorder.event(effect.turn, "error", self._now_s(), NO_WORD_RECOGNIZED)
-        self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
+        if (heard := self.history.restore_withdrawn(effect.turn)) is not None:
+            self.recorder.finish(effect.turn, "interrupted", heard, self.microphone.clock)
+        else:
+            self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         self._queued_turns.discard(effect.turn)
         reported = self.history.is_placed(effect.turn) or (effect.submitted and self.turns.settings.has_client)
         item = self.history.add_user_text("", effect.turn) if reported else None

@@ -9,11 +9,12 @@ from assistant.turns.effects import CommitTurn
 from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
-Assumed = Literal["words", "judgement", "fixed silence", "answer", "silence after the end"]
+Assumed = Literal["words", "judgement", "fixed silence", "answer", "hold", "silence after the end"]
 """Assumptions of a replay.
 
 Transcripts or EOT estimates at another moment than recorded; the fixed silence of the profile, if none was estimated;
-the time at which an answer would have been heard; silence after the end of the trace.
+the time at which an answer would have been heard; that a hold of a heard reply delays nothing;
+silence after the end of the trace.
 """
 
 Change = Callable[[TurnSettings], TurnSettings]

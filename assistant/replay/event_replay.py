@@ -93,10 +93,11 @@ class ScoredSilence:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackReports:
-    """Playback reports of a reply: (time, whole words heard, audible), and when it ended."""
+    """Playback reports of a reply: (time, whole words heard, audible), when it ended, and whether it had an effect."""
 
     reports: tuple[tuple[Samples, int, bool], ...]
     ended: Samples | None
+    has_effect: bool = False
 
     @property
     def audible(self) -> Samples | None:
@@ -224,9 +225,10 @@ def _take_report(index: RecordingIndex, place: int, item: LoggedEvent, silence: 
             index.requests[asked] = replace(request, answer=place, delay=Samples(position - request.position))
         case EndOfTurnScored():
             index.add_estimate(place, _scored_silence(index, place, item, silence))
-        case PlaybackProgress(position, reply_id, words, audible):
+        case PlaybackProgress(position, reply_id, words, audible, has_effect):
             known = index.played.get(reply_id, PlaybackReports((), None))
-            index.played[reply_id] = replace(known, reports=(*known.reports, (position, words, audible)))
+            reports = (*known.reports, (position, words, audible))
+            index.played[reply_id] = replace(known, reports=reports, has_effect=known.has_effect or has_effect)
         case ReplyEnded(position, reply_id):
             index.played[reply_id] = replace(index.played.get(reply_id, PlaybackReports((), None)), ended=position)
         case _:

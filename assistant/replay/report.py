@@ -17,6 +17,7 @@ ASSUMED = {
     "judgement": "a silence has the EOT probability measured at another moment of it",
     "fixed silence": "a silence without an EOT probability has the silence timeout of the profile",
     "answer": "an answer takes as long from its transcript to its first audio, and sounds the same",
+    "hold": "a reply that is held after its first audio is not delayed",
     "silence after the end": "no speech after the end of the trace",
 }
 """Descriptions of what had to be assumed."""

@@ -391,6 +391,7 @@ class _Simulation(World):
         self.held = []
         ready = next((given.ready for given in self.course.given if given.commit.reply_id == reply_id), None)
         if ready is None or ready[0] < self.now:
+            self.course.assumed.add("hold")
             return
         self.held = self.take(
             lambda event: isinstance(event, PlaybackProgress | ReplyEnded) and event.reply_id == reply_id

@@ -57,7 +57,8 @@ class World:
     def schedule_playback(self, reply_id: ReplyId, playback: PlaybackReports, shift: int) -> None:
         """Schedules these reports for a reply, later by `shift`."""
         for position, words_heard, audible in playback.reports:
-            self.schedule(PlaybackProgress(Samples(position + shift), reply_id, words_heard, audible))
+            at = Samples(position + shift)
+            self.schedule(PlaybackProgress(at, reply_id, words_heard, audible, playback.has_effect))
         if playback.ended is not None:
             self.schedule(ReplyEnded(Samples(playback.ended + shift), reply_id))
 

@@ -184,6 +184,11 @@ def each_effect(effect: SkillEffect | None) -> tuple[SkillEffect, ...]:
     return () if effect is None else (effect,)
 
 
+def changes_something(effect: SkillEffect | None) -> bool:
+    """Returns whether the effect does more than remember what was talked about."""
+    return any(not isinstance(part, Remember) for part in each_effect(effect))
+
+
 def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
     """Returns the effects in `effect` that are about timers, alarms and reminders, in order."""
     return tuple(part for part in each_effect(effect) if isinstance(part, TimerEffect))

@@ -162,12 +162,14 @@ class PlaybackProgress:
     Attributes:
         words_heard: The number of complete words that were played.
         audible: Some sound of the reply was played.
+        has_effect: The reply has called a tool or changed something, so it is not made again once a word was heard.
     """
 
     position: Samples
     reply_id: ReplyId
     words_heard: int
     audible: bool
+    has_effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,8 @@ class OverlapThresholds:
     (docs/lab/turn-taking.md, "Resume guard")."""
 
     max_early_hold_ms: float = 300.0
-    """Longest time in ms for which early speech holds the reply before it is decided. Above 0.25 s a gap is heard."""
+    """Longest time in ms for which early speech holds the reply before it is decided. Above 0.25 s a gap is heard. 0:
+    nothing holds an audible reply, and early speech interrupts it, as in older traces."""
 
     min_early_speech_ms: float = 100.0
     """Speech in ms that early speech needs if no frame is certainly speech. A noise such as a train gives one

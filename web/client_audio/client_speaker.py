@@ -192,9 +192,9 @@ class ClientSpeaker:
     def hold(self) -> None:
         """See `Speaker.hold`. What was sent cannot be held: the client lowers its volume, and gets no more."""
         playing = self._playing
-        if playing is not None and not playing.held and playing.sent:
+        if playing is not None and not playing.held:
             playing.held = True
-            if not playing.ducked:
+            if playing.sent and not playing.ducked:
                 self.on_duck(playing.sound_id, True)
 
     def release(self) -> None:
@@ -203,7 +203,7 @@ class ClientSpeaker:
         if playing is not None and playing.held:
             playing.held = False
             self._changed.set()
-            if not playing.ducked:
+            if playing.sent and not playing.ducked:
                 self.on_duck(playing.sound_id, False)
 
     async def run(self) -> None:

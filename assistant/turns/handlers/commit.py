@@ -11,6 +11,9 @@ from audio.units import Samples, samples_of_ms
 _RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
 """Reason for discarding a turn that had falsely interrupted a reply."""
 
+_RESUMABLE_IF_RETRACTED = _RESUMABLE | {"cleared", "stuck"}
+"""The same for a turn that had retracted a reply, which is due."""
+
 
 def on_transcript_expected(
     _conversation: Conversation, state: UserSpeaking | AwaitingTranscript | Replying, event: TranscriptExpected
@@ -28,7 +31,7 @@ def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, posit
     words = None if attempt is None else attempt.final_words
     if attempt is None or words is None:
         return ()
-    if not words.text and not words.need_apology and not turn.reply_due:
+    if not turn.is_answered(words):
         return discard_turn(conversation, turn, position, words.ignored_because or "no words")
     conversation.mark_processed(turn.speech_end)
     if state.ended_by is EndedBy.MAX_LENGTH and words.text and not words.low_confidence:
@@ -76,7 +79,8 @@ def discard_turn(conversation: Conversation, turn: UserTurn, position: Samples, 
     """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
     conversation.state = Idle()
     conversation.mark_processed(turn.speech_end)
-    if turn.resumable_reply is not None and turn.will_be_answered and reason in _RESUMABLE:
+    resumable = _RESUMABLE_IF_RETRACTED if turn.heard_before else _RESUMABLE
+    if turn.resumable_reply is not None and turn.will_be_answered and reason in resumable:
         replies = conversation.settings.replies
         delay_ms = replies.backchannel_resume_delay_ms if reason == "backchannel" else replies.resume_delay_ms
         conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(delay_ms))

@@ -25,12 +25,14 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
     """Ends the reply in favor of the overlapping speech.
 
     If no complete word of the reply was heard, or if the speech is early, the reply is retracted and the turn
-    continues. Otherwise, or if the turn ended for good, the reply is interrupted and a new turn starts.
+    continues. Otherwise, or if the turn ended for good, the reply is interrupted and a new turn starts; also if a word
+    of a reply was heard that has called a tool or changed something, because retracting would undo or repeat this.
     """
     conversation.repeat_unheard_announcement(state)
     if overlap.turn is not None:
         return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap, position))
-    went_on = overlap.early and state.turn_ended_by is EndedBy.SILENCE
+    may_retract = conversation.settings.overlap.max_early_hold_ms > 0 and not state.has_effect
+    went_on = may_retract and overlap.early and state.turn_ended_by is EndedBy.SILENCE
     if went_on or (state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE):
         return _retract(conversation, state, overlap, position)
     turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, position)
@@ -44,16 +46,22 @@ def _retract(conversation: Conversation, state: Replying, overlap: Overlap, posi
     turn = UserTurn(state.reply_id.turn, overlap.segment, overlap.onset, position)
     pending = conversation.take_resume_pending()
     turn.retracted_texts, turn.retracted_low_confidence = state.answered_texts, state.low_confidence
-    turn.attempts, turn.peak_probability = state.attempts, state.peak_probability
-    turn.resumable_reply = state.reply_id if state.origin == "resumed" else pending
-    _open(conversation, turn, overlap, due=bool(state.answered_texts) or state.origin == "requested")
+    turn.attempts = state.attempts
+    turn.heard_before = turn.early = state.words_heard > 0
+    if (
+        not turn.heard_before
+    ):  # otherwise the new part has to be certain by itself: it decides whether the reply resumes
+        turn.peak_probability = state.peak_probability
+    turn.resumable_reply = state.reply_id if turn.heard_before or state.origin == "resumed" else pending
+    due = not turn.heard_before and (bool(state.answered_texts) or state.origin == "requested")
+    _open(conversation, turn, overlap, due=due)
     return (RetractReply(state.reply_id), TurnStarted(turn.number, overlap.onset))
 
 
 def _open(conversation: Conversation, turn: UserTurn, overlap: Overlap, *, due: bool) -> None:
     """Opens the turn with which an overlap has ended a reply."""
     due = conversation.take_answer_after_reply() or due
-    turn.answering = Answering.of(due=due, automatic=conversation.settings.answers)
+    turn.answering = Answering.of(due=due, automatic=turn.heard_before or conversation.settings.answers)
     turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
     conversation.state = UserSpeaking(turn)
 
@@ -120,8 +128,8 @@ def stop_reply(
         conversation.repeat_unheard_announcement(state)
     dismissed: Effects = ()
     if state.overlap is not None:
-        # The reply is over, so its volume needs no effect. An overlap that is kept may duck the next reply.
-        state.overlap.ducking = Ducking.NOT_YET
+        # The reply is over, so its volume and its hold need no effect. An overlap that is kept may duck the next reply.
+        state.overlap.ducking, state.playback_held = Ducking.NOT_YET, False
         if not state.overlap.is_deferred:
             why: AbandonReason = "requested" if reason == "requested" else "cleared"
             dismissed = dismiss_overlap(conversation, state, conversation.processed_until, position, why)

@@ -26,7 +26,7 @@ def start_overlap(
     *,
     segment_end: Samples | None = None,
 ) -> Effects:
-    """Starts an overlap. If the reply is not audible yet, the user continues the turn and the reply is retracted.
+    """Starts an overlap. If the reply is not audible yet, it is retracted; if it has just begun, it is held.
 
     `segment_end`: see `OpenSegment`.
     """

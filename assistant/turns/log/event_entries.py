@@ -23,7 +23,8 @@ they equal other words, and whether they are a backchannel.
                                                       it is one; "guess" and a hash, if some words were taken for noise;
                                                       "expected", if there are no words and the user expects an answer
     lost 41600 1 2 34112                              the transcript failed
-    playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
+    playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible;
+                                                      "effect", if it has called a tool or changed something
     ended 41600 1 2                                   the reply has ended
     request 41600 greeting 1                          a reply was requested; 1: with a text to say
     submitted|pressed|cleared|cancelled 41600         actions of the client
@@ -115,7 +116,10 @@ _OLD_NAMES = {"hear": "frames", "partial": "interim", "judged": "estimate", "ask
 _OLD_VALUES = {"mhm": "backchannel", "aside": "side-talk", "begin": "beginning", "asked": "requested"}
 """Names of entries, and values of interim transcripts, in traces of schema 1 and 2, with the present ones."""
 
-_FORMER: dict[str, dict[str, Any]] = {"start": {"background_certain_ms": 0.0}}
+_FORMER: dict[str, dict[str, Any]] = {
+    "start": {"background_certain_ms": 0.0},
+    "overlap": {"early_ms": 700.0, "max_early_hold_ms": 0.0},
+}
 """Thresholds by group with the values that traces had before they recorded them."""
 
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
@@ -200,7 +204,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
         case TranscriptFailed():
             return f"lost {event.position} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
-            return f"playing {event.position} {_id(event.reply_id)} {event.words_heard} {event.audible:d}"
+            effect = " effect" if event.has_effect else ""
+            return f"playing {event.position} {_id(event.reply_id)} {event.words_heard} {event.audible:d}{effect}"
         case ReplyEnded():
             return f"ended {event.position} {_id(event.reply_id)}"
         case ReplyRequested():
@@ -289,12 +294,12 @@ def settings_of(entry: dict[str, object]) -> TurnSettings:
     for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
         if name in known:
             known[name] = mode(str(known[name]))
-    for name, value in known.items():
+    for name, value in ({name: {} for name in _FORMER} | known).items():
         if isinstance(value, dict):
             group = _GROUPS[name]
             names = {each.name for each in fields(group)}
             recorded = {key: each for key, each in value.items() if key in names}
-            known[name] = group(**(_FORMER.get(name, {}) | recorded if recorded else {}))
+            known[name] = group(**(_FORMER.get(name, {}) | recorded))
     return TurnSettings(**known)  # type: ignore[arg-type]
 
 
@@ -385,8 +390,8 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return EndOfTurnScored(sample, SegmentId(int(segment)), estimate)
         case "lost", [turn, attempt, segment]:
             return TranscriptFailed(sample, _reply(turn, attempt), SegmentId(int(segment)))
-        case "playing", [turn, attempt, words, audible]:
-            return PlaybackProgress(sample, _reply(turn, attempt), int(words), audible == "1")
+        case "playing", [turn, attempt, words, audible, *effect] if effect in ([], ["effect"]):
+            return PlaybackProgress(sample, _reply(turn, attempt), int(words), audible == "1", bool(effect))
         case "ended", [turn, attempt]:
             return ReplyEnded(sample, _reply(turn, attempt))
         case "request", [

@@ -4,7 +4,7 @@ Each event that a session reports becomes one entry of `event_entries.py`; frame
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assistant.turns.events import FrameProcessed, InterimTranscript, PlaybackProgress, ReportedEvent
 from assistant.turns.log.event_entries import event_entry, frames_entry, probability_byte, settings_entry
@@ -122,7 +122,7 @@ class EventLog:
 
 
 def _is_new(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
-    same = (kept.reply_id, kept.words_heard, kept.audible) == (event.reply_id, event.words_heard, event.audible)
+    same = replace(event, position=kept.position) == kept
     return not same or event.position - kept.position >= PROGRESS_INTERVAL
 
 

@@ -13,7 +13,7 @@ from audio.vad import VadResult
 
 @dataclass(slots=True)
 class ResumeGuard:
-    """Watches the silences of one turn, from the end-of-turn decision until the reply is audible.
+    """Watches the silences of one turn, from the end-of-turn decision to the end of the reply's first second.
 
     Attributes:
         holds: As of the last frame, the reply should wait.

@@ -108,6 +108,7 @@ class Replying:
         turn_ended_by: What ended the turn that it answers.
         words_heard: The number of complete words that were played.
         audible_at: When its first sound was played; None before.
+        has_effect: It has called a tool or changed something; see `PlaybackProgress`.
         overlap: The user's speech during it; None if nobody speaks.
         resume_guard: Continues the guard of the turn that it answers.
         playback_held: Its sound is held, because the user may be resuming.
@@ -127,6 +128,7 @@ class Replying:
     turn_ended_by: EndedBy = EndedBy.SILENCE
     words_heard: int = 0
     audible_at: Samples | None = None
+    has_effect: bool = False
     overlap: Overlap | None = None
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
     playback_held: bool = False
@@ -139,6 +141,7 @@ class Replying:
         """Takes a progress report of the speaker."""
         self.progress_at = max(self.progress_at, event.position)
         self.words_heard = max(self.words_heard, event.words_heard)
+        self.has_effect = self.has_effect or event.has_effect
         if event.audible and self.audible_at is None:
             self.audible_at = event.position
 
@@ -179,7 +182,7 @@ class Replying:
 
         Its own echo may be such an onset. It would hold the reply again and again.
         """
-        return self.audible and (self.heard_hold or settings.hears_echo)
+        return self.audible and (self.heard_hold or settings.hears_echo or settings.overlap.max_early_hold_ms <= 0)
 
     def hold(self) -> Effects:
         """Holds the sound, if it is not held."""

@@ -79,6 +79,7 @@ class UserTurn:
         speech_end: The end of its last speech, as far as is known.
         retracted_texts: Words of segments that were committed and then retracted.
         retracted_low_confidence: The recognizer reported low confidence in the earlier words.
+        heard_before: A word of the retracted reply was heard, so it resumes if no words follow.
         attempts: The number of attempts and later transcripts, including dropped ones. It keeps reply ids unique.
         begun_attempts: The number of attempts that count for the limit on early ones.
         foreseen_attempts: The number of attempts that began before a silence.
@@ -103,6 +104,7 @@ class UserTurn:
     speech_end: Samples
     retracted_texts: tuple[str, ...] = ()
     retracted_low_confidence: bool = False
+    heard_before: bool = False
     attempts: int = 0
     begun_attempts: int = 0
     foreseen_attempts: int = 0
@@ -129,6 +131,12 @@ class UserTurn:
     def reply_due(self) -> bool:
         """Whether a reply is due even if no more words follow."""
         return self.answering is _ALWAYS
+
+    def is_answered(self, words: Words) -> bool:
+        """Returns whether it is answered if these are its words."""
+        if self.heard_before:
+            return bool(words.new_text) or self.reply_due
+        return bool(words.text) or words.need_apology or self.reply_due
 
     def add_frame(self, vad: VadResult, *, is_later: bool = False) -> None:
         """Updates the highest speech probability and the evidence of speech from a frame.
@@ -329,8 +337,7 @@ class UserTurn:
     def _begin_reply(self, attempt: Attempt, words: Words) -> Effects:
         """Takes the words of an attempt and prepares the reply to them."""
         attempt.words = words = self._with_retracted(words)
-        answered = words.text or words.need_apology or self.reply_due
-        if not (self.will_be_answered and answered):
+        if not (self.will_be_answered and self.is_answered(words)):
             return ()
         return (prepare_reply(attempt.reply_id, words, foreseen=attempt.foreseen_until is not None),)
 

@@ -117,6 +117,28 @@ def test_reply_withdrawn_before_a_whole_word_is_forgotten() -> None:
     assert [type(item) for item in conversation.items] == [UserMessage]
 
 
+def test_withdrawn_reply_whose_turn_does_not_continue_is_in_the_prompt_again() -> None:
+    conversation = History("", max_turns=5)
+    add_user_message(conversation, "a small coffee")
+    item = conversation.add_reply(FIRST, spoken("It is."))
+    conversation.withdraw(FIRST, ReplySamples(100), ())
+    assert conversation.restore_withdrawn(FIRST.turn) == "It"
+    assert conversation.find(item) == AssistantMessage(item, "It", complete=False)
+    assert conversation.messages() == (Message("user", "a small coffee"), Message("assistant", "It"))
+    assert conversation.restore_withdrawn(FIRST.turn) is None
+
+
+def test_reply_withdrawn_during_a_notice_is_forgotten() -> None:
+    conversation = History("", max_turns=5)
+    add_user_message(conversation, "a small coffee")
+    transcript = SpokenTranscript()
+    transcript.begin_chunk("Wait.", is_notice=True)
+    transcript.add_audio(100, ())
+    conversation.add_reply(FIRST, transcript)
+    assert conversation.withdraw(FIRST, ReplySamples(100), ()) == ""
+    assert [type(item) for item in conversation.items] == [UserMessage]
+
+
 def test_unheard_reply_gives_no_assistant_message() -> None:
     conversation = History("", max_turns=5)
     add_user_message(conversation, "hello")

@@ -251,6 +251,20 @@ def test_possible_onset_in_first_second_holds_reply_without_lost_word() -> None:
     assert [event for _, event in held.events if isinstance(event, ReplyStopped)] == []
 
 
+def test_noise_within_a_second_of_reply_onset_does_not_ask_again() -> None:
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    utterances = [TIME, Utterance(3100, 3500, "")]
+    turns = TurnSettings(interrupt_after_ms=40)
+    simulation = Simulation(utterances, length_ms=12_000, replies=(text,), turns=turns)
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["interrupted", "answered"]
+    assert len(simulation.model.asked) == 1
+    assert spoken_text(result) == ["It is ten", text]
+    answers = [item for item in result.history.items if isinstance(item, AssistantMessage)]
+    assert [(answer.text[:5], answer.withdrawn) for answer in answers] == [("It is", False), ("It is", False)]
+    assert [message.role for message in result.history.messages()] == ["system", "user", "assistant", "assistant"]
+
+
 def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     utterances = [TIME, Utterance(3500, 4300, "what is the date")]
     simulation = Simulation(
@@ -926,6 +940,21 @@ def test_timer_rings_in_the_conversation() -> None:
     assert (second.response_latency_ms, second.no_latency_reason) == (None, "ring")
     commit_ms = next(event.at_ms for event in first.events if event.name == "commit")
     assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
+
+
+def test_thanks_within_a_second_of_a_confirmation_keep_the_timer() -> None:
+    utterances = [Utterance(1000, 1800, "set a timer for three seconds"), Utterance(3100, 3500, "thanks")]
+    simulation = timer_simulation(
+        utterances,
+        length_ms=9000,
+        replies=("Your three second timer is set.", "You are welcome."),
+        turns=TurnSettings(interrupt_after_ms=40),
+    )
+    result = simulation.run()
+    assert [message.content for message in simulation.model.asked[-1]][-1] == "thanks"
+    assert "Ring: set a timer for three seconds." in result.chunks
+    assert result.records[0].outcome == "interrupted"
+    assert not any(item.withdrawn for item in result.history.items if isinstance(item, AssistantMessage))
 
 
 def test_timer_rings_after_a_voice_restart() -> None:

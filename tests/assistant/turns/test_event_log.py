@@ -82,6 +82,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         DraftTranscript(AT, replace(words(""), is_draft=True), 0.975),
         TranscriptFailed(AT, REPLY, SEGMENT),
         PlaybackProgress(AT, REPLY, 3, audible=True),
+        PlaybackProgress(AT, REPLY, 3, audible=True, has_effect=True),
         ReplyEnded(AT, REPLY),
         ReplyRequested(AT, "greeting", "words"),
         ReplyRequested(AT, "requested"),
@@ -242,8 +243,12 @@ def test_recheck_thresholds_keep_their_place_in_the_trace() -> None:
     assert next(iter(parse_entries(entries))) == changed
 
 
-def test_trace_without_thresholds_has_the_current_ones() -> None:
-    assert settings_of({"hangover_ms": 400.0, "start": {"not_yet": 1}}) == TurnSettings()
+@pytest.mark.parametrize("start", [{}, {"start": {"not_yet": 1}}], ids=["no group", "unknown threshold"])
+def test_trace_without_thresholds_has_the_former_ones(start: dict[str, object]) -> None:
+    assert settings_of({"hangover_ms": 400.0, **start}) == TurnSettings(
+        start=TurnStartThresholds(background_certain_ms=0.0),
+        overlap=OverlapThresholds(early_ms=700.0, max_early_hold_ms=0.0),
+    )
 
 
 def test_trace_without_thresholds_of_background_speech_is_replayed_without_them() -> None:

@@ -8,9 +8,11 @@ from support.turns.turn_scene import (
     Scene,
     at,
     at_reply_onset,
+    commit_of,
     during_reply,
     has_resumed,
     interrupt_briefly,
+    last_requested,
     low_confidence_transcript,
     words,
 )
@@ -19,6 +21,7 @@ from assistant.pipeline.transcript_requests import SessionEffects
 from assistant.turns.effects import CommitTurn, InterruptReply, PrepareReply, ResumeReply, RetractReply, TurnDiscarded
 from assistant.turns.events import (
     FinalTranscript,
+    InputCleared,
     PlaybackProgress,
     ReplyCancelled,
     ReplyEnded,
@@ -174,3 +177,64 @@ def test_backchannel_without_reply_is_a_turn() -> None:
         isinstance(effect, CommitTurn) and effect.text == "yeah"
         for effect in backchannel_transcript(scene, interrupt_briefly(scene))
     )
+
+
+def test_cough_in_first_second_resumes_the_reply_that_it_withdrew() -> None:
+    scene, reply = at_reply_onset()
+    cough = interrupt_briefly(scene)
+    assert cough.turn == reply.turn
+    assert RetractReply(reply) in scene.effects
+    effects = scene.transcript(cough, "")
+    assert not any(isinstance(effect, PrepareReply | CommitTurn) for effect in effects), "it is not asked again"
+    assert scene.turns.resume_pending
+    assert scene.silence(280) == ()  # 680 ms after the speech
+    assert scene.silence(20) == (ResumeReply(reply),)
+
+
+def test_uncertain_word_in_first_second_resumes_the_reply_that_it_withdrew() -> None:
+    scene, reply = at_reply_onset()
+    scene.uncertain_speech(300)
+    scene.silence(400)
+    low_confidence_transcript(scene, last_requested(scene))
+    assert scene.silence(1000)[-1] == ResumeReply(reply)
+
+
+@pytest.mark.parametrize("event", [InputCleared(at(0)), None], ids=["cleared", "no transcript"])
+def test_withdrawn_reply_resumes_if_its_turn_cannot_continue(event: InputCleared | None) -> None:
+    scene, reply = at_reply_onset()
+    scene.speech(300)
+    if event is not None:
+        scene.handle(replace(event, position=at(scene.now_ms)))
+    scene.silence(12_000)
+    assert [effect for effect in scene.effects if isinstance(effect, ResumeReply)] == [ResumeReply(reply)]
+    assert sum(isinstance(effect, CommitTurn) for effect in scene.effects) == 1
+
+
+def test_words_after_withdrawn_reply_are_answered_with_those_before() -> None:
+    scene, _ = at_reply_onset()
+    effects = scene.transcript(interrupt_briefly(scene), "in Tokyo")
+    assert commit_of(effects).text == "what time is it in Tokyo"
+    scene.silence(2000)
+    assert not has_resumed(scene)
+
+
+def test_reply_with_effect_is_interrupted_in_its_first_second_and_resumes() -> None:
+    scene = Scene()
+    reply = scene.commit_reply("set a timer for one minute")
+    scene.handle(PlaybackProgress(at(scene.now_ms), reply, 2, audible=True, has_effect=True))
+    thanks = interrupt_briefly(scene)
+    assert InterruptReply(reply) in scene.effects
+    assert not any(isinstance(effect, RetractReply) for effect in scene.effects)
+    assert commit_of(scene.transcript(thanks, "thanks")).text == "thanks"
+    scene, reply = at_reply_onset()
+    scene.handle(PlaybackProgress(at(scene.now_ms), reply, 3, audible=True, has_effect=True))
+    scene.transcript(interrupt_briefly(scene), "")
+    assert scene.silence(1000)[-1] == ResumeReply(reply)
+
+
+def test_reply_with_effect_is_retracted_before_a_word_was_heard() -> None:
+    scene = Scene()
+    reply = scene.commit_reply("set a timer for one minute")
+    scene.handle(PlaybackProgress(at(scene.now_ms), reply, 0, audible=True, has_effect=True))
+    interrupt_briefly(scene)
+    assert RetractReply(reply) in scene.effects

@@ -1,5 +1,6 @@
 """Tests of committed replies that are retracted because the user continues, also right after their onset."""
 
+from dataclasses import replace
 from math import exp
 
 import pytest
@@ -27,10 +28,11 @@ from assistant.turns.events import (
     InputCleared,
     InputCommitted,
     InterimTranscript,
+    ReplyCancelled,
     ReplyId,
     ReplyRequested,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import OverlapThresholds, TurnSettings
 from assistant.turns.state.states import Phase
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
@@ -260,3 +262,19 @@ def test_reply_to_turn_that_sounds_unsure_begins_softly(logit: float, *, softly:
     scene.handle(EndOfTurnScored(at(scene.now_ms), SegmentId(0), estimate))
     scene.silence(600)
     assert commit_of(scene.transcript(FIRST, "a small coffee")).softly is softly
+
+
+def test_cancelled_reply_that_early_speech_holds_needs_no_release() -> None:
+    scene, reply = heard_reply()
+    assert HoldPlayback(reply) in scene.uncertain_speech(60, 0.45)
+    effects = scene.handle(ReplyCancelled(at(scene.now_ms)))
+    assert InterruptReply(reply, "client") in effects
+    assert not any(isinstance(effect, ReleasePlayback | UnduckReply) for effect in effects)
+
+
+def test_early_speech_interrupts_as_in_older_traces_without_early_hold() -> None:
+    former = replace(SOON, overlap=OverlapThresholds(early_ms=700.0, max_early_hold_ms=0.0))
+    scene, reply = heard_reply(former)
+    assert scene.possible_onset(40) == ()
+    assert InterruptReply(reply) in scene.speech(60)
+    assert HoldPlayback(reply) not in scene.effects

@@ -93,11 +93,12 @@ def check_unconfirmed_reply_is_silent(
 
 def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
     """Checks that the history holds the replies as they were heard, and of a retracted one at most its tool calls."""
-    messages = [item for item in result.history.items if isinstance(item, AssistantMessage) and not item.withdrawn]
+    messages = [item for item in result.history.items if isinstance(item, AssistantMessage)]
+    withdrawn = {item.id for item in messages if item.withdrawn}
     texts = {item.id: item.text for item in messages}
     called = {item.id for item in messages if item.tool_uses and not item.text}
     heard_items = {one.item for one in replies if not one.retracted}
-    assert set(texts) - called <= heard_items <= set(texts), "an inaudible reply is in the history"
+    assert set(texts) - called - withdrawn <= heard_items <= set(texts), "an inaudible reply is in the history"
     for one in replies:
         heard = texts.get(one.item, "")
         assert one.text.startswith(heard), "the history holds other words than the reply"

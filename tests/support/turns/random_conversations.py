@@ -466,7 +466,7 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
-MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected")
+MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected", "has_effect")
 """Fields that are written by their names, if they are true."""
 
 
