@@ -33,7 +33,8 @@ def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: O
         return (InterruptReply(state.reply_id), *begin_turn_from_overlap(conversation, overlap, position))
     may_retract = conversation.settings.overlap.max_early_hold_ms > 0 and not state.has_effect
     went_on = may_retract and overlap.early and state.turn_ended_by is EndedBy.SILENCE
-    if went_on or (state.words_heard == 0 and state.turn_ended_by is not EndedBy.FINAL_SILENCE):
+    ended_for_good = state.turn_ended_by is EndedBy.FINAL_SILENCE or conversation.settings.sound_decides
+    if went_on or (state.words_heard == 0 and not ended_for_good):
         return _retract(conversation, state, overlap, position)
     turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, position)
     conversation.take_resume_pending()
@@ -48,9 +49,8 @@ def _retract(conversation: Conversation, state: Replying, overlap: Overlap, posi
     turn.retracted_texts, turn.retracted_low_confidence = state.answered_texts, state.low_confidence
     turn.attempts = state.attempts
     turn.heard_before = turn.early = state.words_heard > 0
-    if (
-        not turn.heard_before
-    ):  # otherwise the new part has to be certain by itself: it decides whether the reply resumes
+    # If a word was heard, the new part has to be certain by itself: it decides whether the reply resumes.
+    if not turn.heard_before:
         turn.peak_probability = state.peak_probability
     turn.resumable_reply = state.reply_id if turn.heard_before or state.origin == "resumed" else pending
     due = not turn.heard_before and (bool(state.answered_texts) or state.origin == "requested")

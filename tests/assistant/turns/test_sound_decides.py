@@ -321,3 +321,19 @@ def test_queued_commit_lets_complete_reply_play_to_its_end() -> None:
     assert TurnStarted(4, at(scene.now_ms - 240)) in scene.effects
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     assert not [effect for effect in scene.effects if isinstance(effect, InterruptReply)]
+
+
+def test_turn_that_client_ended_is_reported_once_if_speech_follows_before_its_reply_is_audible() -> None:
+    scene = Scene(FIXED)
+    scene.silence(300)
+    scene.speech(400)
+    scene.handle(InputCommitted(at(scene.now_ms)))
+    scene.transcript(FIRST, "a small coffee")
+    scene.speech(400)
+    scene.silence(600)
+    assert [(kind, turn) for kind, turn, _ in reports(scene)] == [
+        ("started", 1),
+        ("ended", 1),
+        ("started", 2),
+        ("ended", 2),
+    ]
