@@ -20,7 +20,11 @@ def utterances_of(words: Sequence[str]) -> list[Utterance]:
 
 
 def run_conversation(
-    *words: str, store: MemoryStore | None = None, first_token_ms: float = 600.0, more: Sequence[Utterance] = ()
+    *words: str,
+    store: MemoryStore | None = None,
+    first_token_ms: float = 600.0,
+    more: Sequence[Utterance] = (),
+    answer: str = ANSWER,
 ) -> tuple[SimulationResult, ScriptedModel, MemoryStore]:
     simulation = Simulation(
         sorted([*utterances_of(words), *more], key=lambda one: one.start_ms),
@@ -28,7 +32,7 @@ def run_conversation(
         turns=TurnSettings(hangover_ms=240),
     )
     store = store or MemoryStore()
-    model = ScriptedModel([ANSWER], first_token_ms=first_token_ms, name="near")
+    model = ScriptedModel([answer], first_token_ms=first_token_ms, name="near")
     chat = CachedChat(model, inline_cache(store), "near m")
     simulation.model = chat  # type: ignore[assignment]
     simulation.on_answer_heard = chat.heard
@@ -66,7 +70,9 @@ def test_stored_answer_holds_in_a_later_conversation() -> None:
 
 
 def test_interrupted_reply_is_not_stored() -> None:
-    result, _, store = run_conversation(FRANCE, more=[Utterance(2600, 3400, "stop it please")])
+    result, _, store = run_conversation(
+        FRANCE, more=[Utterance(3900, 4700, "stop it please")], answer=" ".join([ANSWER] * 4)
+    )
     assert "interrupted" in [record.outcome for record in result.records]
     assert FRANCE not in [entry.request for entry in store.kept]
 

@@ -18,6 +18,7 @@ from support.conversations.conversation_checks import (
     check_turn_ends_once,
     check_unconfirmed_reply_is_silent,
     observed_replies,
+    restored_items,
 )
 from support.conversations.simulation import LoudnessVad, Simulation, Utterance
 from support.examples import examples
@@ -120,12 +121,10 @@ def check_every_word_is_answered(watched: CheckedSimulation, replies: list[Obser
         if isinstance(event, UserTurnCommitted) and isinstance(event.item, UserMessage)
     ]
     assert sorted(items) == sorted(text for _, text in [*spoken, *watched.typed]), "words came in twice, or were lost"
+    restored = restored_items(watched.result, replies)
+    given = [one for one in replies if not one.retracted or one.item in restored]
     for at_ms, text in [*spoken, *watched.typed]:
-        answered = [
-            one
-            for one in replies
-            if one.begun_ms >= at_ms and not one.retracted and one.origin in {"spoken", "requested"}
-        ]
+        answered = [one for one in given if one.begun_ms >= at_ms and one.origin in {"spoken", "requested"}]
         assert answered, f"{text} was never answered"
 
 

@@ -98,11 +98,20 @@ def check_history_was_heard(result: SimulationResult, replies: list[ObservedRepl
     texts = {item.id: item.text for item in messages}
     called = {item.id for item in messages if item.tool_uses and not item.text}
     heard_items = {one.item for one in replies if not one.retracted}
-    assert set(texts) - called - withdrawn <= heard_items <= set(texts), "an inaudible reply is in the history"
+    restored = restored_items(result, replies)
+    assert set(texts) - called - withdrawn <= heard_items | restored, "an inaudible reply is in the history"
+    assert heard_items <= set(texts), "a reply that was heard is not in the history"
     for one in replies:
         heard = texts.get(one.item, "")
         assert one.text.startswith(heard), "the history holds other words than the reply"
         assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
+
+
+def restored_items(result: SimulationResult, replies: list[ObservedReply]) -> set[str]:
+    """Returns the items of withdrawn replies that were put back, because they had been heard and no words followed."""
+    texts = {item.id: item.text for item in result.history.items if isinstance(item, AssistantMessage)}
+    kept = {item.id for item in result.history.items if isinstance(item, AssistantMessage) and not item.withdrawn}
+    return {one.item for one in replies if one.retracted and one.item in kept and texts[one.item]}
 
 
 def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply], *, ended_early: bool = False) -> None:
@@ -125,8 +134,10 @@ def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply],
     lost = begun ^ (set(finished) | overheard)
     assert len(lost) <= ended_early, f"turns were lost: {lost}"
     assert lost <= {max(begun, default=0)}, f"turns were lost: {lost}"
+    restored = restored_items(result, replies)
     for record in result.records:
-        answers = [one for one in replies if one.reply_id.turn == record.turn and not one.retracted]
+        given = [one for one in replies if not one.retracted or one.item in restored]
+        answers = [one for one in given if one.reply_id.turn == record.turn]
         wanted = record.outcome in {"answered", "interrupted", "failed", "stuck"}
         if ended_early and not answers and (record.error or "").startswith("the conversation ended"):
             continue

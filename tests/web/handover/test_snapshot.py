@@ -51,6 +51,7 @@ FIELDS_OF_VERSION = {
     5: "e42a2478d7566923",
     6: "4a9d2e83c911eebc",
     7: "f203279d258891bf",
+    8: "f20dc269fda9eec8",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 
