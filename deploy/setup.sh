@@ -68,6 +68,8 @@ missing_packages() {
     } || echo pulseaudio pulseaudio-utils libasound2-plugins
     [ "$(uname -s)" != Linux ] ||
         "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("portaudio") is None)' || echo libportaudio2
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] ||
+        "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("gomp") is None)' || echo libgomp1
 }
 
 # Servers are in /usr/sbin, which is not on every user's PATH.
@@ -122,6 +124,9 @@ install_packages() {
     case " $packages " in
     *" libportaudio2 "*)
         say "PortAudio is missing: no microphone or loudspeaker here, everything else works; $remedy" ;;
+    esac
+    case " $packages " in
+    *" libgomp1 "*) say "libgomp is missing: the tests of the end-of-turn fit will fail, everything else works; $remedy" ;;
     esac
 }
 
