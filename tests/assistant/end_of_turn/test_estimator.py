@@ -149,7 +149,7 @@ def test_nan_feature_counts_as_its_median() -> None:
     assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0}) == 0.75
 
 
-def test_turn_that_sounds_unfinished_is_waited_for_however_seldom_the_speaker_pauses() -> None:
+def test_fluent_speaker_is_waited_for_in_unfinished_turn() -> None:
     fluent = SpeakerPauseStats()
     for _ in range(20):
         fluent = fluent.with_turn()

@@ -251,7 +251,7 @@ def test_trace_without_thresholds_has_the_former_ones(start: dict[str, object]) 
     )
 
 
-def test_trace_without_thresholds_of_background_speech_is_replayed_without_them() -> None:
+def test_older_trace_replays_without_background_thresholds() -> None:
     recorded = settings_of({"start": {"certain_speech": 0.8}})
     assert recorded.start == TurnStartThresholds(certain_speech=0.8, background_certain_ms=0.0)
 

@@ -280,7 +280,7 @@ def test_turn_whose_end_was_reported_is_not_joined_with_later_speech() -> None:
     assert ends == list(range(1, 11))
 
 
-def test_end_of_pending_turn_is_reported_before_queued_turn_after_change_of_settings() -> None:
+def test_changed_settings_report_pending_end_before_queued_turn() -> None:
     scene = Scene(replace(FIXED, sound_decides=False))
     scene.speech(400)
     scene.silence(500)
@@ -323,7 +323,7 @@ def test_queued_commit_lets_complete_reply_play_to_its_end() -> None:
     assert not [effect for effect in scene.effects if isinstance(effect, InterruptReply)]
 
 
-def test_turn_that_client_ended_is_reported_once_if_speech_follows_before_its_reply_is_audible() -> None:
+def test_turn_ended_by_client_is_not_reported_again() -> None:
     scene = Scene(FIXED)
     scene.silence(300)
     scene.speech(400)
