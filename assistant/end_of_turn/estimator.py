@@ -26,11 +26,10 @@ _COMPLETE_SHIFT = 4.0  # added when a dictated value has all its parts, and no m
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
-_INCOMPLETE_SHIFT = -3.0
 _VALUES: frozenset[Expected] = frozenset(
     {"a phone number", "a card number", "a code", "a number", "a spelling", "an address", "an e-mail address", "a list"}
 )
-"""Added to the logit when a value that was asked for lacks a part: it goes on, whatever the sound says."""
+_INCOMPLETE_SHIFT = -3.0  # added when such a value was asked for and lacks a part: it goes on, whatever the sound says
 
 _GROUP_SHARE = 0.46  # share of `dictating_ms` that is the floor in a value that may go on: most pauses in it end before
 _GROUP_EXCESS_MS = 560.0  # mean excess of the pauses in such a value
@@ -222,9 +221,9 @@ PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
 AUTO = replace(BALANCED, threshold=0.5, ceiling_ms=600, unfinished_ms=1300, pausing_ms=1300, dictating_ms=1300)
-"""The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
-and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
-for people who think while they speak."""
+"""The profiles; docs/performance.md gives the latency of each. Eager and balanced meet the target of 500 ms for turns
+that sound finished; auto waits up to 600 ms for those whose end is unsure. Balanced and auto exceed it for turns that
+sound unfinished, for speakers who pause, and in dictation. Patient is for people who think while they speak."""
 
 SELDOM, OFTEN = 0.25, 0.5
 """Shares of turns with a pause. Up to SELDOM the ceiling is `ceiling_ms`, from OFTEN on it is `pausing_ms`; in between
