@@ -22,6 +22,7 @@ import soundfile
 from support.clocks.stopwatch import Stopwatch
 from support.conversations.real_time_conversation import WHAT_TIME, bare_environment
 from support.models.phrase_whisper import phrase_settings
+from support.programs.machine_notes import without_machine_notes
 from support.programs.program import REPARTEE, repartee
 
 from assistant.config.loading import load_settings
@@ -70,7 +71,7 @@ def finish(process: "subprocess.Popen[str]") -> ProgramRun:
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-    return ProgramRun(process.returncode, screen, complaints, watch.undisturbed_s)
+    return ProgramRun(process.returncode, screen, without_machine_notes(complaints), watch.undisturbed_s)
 
 
 def run_forked(folder: Path, *arguments: str | Path) -> ProgramRun:
