@@ -176,6 +176,7 @@ class HandoverStore:
         self._claim_ms = max(1, round(claim_s * 1000))
         self._places = asyncio.Semaphore(MAX_WRITES)
         self._answers = 0  # calls that Redis has answered
+        self._closed = False
         try:
             pool: Any = BlockingConnectionPool.from_url(
                 url,
@@ -270,7 +271,11 @@ class HandoverStore:
             await self._redis.ping()
 
     async def aclose(self) -> None:
-        """Closes the connections within the time limit."""
+        """Closes the connections within the time limit. Those of a later or pending call are closed after it."""
+        self._closed = True
+        await self._disconnect()
+
+    async def _disconnect(self) -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._redis.aclose()
@@ -294,8 +299,12 @@ class HandoverStore:
     @asynccontextmanager
     async def _limit(self) -> AsyncGenerator[None]:
         """Limits the time of one call."""
-        async with self._errors(), loop_time_limit(self._timeout_s):
-            yield
+        try:
+            async with self._errors(), loop_time_limit(self._timeout_s):
+                yield
+        finally:
+            if self._closed:
+                await self._disconnect()
         self._answers += 1
 
     @asynccontextmanager

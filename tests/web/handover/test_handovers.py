@@ -53,6 +53,14 @@ async def test_one_gateway_of_many_gets_a_conversation(redis_url: str) -> None:
         await gateway.aclose()
 
 
+async def test_write_after_closing_is_made_and_leaves_no_connection(redis_url: str) -> None:
+    gateway = handovers(redis_url)
+    await gateway.aclose()
+    assert await gateway.save("token", "one", SNAPSHOT) == "kept"
+    clients = SharedRedis(redis_url).client.client_list()
+    assert len(clients) == 1, "only the one that asks"
+
+
 async def test_new_owner_writes_and_is_followed_by_the_next(redis_url: str) -> None:
     one, two = handovers(redis_url), handovers(redis_url)
     await one.save("token", "one", SNAPSHOT)
