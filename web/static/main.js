@@ -40,7 +40,7 @@ class Page {
   constructor() {
     fillTexts();
     this._audio = this._microphone = this._session = null;
-    this._wakeLock = new WakeLock();
+    this._wakeLock = new WakeLock(() => this._notices.note(text("notice.screen_may_sleep")));
     this._transcript = new TranscriptView({
       ask: (id, words) => this._session?.askAgain(id, words) ?? false,
       retry: (id) => this._session?.retry(id) ?? false,
@@ -230,9 +230,14 @@ class Page {
       this._notices.problem(detail.problem, detail.message);
       this._drawPhase();
     });
-    this._microphone.addEventListener("opened", () => {
-      ["unplugged", "denied", "busy", "no-microphone"].forEach((name) => this._notices.remove(name));
+    this._microphone.addEventListener("opened", ({ detail: wasTaken }) => {
+      ["unplugged", "taken", "denied", "busy", "no-microphone"].forEach((name) => this._notices.remove(name));
+      if (wasTaken) this._notices.note(text("notice.microphone_again"));
       this._drawPhase();
+    });
+    this._microphone.addEventListener("unmuted", () => {
+      this._notices.remove("taken");
+      this._audio?.resume().catch(() => {}); // a phone call also interrupts the sound
     });
     this._microphone.addEventListener("devices", () => this._controls.listMicrophones(this._audio?.input.grantedSettings ?? null));
   }
@@ -304,15 +309,16 @@ class Page {
 
   _audioStateChanged() {
     if (!this._audio) return;
-    if (this._audio.context.state === "running") this._notices.remove("suspended");
-    else this._notices.problem("suspended");
+    if (this._audio.context.state === "running") return this._notices.remove("suspended");
+    this._notices.problem("suspended");
+    if (!document.hidden) this._audio.resume().catch(() => {}); // refused during a phone call, or without a gesture
   }
 
   _visibilityChanged() {
     if (document.hidden) this._wasHidden = this._session !== null;
     else if (this._wasHidden) {
       this._wasHidden = false;
-      this._audio?.resume();
+      this._audio?.resume().catch(() => {});
       if (this._audio?.context.state !== "running") this._audioStateChanged();
       else if (this._session) this._notices.note(text("notice.background"));
     }
@@ -383,7 +389,7 @@ class Page {
   _runAction(action) {
     if (action === "reconnect") this._session?.connection.connect();
     else if (action === "microphone") this._microphone?.open();
-    else if (action === "audio") this._audio?.resume();
+    else if (action === "audio") this._audio?.resume().catch(() => {});
     else if (action === "token") this._askForToken();
     else if (action === "answers") this._chooseAnswerer();
     else this._start();

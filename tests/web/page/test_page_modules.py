@@ -20,7 +20,7 @@ def page(context: BrowserContext, shared_server: Server) -> Page:
     return page
 
 
-@pytest.mark.parametrize("module", ["audio", "first-run", "player", "rich-text", "session", "timing"])
+@pytest.mark.parametrize("module", ["audio", "first-run", "phone", "player", "rich-text", "session", "timing"])
 def test_module_checks_pass(page: Page, module: str) -> None:
     result: dict[str, Any] = page.evaluate(f"import('/test/{module}.js').then((checks) => checks.default())")
     assert result["failures"] == []

@@ -1,4 +1,4 @@
-"""The page on a phone: the screen stays on during a conversation, and the microphone is opened again."""
+"""The page on a phone: the screen stays on during a conversation, and the microphone is opened again, which it says."""
 
 from collections.abc import Iterator
 
@@ -64,3 +64,29 @@ def test_microphone_that_the_phone_took_is_opened_again(page: Page) -> None:
     page.evaluate("hide(false)")
     wait_until(page, lambda: page.evaluate("window.opened") == 2, "the second opening")
     wait_until(page, lambda: page.evaluate("window.repartee.session.audio.input.track?.readyState") == "live", "sound")
+    assert "It is open again." in page.inner_text("#notices")
+
+
+def test_microphone_that_a_call_mutes_is_named_until_it_ends(page: Page) -> None:
+    page.evaluate("window.repartee.session.audio.input.track.dispatchEvent(new Event('mute'))")
+    assert "phone call" in page.inner_text(".notice[data-problem=taken]")
+    page.evaluate("window.repartee.session.audio.input.track.dispatchEvent(new Event('unmute'))")
+    page.wait_for_selector(".notice[data-problem=taken]", state="detached")
+
+
+def test_interrupted_sound_is_resumed_and_named_meanwhile(page: Page) -> None:
+    page.evaluate("repartee.tap.context.resume = async () => { throw new DOMException('a phone call'); }; 0")
+    page.evaluate("repartee.tap.context.suspend()")
+    page.wait_for_selector(".notice[data-problem=suspended]")
+    page.evaluate("delete repartee.tap.context.resume")
+    page.evaluate("hide(true)")
+    page.evaluate("hide(false)")
+    page.wait_for_selector(".notice[data-problem=suspended]", state="detached")
+
+
+def test_browser_without_wake_lock_says_the_screen_may_sleep(page: Page) -> None:
+    page.click("#start")
+    page.evaluate("Object.defineProperty(navigator, 'wakeLock', { value: undefined })")
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert "keep the screen on" in page.inner_text("#notices")

@@ -1,10 +1,11 @@
 /** Keeps the screen of a phone or tablet on while a conversation runs. */
 
 export class WakeLock {
-  constructor() {
-    this._wanted = false;
+  /** @param {() => void} onUnavailable called once in a conversation if the browser does not keep the screen on */
+  constructor(onUnavailable = () => {}) {
+    this._onUnavailable = onUnavailable;
+    this._wanted = this._reported = this._asking = false;
     this._lock = null;
-    this._asking = false;
     document.addEventListener("visibilitychange", () => this._take()); // the browser releases it when the page is hidden
   }
 
@@ -25,9 +26,14 @@ export class WakeLock {
     }
     this._asking = false;
     if (!this._wanted) this._release();
+    else if (!this._lock && !this._reported && !document.hidden) {
+      this._reported = true;
+      this._onUnavailable();
+    }
   }
 
   _release() {
+    this._reported = false;
     this._lock?.release().catch(() => {});
     this._lock = null;
   }

@@ -10,7 +10,7 @@
 
 /**
  * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device was removed or its permission was withdrawn),
- * `stream` (`track` has changed).
+ * `stream` (`track` has changed), `mute` (the system sends silence, for example during a phone call), `unmute`.
  */
 export class MicrophoneInput extends EventTarget {
   /** @param {AudioContext} context with capture-worklet.js loaded */
@@ -65,6 +65,7 @@ export class MicrophoneInput extends EventTarget {
       this._releaseStream();
       this.dispatchEvent(new Event("lost"));
     };
+    for (const type of ["mute", "unmute"]) track.addEventListener(type, () => this._stream === stream && this.dispatchEvent(new Event(type)));
     this.dispatchEvent(new Event("stream"));
     return true;
   }

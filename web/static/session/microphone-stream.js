@@ -2,7 +2,10 @@
 
 import { microphoneProblem } from "./problems.js";
 
-/** Events: `problem` (detail: {problem, message}), `opened`, `devices` (the list of devices may have changed). */
+/**
+ * Events: `problem` (detail: {problem, message}), `opened` (detail: whether the system had taken it from a hidden page),
+ * `unmuted` (the system sends its sound again), `devices` (the list of devices may have changed).
+ */
 export class MicrophoneStream extends EventTarget {
   /**
    * @param {import("../audio/microphone-input.js").MicrophoneInput} input
@@ -12,10 +15,12 @@ export class MicrophoneStream extends EventTarget {
     super();
     this._input = input;
     this._settings = settings;
-    this._open = this._closed = this._wasOpen = false;
+    this._open = this._closed = this._wasOpen = this._wasTaken = false;
     this._opening = null;
     this._onDeviceChange = () => this._devicesChanged();
     input.addEventListener("lost", () => this._lost());
+    input.addEventListener("mute", () => this._emit("problem", { problem: "taken", message: "" }));
+    input.addEventListener("unmute", () => this._emit("unmuted"));
     navigator.mediaDevices?.addEventListener("devicechange", this._onDeviceChange);
     this._onVisible = () => this._pageShown();
     document.addEventListener("visibilitychange", this._onVisible);
@@ -61,7 +66,8 @@ export class MicrophoneStream extends EventTarget {
       return false;
     }
     this._open = this._wasOpen = true;
-    this._emit("opened");
+    this._emit("opened", this._wasTaken);
+    this._wasTaken = false;
     this._emit("devices");
     return true;
   }
@@ -72,10 +78,12 @@ export class MicrophoneStream extends EventTarget {
     this._emit("devices");
   }
 
-  /** Opens it again if it was lost while the page was hidden: phones take the microphone from a page in the background. */
+  /** Opens it again if it was lost or muted while the page was hidden: phones take it from a page in the background. */
   _pageShown() {
     const { track } = this._input;
-    if (!document.hidden && this._wasOpen && (!this._open || track?.readyState !== "live" || track.muted)) this.open();
+    if (document.hidden || !this._wasOpen || (this._open && track?.readyState === "live" && !track.muted)) return;
+    this._wasTaken = true;
+    this.open();
   }
 
   _devicesChanged() {

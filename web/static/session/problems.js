@@ -8,6 +8,7 @@ export const PROBLEMS = {
   "denied": { action: "microphone" },
   "busy": { action: "microphone" },
   "unplugged": { action: "microphone" },
+  "taken": { action: "microphone" },
   "device-missing": {},
   "insecure": {},
   "no-worklet": {},
@@ -32,7 +33,7 @@ export const PROBLEMS = {
 
 /** Problems that do not apply to a stopped page. */
 export const SESSION_PROBLEMS = [
-  "lost", "slow", "full", "overloaded", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
+  "lost", "slow", "full", "overloaded", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "taken", "denied", "busy", "no-microphone",
 ];
 
 const BY_EXCEPTION = {
