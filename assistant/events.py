@@ -116,6 +116,11 @@ class UserTurnCommitted:
     answered: bool = True
     lost: bool = False
 
+    @property
+    def speaker(self) -> str:
+        """Label of who spoke; "" if that is unknown."""
+        return self.item.speaker if isinstance(self.item, UserMessage) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplyStarted:

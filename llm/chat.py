@@ -89,6 +89,7 @@ class Message:
         calls: The function calls of an assistant message.
         call_id: For a tool message: the call whose output it is.
         images: The images of a user message, which belong before its text.
+        speaker: Who said a user message, where several people speak; else "".
     """
 
     role: Role
@@ -96,6 +97,12 @@ class Message:
     calls: tuple[FunctionCall, ...] = ()
     call_id: str = ""
     images: tuple[Image, ...] = ()
+    speaker: str = ""
+
+    @property
+    def named_content(self) -> str:
+        """The text as a service gets it: with the speaker, if there is one. Skills read `content`."""
+        return f"[{self.speaker}] {self.content}" if self.speaker and self.content else self.content
 
 
 def texts_of(messages: Sequence[Message]) -> tuple[str, ...]:

@@ -78,11 +78,13 @@ def search(words: Annotated[str, typer.Argument(metavar="WORDS", help="Words tha
 @conversations.command()
 def show(name: Name) -> None:
     """Show what was said in a conversation."""
+    from assistant.history.shown_speakers import shown_speakers
     from assistant.storage.conversation_export import message_objects
 
-    console = terminal()
-    for message in message_objects(_loaded(name)):
-        who = "you" if message["role"] == "user" else "repartee"
+    console, messages = terminal(), message_objects(_loaded(name))
+    speakers = shown_speakers(str(message.get("speaker", "")) for message in messages)
+    for message, speaker in zip(messages, speakers, strict=True):
+        who = (speaker or "you") if message["role"] == "user" else "repartee"
         cut = "" if message["complete"] else "  (interrupted)"
         for index, line in enumerate(str(message.get("markup", message["text"])).splitlines()):
             label = (f"{who if index == 0 else '':>9}  ", "dim")

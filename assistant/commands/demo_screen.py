@@ -18,6 +18,7 @@ from assistant.events import (
     TurnFinished,
     UserTurnCommitted,
 )
+from assistant.history.shown_speakers import ShownSpeakers
 from assistant.trace.latency import Stage
 from assistant.trace.latency_summary import TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
@@ -55,6 +56,7 @@ class Screen:
         self._interim = ""
         self._interim_turn = 0
         self._reply_id: ReplyId | None = None
+        self._speakers = ShownSpeakers()
 
     def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
@@ -70,8 +72,10 @@ class Screen:
                 self._clear_interim()
                 if event.text:
                     words = Text(event.text, style="bold")
+                    speaker = self._speakers.shown(event.speaker)
                     self._line(
-                        "you", words.append("  (roughly)", style="dim not bold") if event.low_confidence else words
+                        speaker or "you",
+                        words.append("  (roughly)", style="dim not bold") if event.low_confidence else words,
                     )
             case ChunkSpoken():
                 label = "repartee" if event.reply_id != self._reply_id else ""

@@ -89,6 +89,7 @@ class History:
         truncates: Whether turns leave the prompt. Otherwise nothing is answered any more when there are too many.
         on_removed: Called with each item that is removed because the history is far too long.
         id_tag: Part of the ids of new items that no other conversation has; "" for none.
+        speaker_of: Returns the label of who spoke in a turn, as far as is known; see `UserMessage.speaker`.
     """
 
     instructions: str
@@ -99,6 +100,7 @@ class History:
     truncates: bool = True
     on_removed: Callable[[ItemId], None] = lambda _item: None
     id_tag: str = ""
+    speaker_of: Callable[[int], str] = lambda _turn: ""
     _items: list[Item] = field(default_factory=list)
     _outside_prompt: frozenset[ItemId] = frozenset()  # items that have left the prompt
     _transcripts: dict[ItemId, SpokenTranscript] = field(default_factory=dict)
@@ -199,6 +201,7 @@ class History:
         continues: bool = False,
         instructions: str | None = None,
         context: Sequence[Item] | None = None,
+        turn: int | None = None,
     ) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `text`; "": for a reply to the history as it is.
 
@@ -207,11 +210,13 @@ class History:
             continues: `text` continues the last user message.
             instructions: Replaces the conversation's own instructions.
             context: Replaces the items of the history.
+            turn: The turn of `text`, whose speaker may be known.
         """
         items = self._in_prompt() if context is None else list(context)
         remembered = self._items if context is None else [*context, *_other_halves(context, self._items)]
         if text:
-            items.append(UserMessage(ItemId(""), text, spoken=True, continues=continues))
+            speaker = "" if turn is None else self.speaker_of(turn)
+            items.append(UserMessage(ItemId(""), text, spoken=True, continues=continues, speaker=speaker))
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
         summary = () if self._summary is None or context is not None else (self._summary.message,)
@@ -272,7 +277,10 @@ class History:
         deleted stays deleted.
         """
         placed = None if turn is None else self._placed.pop(turn, None)
-        message = UserMessage(placed or self._announced or self.reserve(), text, spoken=True, continues=continues)
+        speaker = self.speaker_of(turn) if turn is not None and text else ""
+        message = UserMessage(
+            placed or self._announced or self.reserve(), text, spoken=True, continues=continues, speaker=speaker
+        )
         if placed is None:
             self._add_item(message)
         else:
@@ -500,6 +508,7 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
     """
     returned = {item.call_id: item for item in remembered if isinstance(item, FunctionOutput)}
     seen = {item.id for item in items}
+    named = _named_messages([*remembered, *(item for item in items[-1:] if not item.id)])
     calls_outside_prompt = {
         call.call_id: call for call in remembered if isinstance(call, FunctionCallItem) and call.id not in seen
     }
@@ -510,10 +519,12 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case UserMessage():
                 if not item.text and not item.images:
                     continue  # a turn without words is in the history only
+                message = Message("user", item.text, images=item.images, speaker=named.get(item.id, ""))
                 if item.continues and last is not None and last.role == "user":
-                    messages[-1] = replace(last, content=f"{last.content} {item.text}".strip())
+                    text = item.text if message.speaker == last.speaker else message.named_content
+                    messages[-1] = replace(last, content=f"{last.content} {text}".strip())
                 else:
-                    messages.append(Message("user", item.text, images=item.images))
+                    messages.append(message)
             case SystemMessage():
                 messages.append(Message("system", item.text))
             case AssistantMessage():
@@ -531,6 +542,21 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case _:
                 assert_never(item)
     return messages
+
+
+def _named_messages(items: Sequence[Item]) -> dict[ItemId, str]:
+    """Returns the speakers of the messages from the first message of a second speaker on.
+
+    Messages before it stay as they were sent, so that the prompt cache of a service stays valid.
+    """
+    named: dict[ItemId, str] = {}
+    speakers: set[str] = set()
+    for item in items:
+        if isinstance(item, UserMessage) and item.speaker:
+            speakers.add(item.speaker)
+            if len(speakers) > 1:
+                named[item.id] = item.speaker
+    return named
 
 
 def _calls_from(items: Sequence[Item]) -> list[FunctionCallItem]:

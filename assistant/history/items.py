@@ -41,6 +41,7 @@ class UserMessage:
         spoken: Whether they were spoken, not typed.
         continues: Whether the LLM sees it joined with the item before it, because the user went on.
         parts: The content of a client's message with a recording or an image; empty for all others.
+        speaker: Label of who spoke: "S1", "S2", … or the name of an enrolled voice; "" if that is unknown.
     """
 
     id: ItemId
@@ -48,6 +49,7 @@ class UserMessage:
     spoken: bool
     continues: bool = False
     parts: tuple[ContentPart, ...] = ()
+    speaker: str = ""
 
     @property
     def images(self) -> tuple[Image, ...]:

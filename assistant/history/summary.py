@@ -74,7 +74,7 @@ def summary_request(
     """Returns the request for a summary of items, whose messages are `messages`; None without words."""
     lines = [] if before is None else [f"Summary of what came before: {before.text}"]
     lines += [
-        f"{_NAMES[message.role]}: {message.content[:MAX_CHARS_PER_MESSAGE]}"
+        f"{_NAMES[message.role]}: {message.named_content[:MAX_CHARS_PER_MESSAGE]}"
         for message in messages
         if message.content.strip()
     ]

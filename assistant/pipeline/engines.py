@@ -137,8 +137,12 @@ class ReplyOptions:
     client_tools: ClientTools | None = None
     markup: bool = False
 
-    def messages(self, history: History, user_text: str = "", *, continues: bool = False) -> tuple[Message, ...]:
+    def messages(
+        self, history: History, user_text: str = "", *, continues: bool = False, turn: int | None = None
+    ) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `user_text`; see `History.messages`."""
         if self.context is not None and not self.answers_speech:
             user_text = ""
-        return history.messages(user_text, continues=continues, instructions=self.instructions, context=self.context)
+        return history.messages(
+            user_text, continues=continues, instructions=self.instructions, context=self.context, turn=turn
+        )

@@ -268,6 +268,10 @@ class Recorder:
             attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)
         )
 
+    def speaker_known(self, turn: int, speaker: str) -> None:
+        """Records who spoke in a turn."""
+        self._trace(turn).speaker = speaker
+
     def retract(self, reply_id: ReplyId, now_s: float) -> None:
         """Records that a committed reply was retracted, because the user went on. Its turn continues."""
         trace = self._trace(reply_id.turn)

@@ -134,6 +134,7 @@ class ReplyManager:
     def commit_without_reply(self, effect: CommitWithoutReply) -> None:
         """Adds the turn's words to the history without a reply."""
         message = self._add_user_text(effect.turn, effect.text, effect.new_text)
+        self._record_speaker(effect.turn, message)
         lost, end_ms = message is None, ms_of_samples(effect.speech_end)
         message = message or self.history.add_user_text("", effect.turn)
         self.context.on_event(
@@ -147,6 +148,10 @@ class ReplyManager:
 
     def _add_user_text(self, turn: int, text: str, added: str) -> UserMessage | None:
         return self.history.add_user_text(added, turn, continues=added != text) if added else None
+
+    def _record_speaker(self, turn: int, message: UserMessage | None) -> None:
+        if message is not None and message.speaker:
+            self.context.recorder.speaker_known(turn, message.speaker)
 
     # ---- the life of a reply ----
 
@@ -215,6 +220,7 @@ class ReplyManager:
         speech_end_s = None if commit.speech_end is None else self.context.clock.to_loop_s(commit.speech_end)
         self.context.recorder.commit(commit, _now_s(), speech_end_s)
         message = self._add_user_text(reply_id.turn, commit.text, commit.new_text)
+        self._record_speaker(reply_id.turn, message)
         lost = message is None and (production.without_words or (commit.submitted and commit.origin == "requested"))
         placed = self.history.is_placed(reply_id.turn)
         if message is None and (production.without_words or commit.submitted or placed):

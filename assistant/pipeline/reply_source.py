@@ -50,7 +50,8 @@ class ReplySource:
         """Returns the messages that the reply answers; none if its text is known."""
         if effect.without_words or effect.text_is_reply:
             return ()
-        return options.messages(self.history, effect.new_text, continues=effect.new_text != effect.text)
+        continues, turn = effect.new_text != effect.text, effect.reply_id.turn
+        return options.messages(self.history, effect.new_text, continues=continues, turn=turn)
 
     def events(
         self, effect: PrepareReply, reply_options: ReplyOptions, production: ReplyProduction

@@ -18,6 +18,7 @@ from assistant.trace.record import (
     TracedSpan,
     TracedWords,
     TurnRecord,
+    without_name,
 )
 from assistant.turns.log.event_entries import probability_byte
 from assistant.turns.log.event_log import LogEntries
@@ -185,6 +186,7 @@ class TurnTrace:
     error: str | None = None
     answered_by: str = ""
     user_words: str = ""
+    speaker: str = ""  # who spoke, as in the history
     low_confidence: bool = False
     attempts: int = 0
     recheck_span: Span | None = None  # a second transcription that confirmed the words
@@ -282,6 +284,7 @@ class TurnTrace:
             turn_events_before=turn_events.before,
             turn_events=turn_events.entries,
             overlap_ms=None if self.overlap_s is None else self.overlap_s * 1000,
+            speaker=without_name(self.speaker) if assistant_words is None else self.speaker,
         )
 
     def _traced_spans(self, line: ConversationTimeline) -> list[TracedSpan]:

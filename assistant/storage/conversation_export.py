@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from assistant.history.items import AssistantMessage, UserMessage, without_resumed_rests
+from assistant.history.shown_speakers import shown_speakers
 from assistant.storage.conversation_file import KeptConversation
 
 _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127))}
@@ -12,13 +13,16 @@ _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127)
 def message_objects(kept: KeptConversation) -> list[dict[str, object]]:
     """Returns what was said. Of a reply that was not heard to its end, `text` has the words heard; `complete` is false.
 
+    `speaker`: the label of who spoke, if it is known.
+
     A reply that was written in another form than it was spoken also has `markup`, and `unheard` if it was not heard to
     its end: what was written after the words heard, unless the next reply is that rest, after a false interruption.
     """
     messages: list[dict[str, object]] = []
     for item in without_resumed_rests(kept.items):
         if isinstance(item, UserMessage) and item.text:
-            messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True})
+            known = {"speaker": item.speaker} if item.speaker else {}
+            messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True, **known})
         elif isinstance(item, AssistantMessage) and (item.text or item.unheard):
             others = {"markup": item.markup, "unheard": item.unheard}
             message = {"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete}
@@ -36,8 +40,10 @@ def as_json(kept: KeptConversation) -> str:
 def as_markdown(kept: KeptConversation) -> str:
     """Returns the conversation as Markdown."""
     lines = [f"# {kept.title or 'Conversation'}", f"Began {kept.began_at}." if kept.began_at else ""]
-    for message in message_objects(kept):
-        who = "You" if message["role"] == "user" else "Repartee"
+    messages = message_objects(kept)
+    names = shown_speakers(str(message.get("speaker", "")) for message in messages)
+    for message, name in zip(messages, names, strict=True):
+        who = (name or "You") if message["role"] == "user" else "Repartee"
         note = "" if message["complete"] else "*(interrupted)*"
         text = str(message.get("markup", message["text"])).translate(_UNSAFE)
         begin, end = ("\n\n", "\n\n") if _has_blocks(text) else (" ", " ")

@@ -113,8 +113,10 @@ def _line(fields: Mapping[str, object]) -> bytes:
 def _item_to_json(item: PlainItem) -> dict[str, object]:
     match item:
         case UserMessage():
-            default = {"continues": True} if item.continues else {}
-            return {"said": item.text, "id": item.id, "spoken": item.spoken, **default}
+            known: dict[str, object] = {"continues": True} if item.continues else {}
+            if item.speaker:
+                known["speaker"] = item.speaker
+            return {"said": item.text, "id": item.id, "spoken": item.spoken, **known}
         case AssistantMessage():
             non_default: dict[str, object] = {} if item.complete else {"complete": False}
             if item.tool_uses:
@@ -161,9 +163,9 @@ def _item(fields: object) -> Item:
     kind, item = next(iter(fields), ""), ItemId(_text(fields, "id"))
     match kind:
         case "said":
-            return UserMessage(
-                item, _text(fields, kind), _flag(fields, "spoken"), _flag(fields, "continues", default=False)
-            )
+            continues = _flag(fields, "continues", default=False)
+            speaker = _text(fields, "speaker") if "speaker" in fields else ""
+            return UserMessage(item, _text(fields, kind), _flag(fields, "spoken"), continues, speaker=speaker)
         case "answered":
             used = fields.get("used", [])
             if not isinstance(used, list):

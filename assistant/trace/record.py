@@ -5,6 +5,7 @@ configuration says so. The facts needed to replay decisions are stored without w
 """
 
 import json
+import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal
 
@@ -176,6 +177,11 @@ class TurnRecord:
         "how long a reply was audible beside the speech of a user who went on after a pause, until it was withdrawn; "
         "null: none was",
     ] = None
+    speaker: Annotated[
+        str,
+        "who spoke: S1, S2, … in the order of the conversation, or `enrolled`; the name of an enrolled voice only with "
+        "`trace.words = true`; absent if it is unknown",
+    ] = ""
     tracing: Annotated[
         dict[str, str],
         "names that the client gave in `session.tracing`: workflow_name, group_id, metadata (JSON); absent without any",
@@ -198,9 +204,25 @@ class TurnRecord:
 
     def to_json(self, *, turn_events: bool = True) -> str:
         """Returns the record as one line of JSON; much shorter without `turn_events`, which only a replay needs."""
-        names = [column.name for column in fields(self) if column.name != "tracing" or self.tracing]
+        names = [column.name for column in fields(self) if column.name not in _ABSENT or getattr(self, column.name)]
         content = {name: getattr(self, name) for name in names} | ({} if turn_events else {"turn_events": ()})
         return json.dumps(_plain(content), separators=(",", ":"))
+
+
+_ABSENT = frozenset({"speaker", "tracing"})
+"""Fields that are absent without a value."""
+
+_NUMBERED = re.compile(r"S\d+")
+
+
+def without_name(speaker: str) -> str:
+    """Returns the label of a speaker for a record without words: the name of an enrolled voice is personal."""
+    return speaker if not speaker or is_numbered(speaker) else "enrolled"
+
+
+def is_numbered(speaker: str) -> bool:
+    """Returns whether a label of a speaker is a number of this conversation, and no name."""
+    return _NUMBERED.fullmatch(speaker) is not None
 
 
 def _plain(value: object) -> object:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from assistant.trace.context import answer_span_id, span_id_of
-from assistant.trace.record import TracedAnswer, TracedSpan, TurnRecord
+from assistant.trace.record import TracedAnswer, TracedSpan, TurnRecord, without_name
 
 Value = str | bool | int | float | tuple[str, ...]
 Kind = Literal["internal", "client"]
@@ -109,6 +109,7 @@ def _root(frame: _Frame) -> OtelSpan:
         "repartee.outcome": record.outcome,
         "repartee.attempts": record.attempts,
         "repartee.rough": record.rough,
+        "repartee.speaker": without_name(record.speaker) or None,
         "repartee.response_latency_ms": _plain(record.response_latency_ms),
         "repartee.no_latency_reason": record.no_latency_reason,
         "repartee.speech_start_ms": _plain(record.speech_start_ms),

@@ -9,7 +9,7 @@ from typing import IO
 
 import orjson
 
-from assistant.trace.record import SCHEMA
+from assistant.trace.record import SCHEMA, without_name
 from assistant.trace_report.reading import TraceError, parse_line
 
 
@@ -75,5 +75,8 @@ def _copy(path: Path, draft: IO[bytes], warn: Callable[[str], None]) -> tuple[Sc
                 draft.write(line)
             else:
                 held, changed = held + 1, True
-                draft.write(orjson.dumps(record | {"words": None}, option=orjson.OPT_APPEND_NEWLINE))
+                scrubbed = record | {"words": None}
+                if "speaker" in record:
+                    scrubbed["speaker"] = without_name(str(record["speaker"]))
+                draft.write(orjson.dumps(scrubbed, option=orjson.OPT_APPEND_NEWLINE))
     return Scrubbed(turns, held), changed

@@ -57,7 +57,8 @@ def waterfall(record: Record, columns: int = LABEL_COLUMNS + CELLS) -> list[str]
 def line_of(record: Record) -> str:
     """Returns the turn as one line, for `repartee trace follow`."""
     latency_ms = record["response_latency_ms"]
-    head = f"{record['conversation']}  turn {record['turn']:>3}  {record['outcome']:<11}"
+    who = f"  {record['speaker']}" if record.get("speaker") else ""
+    head = f"{record['conversation']}  turn {record['turn']:>3}{who}  {record['outcome']:<11}"
     if latency_ms is None:
         return f"{head}       –     {record['no_latency_reason'] or ''}".rstrip()
     error = "  error" if record["error"] is not None else f"  {REFUSAL}" if refused(record) else ""
@@ -125,7 +126,8 @@ def _pieces(span: dict[str, Any], paid: tuple[float, float] | None) -> tuple[Spa
 
 def _head(record: Record) -> Iterator[str]:
     latency_ms = record["response_latency_ms"]
-    title = f"turn {record['turn']} of {record['conversation']}: {record['outcome']}"
+    who = f" by {record['speaker']}" if record.get("speaker") else ""
+    title = f"turn {record['turn']} of {record['conversation']}{who}: {record['outcome']}"
     if latency_ms is None:
         yield f"{title}, no latency ({record['no_latency_reason']})"
         return

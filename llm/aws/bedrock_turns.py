@@ -108,7 +108,7 @@ def _add_blocks(turns: list[RoleTurn], role: Literal["user", "assistant"], block
 
 
 def _text_blocks(message: Message) -> list[Block]:
-    return [Text(message.content)] if message.content.strip() else []
+    return [Text(message.named_content)] if message.content.strip() else []
 
 
 def _call_block(call: FunctionCall) -> Call:

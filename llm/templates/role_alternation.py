@@ -26,13 +26,13 @@ def result_text(message: Message) -> str:
 
 
 def without_blanks(messages: Sequence[Message]) -> list[Message]:
-    """Returns the messages that have a text, a call or an image. Many services reject blank ones."""
+    """Returns the messages that have a text, a call or an image, with their speakers. Many services reject others."""
     non_blank: list[Message] = []
     for message in messages:
         if message.role == "tool":
             non_blank.append(replace(message, content=result_text(message)))
         elif message.calls or message.images or message.content.strip():
-            non_blank.append(message)
+            non_blank.append(replace(message, content=message.named_content, speaker=""))
     return non_blank
 
 

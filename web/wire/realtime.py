@@ -419,6 +419,7 @@ class Realtime:
             transcribed=self.config.transcription,
             written=self._order.is_written(item.id),
             markup=self._shows_markup,
+            speaker=self.config.extensions.events,
         )
 
     @property

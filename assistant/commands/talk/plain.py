@@ -30,6 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import UserMessage
+from assistant.history.shown_speakers import ShownSpeakers
 from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.support.console import write_error
@@ -135,6 +136,7 @@ class TalkPlain:
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
         self._chosen: tuple[EngineChoice, ...] = ()
         self._status: Status | None = None
+        self._speakers = ShownSpeakers()
 
     # Events --------------------------------------------------------------------------------------------------
 
@@ -147,7 +149,8 @@ class TalkPlain:
         self._has_turn = self._has_turn or isinstance(event, UserTurnCommitted)
         match event:
             case UserTurnCommitted() if event.text and not _is_printed(event):
-                self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
+                who = self._speakers.shown(event.speaker) or "you"
+                self._print(who, f"{event.text} (roughly)" if event.low_confidence else event.text)
             case ReplyStarted():
                 self._blocks, self._spoken = ReplyBlocks(), event.spoken
             case MarkupWritten():

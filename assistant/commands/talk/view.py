@@ -26,6 +26,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.shown_speakers import ShownSpeakers
 from assistant.trace.latency_summary import LatencySummary, TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
 from assistant.turns.events import ReplyId
@@ -103,6 +104,7 @@ class View:
         self._speech_key: int | None = None  # entry of the current speaker
         self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
         self._typed: deque[str] = deque(maxlen=MAX_TYPED)  # shown texts whose turns are not committed yet
+        self._speakers = ShownSpeakers()
         self._reply_id: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
@@ -198,7 +200,8 @@ class View:
             if event.origin == "spoken":
                 self._remove_speech()
             return
-        mark = "roughly" if event.low_confidence else "" if event.answered else "not answered"
+        state = "roughly" if event.low_confidence else "" if event.answered else "not answered"
+        mark = ", ".join(filter(None, (self._speakers.shown(event.speaker), state)))
         if self._last_turn is not None and self._last_turn[0] == event.turn:
             # The user continued: these words are the whole turn.
             self._remove(self._last_turn[1])

@@ -246,3 +246,9 @@ def exported(*items: Item) -> str:
 )
 def test_rest_that_was_resumed_is_not_exported_as_unheard(following: Item, count: int) -> None:
     assert exported(STOPPED, following).count("(not heard)* three. Four.") == count
+
+
+def test_export_names_several_speakers() -> None:
+    said = [UserMessage(ItemId(name), "hello", spoken=True, speaker=name) for name in ("S1", "ann")]
+    assert "**S1:** hello\n\n**ann:** hello" in exported(*said)
+    assert "**You:** hello" in exported(said[0])

@@ -23,7 +23,7 @@ TEXTS = st.text(st.characters(), max_size=30)  # half surrogate pairs, line ends
 IDS = st.builds(ItemId, TEXTS)
 CALLS = st.builds(FunctionCall, TEXTS, TEXTS, TEXTS)
 ITEMS: st.SearchStrategy[Item] = st.one_of(
-    st.builds(UserMessage, IDS, TEXTS, st.booleans(), st.booleans()),
+    st.builds(UserMessage, IDS, TEXTS, st.booleans(), st.booleans(), speaker=TEXTS),
     st.builds(SystemMessage, IDS, TEXTS),
     st.builds(
         AssistantMessage,

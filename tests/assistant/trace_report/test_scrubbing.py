@@ -36,6 +36,15 @@ def test_scrubbing_removes_words_and_keeps_the_rest(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["words.jsonl"]
 
 
+def test_scrubbing_removes_names_of_voices(tmp_path: Path) -> None:
+    records = with_words()
+    records[1]["speaker"], records[2]["speaker"] = "Ottilie", "S2"
+    path = write_trace(tmp_path / "words.jsonl", records)
+    scrub(path, pytest.fail)
+    assert "Ottilie" not in path.read_text()
+    assert [record.get("speaker") for record in read(path)[1:4]] == ["enrolled", "S2", None]
+
+
 @given(
     st.text(),
     st.dictionaries(st.text(min_size=1), st.integers(-(2**63), 2**63 - 1) | st.text() | st.none(), max_size=3),

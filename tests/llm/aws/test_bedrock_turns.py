@@ -20,6 +20,12 @@ def test_greeting_follows_placeholder_user_message() -> None:
     ]
 
 
+def test_speaker_is_named_before_the_words() -> None:
+    assert conversation_of([Message("user", "Hello.", speaker="S2")]).turns == (
+        RoleTurn("user", [Text("[S2] Hello.")]),
+    )
+
+
 def test_results_follow_their_calls() -> None:
     call, lost = FunctionCall("c 1", "weather", '{"city":"Ulm"}'), FunctionCall("c2", "time", "nonsense")
     conversation = conversation_of(

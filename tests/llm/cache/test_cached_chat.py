@@ -187,6 +187,7 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
         "tool before": (asking(FRANCE, Message("tool", "on", call_id="1")), PLAIN),
         "result of a tool": ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
         "image": ((SYSTEM, Message("user", FRANCE, images=(Image("image/png", "iVBO", 9, 9),))), PLAIN),
+        "several speakers": ((SYSTEM, Message("user", FRANCE, speaker="S2")), PLAIN),
         "nothing": ((), PLAIN),
     },
 )

@@ -253,6 +253,22 @@ export default () => run({
     resumed.handleEvent({ type: "conversation.item.added", previous_item_id: null, item });
     same(resumed.item("b").markup, "It's **ten** past four.");
   },
+  "who spoke is shown for several speakers and for names, and is kept"() {
+    const conversation = spoken();
+    const said = (id, speaker) => {
+      conversation.handleEvent({ type: "conversation.item.added", previous_item_id: null, item: { id, role: "user", content: [{ type: "input_audio", transcript: null }] } });
+      conversation.handleEvent({ type: "conversation.item.input_audio_transcription.completed", item_id: id, transcript: "hello", repartee: { speaker } });
+    };
+    said("v", "S1");
+    same(conversation.showsSpeakers, false);
+    said("w", "S2");
+    same([conversation.showsSpeakers, conversation.item("v").speaker, conversation.item("u").speaker], [true, "S1", ""]);
+    const kept = messagesOf(conversation.items);
+    same([kept.map(({ speaker }) => speaker), conversationOf(kept).showsSpeakers], [[undefined, "S1", "S2"], true]);
+    const resumed = new Conversation();
+    resumed.handleEvent({ type: "conversation.item.added", item: { id: "b", role: "user", content: [{ type: "input_audio", transcript: "hi" }], repartee: { speaker: "Ann" } } });
+    same([resumed.showsSpeakers, resumed.item("b").speaker], [true, "Ann"]);
+  },
   "items of the history are shown as played, once"() {
     const conversation = spoken();
     conversation.handleEvent({ type: "conversation.item.added", item: { id: "a", role: "assistant", content: [{ type: "output_audio", transcript: "other" }] } });

@@ -78,7 +78,7 @@ class ConnectedPair:
 
 
 def asked(line: ConnectedPair, reply_id: ReplyId = REPLY) -> list[Effect]:
-    said = UserMessage(USER, "what time is it", spoken=True)
+    said = UserMessage(USER, "what time is it", spoken=True, speaker="S2")
     return line.tell(
         SpeechStarted(reply_id.turn, 100.0, USER),
         InterimWords("what time", low_confidence=False),
@@ -110,7 +110,12 @@ def test_whole_turn_is_converted_unchanged() -> None:
         InterimWords("what time", low_confidence=False),
         SpeechEnded(760.0),
         UserTurnCommitted(
-            1, "what time is it", False, UserMessage(USER, "what time is it", spoken=True), 900.0, "spoken"
+            1,
+            "what time is it",
+            False,
+            UserMessage(USER, "what time is it", spoken=True, speaker="S2"),
+            900.0,
+            "spoken",
         ),
         ReplyStarted(REPLY, ItemId(""), spoken=True),
     ]

@@ -448,3 +448,15 @@ def test_request_after_commit_is_its_response() -> None:
     client.tell(TAKEN, ReplyStarted(ReplyId(1, 1), ItemId("item_a"), spoken=True))
     created = [event for event in client.events if event["type"] == "response.created"]
     assert created[-1]["response"]["metadata"] == {"k": "v"}
+
+
+@pytest.mark.parametrize("events", [True, False])
+def test_label_of_a_speaker_is_an_extension(events: bool) -> None:
+    client = Client(SessionConfig(voice="amy", extensions=Extensions(events=events)))
+    item = UserMessage(ItemId("item_u"), "hello", spoken=True, speaker="S2")
+    committed = UserTurnCommitted(1, "hello", low_confidence=False, item=item, speech_end_ms=900.0, origin="spoken")
+    told = client.tell(SpeechStarted(1, 400.0, ItemId("item_u")), committed)
+    added = next(event["item"] for event in told if event["type"] == "conversation.item.added")
+    (completed,) = (event for event in told if event["type"].endswith("transcription.completed"))
+    expected = {"speaker": "S2"} if events else None
+    assert (added.get("repartee"), completed.get("repartee")) == (expected, expected)

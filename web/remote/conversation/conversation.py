@@ -207,7 +207,7 @@ class RemoteConversation:
         words = " ".join(str(part.get("text") or part.get("transcript") or "") for part in parts).strip()
         if words:
             spoken = any(part.get("type") == "input_audio" for part in parts)
-            message = UserMessage(ItemId(name), words, spoken=spoken)
+            message = UserMessage(ItemId(name), words, spoken=spoken, speaker=_speaker(item))
             yield UserTurnCommitted(
                 self._next_turn, words, low_confidence=False, item=message, speech_end_ms=None, origin="requested"
             )
@@ -220,7 +220,7 @@ class RemoteConversation:
         whole = f"{self._taken} {words}".strip() if self._continues else words
         turn = self._next_turn
         self._taken, self._continues = whole, False
-        message = UserMessage(name, words, spoken=True)
+        message = UserMessage(name, words, spoken=True, speaker=_speaker(event))
         rough, self._low_confidence = self._low_confidence, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
         yield UserTurnCommitted(turn, whole, rough, message, end_ms, "spoken")
@@ -271,6 +271,12 @@ class RemoteConversation:
     @property
     def _next_turn(self) -> int:
         return self.replies.newest_turn + (0 if self._continues else 1)
+
+
+def _speaker(extended: Event) -> str:
+    """Returns the label of who spoke, from an item or an event with extension fields; "" if that is unknown."""
+    known = extended.get("repartee")
+    return str(known.get("speaker", "")) if isinstance(known, Mapping) else ""
 
 
 def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:

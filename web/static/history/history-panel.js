@@ -260,11 +260,13 @@ export class HistoryPanel {
 
 /** Returns the messages as a list. @param {import("./messages.js").Message[]} messages */
 function transcript(messages) {
-  const lines = conversationOf(messages).items.map((item) => {
+  const conversation = conversationOf(messages);
+  const named = conversation.showsSpeakers;
+  const lines = conversation.items.map((item) => {
     const shown = makeElement("div", { class: "text", dir: "auto" });
     if (item.role === "assistant") new RichText(shown).draw({ ...item, source: item.markup || item.text, open: false, interrupted: item.interrupted });
     else shown.textContent = item.text;
-    const line = makeElement("li", { class: `item ${item.role}` }, makeElement("span", { class: "who", text: item.role === "user" ? text("transcript.you") : "Repartee" }), shown);
+    const line = makeElement("li", { class: `item ${item.role}` }, makeElement("span", { class: "who", text: item.role === "user" ? (named && item.speaker) || text("transcript.you") : "Repartee" }), shown);
     if (item.interrupted) line.append(makeElement("span", { class: "note", text: text("transcript.interrupted") }));
     return line;
   });

@@ -1,6 +1,6 @@
 /** What was said in a conversation, as it is kept in the browser and exported. Pure. */
 
-import { Conversation, pastReply } from "../session/conversation.js";
+import { Conversation, pastReply, showsSpeakers } from "../session/conversation.js";
 import { text as translated } from "../texts/texts.js";
 
 export const MAX_MESSAGES = 400;
@@ -16,6 +16,7 @@ const LAST_WORDS = 4; // heard words by which their place in the Markdown is fou
  * @property {boolean} complete false for a reply that was not heard to its end
  * @property {string} [markup] the same with its Markdown, where that is known
  * @property {string} [unheard] what was written after it and not heard
+ * @property {string} [speaker] label of who spoke, if it is known
  * @property {boolean} [earlier] whether it is of another conversation, which has ended and is still shown
  *
  * @typedef {object} Kept a conversation
@@ -38,7 +39,7 @@ export function messagesOf(items) {
     const markup = item.heard ?? (complete ? item.markup : "");
     chars += text.length + markup.length + unheard.length;
     if (messages.length >= MAX_MESSAGES || chars > MAX_CHARS) break;
-    messages.push({ role: item.role, text, spoken: item.spoken, complete, ...(markup && { markup }), ...(unheard && { unheard }), ...(item.earlier && { earlier: true }) });
+    messages.push({ role: item.role, text, spoken: item.spoken, complete, ...(markup && { markup }), ...(unheard && { unheard }), ...(item.speaker && { speaker: item.speaker }), ...(item.earlier && { earlier: true }) });
   }
   return messages.reverse();
 }
@@ -59,8 +60,8 @@ export function conversationOf(messages) {
 }
 
 /** Adds a message of the past under an id. */
-export function putMessage(conversation, id, { role, text = "", spoken, complete, markup = "", unheard = "", earlier = false }) {
-  const item = conversation.setItem(id, { role, spoken, earlier, ...pastReply(text, markup, unheard) });
+export function putMessage(conversation, id, { role, text = "", spoken, complete, markup = "", unheard = "", speaker = "", earlier = false }) {
+  const item = conversation.setItem(id, { role, spoken, speaker, earlier, ...pastReply(text, markup, unheard) });
   if (role !== "assistant") return;
   item.played = item.words.length;
   item.interrupted = !complete;
@@ -79,10 +80,11 @@ export function folded(text) {
 
 /** @param {Kept} kept */
 export function asMarkdown({ title, began_at, messages }) {
-  const said = messages.map(({ role, text, markup, complete, unheard = "" }) => {
+  const named = showsSpeakers(messages);
+  const said = messages.map(({ role, text, markup, complete, unheard = "", speaker }) => {
     const written = markup || text;
     const space = written.trim().includes("\n") ? "\n\n" : " ";
-    const heard = `**${role === "user" ? translated("transcript.you") : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(${translated("export.interrupted")})*`}`;
+    const heard = `**${role === "user" ? (named && speaker) || translated("transcript.you") : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(${translated("export.interrupted")})*`}`;
     return unheard ? `${heard}\n\n*(${translated("export.not_heard")})*\n\n${unheard.trim()}` : heard;
   });
   return [`# ${title || translated("export.conversation")}`, translated("export.began", { date: began_at }), ...said].join("\n\n") + "\n";

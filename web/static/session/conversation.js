@@ -16,6 +16,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {boolean} incomplete whether the conversation ended within it
  * @property {boolean} lowConfidence whether the recognizer has low confidence
  * @property {boolean} spoken whether it is audio; otherwise typed or only shown
+ * @property {string} speaker label of who spoke: S1, S2, … or the name of an enrolled voice; empty if that is unknown
  * @property {string[]} words the words of an assistant's item
  * @property {number} played number of words that were played
  * @property {boolean} interrupted whether its remaining words will not be played
@@ -149,12 +150,17 @@ export class Conversation {
     for (const item of this.items.filter(({ earlier }) => !earlier)) this.remove(item.id);
   }
 
+  /** Whether the messages show who spoke. */
+  get showsSpeakers() {
+    return showsSpeakers(this.items);
+  }
+
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
   setItem(id, fields) {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", markup: "", heard: null, unheard: "", earlier: false, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
+        id, role: "user", text: "", markup: "", heard: null, unheard: "", earlier: false, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, speaker: "", words: [],
         played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
@@ -230,9 +236,10 @@ const EVENT_HANDLERS = {
     addItem(conversation, item, previous_item_id);
     conversation.order(item.id, previous_item_id);
   },
-  "conversation.item.input_audio_transcription.completed": (conversation, { item_id, transcript }) => {
+  "conversation.item.input_audio_transcription.completed": (conversation, { item_id, transcript, repartee }) => {
     if (!transcript) return conversation.remove(item_id); // it was committed and has no words
-    conversation.setItem(item_id, { text: transcript, inProgress: false });
+    const speaker = repartee?.speaker ?? conversation.item(item_id)?.speaker ?? "";
+    conversation.setItem(item_id, { text: transcript, inProgress: false, speaker });
   },
   "conversation.item.input_audio_transcription.failed": (conversation, { item_id }) => {
     if (conversation.item(item_id)?.text) conversation.setItem(item_id, { inProgress: false });
@@ -297,6 +304,12 @@ export function pastReply(text, markup, unheard) {
   return { text, markup: unheard ? (markup || text) + unheard : markup, heard: markup, unheard, words: splitWords(text) };
 }
 
+/** Returns whether messages show who spoke: several people, or a voice with a name. @param {{speaker?: string}[]} messages */
+export function showsSpeakers(messages) {
+  const speakers = new Set(messages.map(({ speaker }) => speaker).filter(Boolean));
+  return speakers.size > 1 || [...speakers].some((one) => !/^S\d+$/.test(one));
+}
+
 /** Adds an item of the history, which may have been shown while it grew. */
 function addItem(conversation, item, previous) {
   const text = (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
@@ -305,7 +318,7 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.setItem(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
+    conversation.setItem(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "", speaker: item.repartee?.speaker ?? known?.speaker ?? "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {

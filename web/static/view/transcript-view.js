@@ -42,6 +42,7 @@ export class TranscriptView {
       }
     }
     this._conversation.changed.clear();
+    this._drawSpeakers();
     byId("empty").hidden = this._conversation.items.length > 0;
     this._scrollToEnd();
   }
@@ -70,9 +71,19 @@ export class TranscriptView {
     this._announce(item);
   }
 
+  /** Writes who spoke beside each message, also beside earlier ones when a second person speaks. */
+  _drawSpeakers() {
+    const shown = this._conversation.showsSpeakers;
+    for (const [item, { who }] of this._lines) {
+      if (item.role !== "user") continue;
+      const name = (shown && item.speaker) || text("transcript.you");
+      if (who.textContent !== name) who.textContent = name;
+    }
+  }
+
   _makeLine(item) {
     const who = makeElement("span", { class: "who", lang: pageLanguage, text: { user: text("transcript.you"), assistant: "Repartee", call: text("transcript.tool") }[item.role] });
-    const parts = { line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: pageLanguage }), announced: false };
+    const parts = { who, line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: pageLanguage }), announced: false };
     if (item.role === "assistant") parts.rich = new RichText(parts.text);
     parts.actions = new MessageActions(this._requests, parts.text);
     parts.line.append(who, parts.text, parts.note, parts.actions.element);

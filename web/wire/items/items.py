@@ -122,7 +122,13 @@ def _created_message(value: JsonObject, path: str, rules: ContentRules, refusals
 
 
 def item_object(  # noqa: PLR0911 - one case for each kind of item
-    item: Item, *, transcribed: bool, written: bool = False, images: bool = False, markup: bool = False
+    item: Item,
+    *,
+    transcribed: bool,
+    written: bool = False,
+    images: bool = False,
+    markup: bool = False,
+    speaker: bool = False,
 ) -> JsonObject:
     """Builds the JSON object of an item.
 
@@ -132,6 +138,7 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         written: Whether an assistant message is text and not audio.
         images: Whether images are included, unless they are too large together.
         markup: Whether a reply has its Markdown, too.
+        speaker: Whether a spoken message has the label of who spoke, too.
     """
     match item:
         case UserMessage(item_id) if item.parts:
@@ -140,7 +147,8 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
             return {**message_object(item_id, "user", None), "content": parts}
         case UserMessage(item_id, words, spoken):
             content: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
-            return message_object(item_id, "user", content if spoken else {"type": "input_text", "text": words})
+            said = message_object(item_id, "user", content if spoken else {"type": "input_text", "text": words})
+            return {**said, **(speaker_field(item) if speaker else {})}
         case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
         case AssistantMessage(item_id, words, complete):
@@ -158,6 +166,11 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
             return mcp_item_object(item)
         case _:
             assert_never(item)
+
+
+def speaker_field(message: UserMessage) -> JsonObject:
+    """Returns the extension with the label of who spoke; {} if that is unknown."""
+    return {"repartee": {"speaker": message.speaker}} if message.speaker else {}
 
 
 def _part_object(part: ContentPart, *, transcribed: bool, images: bool) -> JsonObject:

@@ -16,7 +16,7 @@ from assistant.events import (
 from assistant.history.items import Item, ItemId, UserMessage
 from web.wire.incoming.commands import CommitInput
 from web.wire.items.item_order import ItemOrder
-from web.wire.items.items import JsonObject, item_object
+from web.wire.items.items import JsonObject, item_object, speaker_field
 from web.wire.outgoing.outbox import Outbox
 from web.wire.outgoing.server_events import error_object
 from web.wire.values.errors import ProtocolError, refused
@@ -188,7 +188,7 @@ class InputEvents:
         known = self._extension_fields(config, ended.at_ms)
         is_current = self._speech is not None and self._speech.turn == ended.turn
         speech = self._stop(ended.at_ms, known, config) if is_current else None
-        self._add_spoken(ended.item, speech, ended.at_ms, known)
+        self._add_spoken(ended.item, speech, ended.at_ms, known, config)
         spoken_ms = 0.0 if speech is None else max(0.0, ended.at_ms - speech.at_ms)
         stable = self._stable or (StableTranscript(config.transcription_delay) if is_current else None)
         self._pending[ended.turn], self._stable = _PendingTranscript(ended.item.id, spoken_ms, stable), None
@@ -213,7 +213,7 @@ class InputEvents:
         known = self._extension_fields(config, nothing.at_ms)
         speech = self._stop(nothing.at_ms, known, config)
         if nothing.item is not None:
-            self._add_spoken(nothing.item, speech, nothing.at_ms, known)
+            self._add_spoken(nothing.item, speech, nothing.at_ms, known, config)
             self._tell_transcript(nothing.item, config, 0.0, lost=nothing.reason == "stuck")
         elif speech is not None and self._stable is not None and self._stable.has_sent:
             # A client that has got words of this item waits for its end.
@@ -234,7 +234,7 @@ class InputEvents:
         self._outbox.add_event("input_audio_buffer.timeout_triggered", {**fields, "item_id": item_id})
         committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
         self._outbox.add_event("input_audio_buffer.committed", committed)
-        self._add_item(silence.item)
+        self._add_item(silence.item, config)
         self._tell_transcript(silence.item, config, 0.0, lost=False)
 
     def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig) -> None:
@@ -255,9 +255,9 @@ class InputEvents:
                 self._refuse_commit()
             return
         if spoken is None:
-            self._add_item(item)
+            self._add_item(item, config)
             return
-        self._add_spoken(spoken, speech, turn.speech_end_ms, known)
+        self._add_spoken(spoken, speech, turn.speech_end_ms, known, config)
         began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
         spoken_ms = max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0))
         self._tell_transcript(spoken, config, spoken_ms, lost=turn.lost)
@@ -265,7 +265,12 @@ class InputEvents:
             self._outbox.add_event("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
 
     def _add_spoken(
-        self, item: UserMessage, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject
+        self,
+        item: UserMessage,
+        speech: SpeechStarted | None,
+        end_ms: float | None,
+        known: JsonObject,
+        config: SessionConfig,
     ) -> None:
         """Sends the events for a spoken item."""
         if self.committing:
@@ -274,11 +279,15 @@ class InputEvents:
         if known and speech is not None and not self._announced:  # no other event tells where the speech ended
             committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
         self._outbox.add_event("input_audio_buffer.committed", committed)
-        self._add_item(item)
+        self._add_item(item, config)
 
-    def _add_item(self, item: Item) -> None:
+    def _add_item(self, item: Item, config: SessionConfig) -> None:
         previous = self._order.before(item.id) if item.id in self._order else self._order.insert(item.id)
-        shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
+        speaker = config.extensions.events
+        shown: JsonObject = {
+            "previous_item_id": previous,
+            "item": item_object(item, transcribed=False, speaker=speaker),
+        }
         self._outbox.add_event("conversation.item.added", shown)
         self._outbox.add_event("conversation.item.done", shown)
 
@@ -296,6 +305,8 @@ class InputEvents:
         completed: JsonObject = {**of_item, "transcript": item.text, "usage": usage}
         if config.logprobs:
             completed["logprobs"] = self.logprobs(item.text)
+        if config.extensions.events:
+            completed |= speaker_field(item)
         self._outbox.add_event("conversation.item.input_audio_transcription.completed", completed)
 
     def _position_ms(self, at_ms: float, config: SessionConfig) -> int:

@@ -96,6 +96,18 @@ def test_typed_text_is_not_repeated_but_offline_speech_is_printed() -> None:
     assert [line for line in printed if line.startswith("you")] == ["you: spoken"]
 
 
+def test_several_speakers_are_named() -> None:
+    said = [("one", "S1"), ("two", "S2"), ("three", "ann")]
+    printed, _ = talked(
+        "",
+        *(
+            UserTurnCommitted(1, text, False, UserMessage(ItemId(text), text, True, speaker=name), 1.0, "spoken")
+            for text, name in said
+        ),
+    )
+    assert printed[:3] == ["you: one", "S2: two", "ann: three"]
+
+
 def test_text_is_made_printable_and_interim_words_omitted() -> None:
     printed, _ = talked(
         "",

@@ -1,0 +1,26 @@
+"""Decides which labels of speakers are shown: names of enrolled voices; numbers once a second person speaks. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from assistant.trace.record import is_numbered
+
+
+@dataclass(slots=True)
+class ShownSpeakers:
+    """The speakers of a running conversation so far."""
+
+    _known: set[str] = field(default_factory=set)
+
+    def shown(self, label: str) -> str:
+        """Takes the label of the next message. Returns what is shown beside it; "" for nothing."""
+        if label:
+            self._known.add(label)
+        return label if len(self._known) > 1 or not is_numbered(label) else ""
+
+
+def shown_speakers(labels: Iterable[str]) -> list[str]:
+    """Returns what is shown beside each message of a whole conversation."""
+    known = list(labels)
+    several = len({label for label in known if label}) > 1
+    return [label if several or not is_numbered(label) else "" for label in known]
